@@ -1,0 +1,70 @@
+"""What is known about one cell (route × model × perturbation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metrics.verdict import Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class CellKey:
+    """A cell: the unit of every estimate, gauge and alert."""
+
+    route: str
+    model: str
+    perturbation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate or a difference of rates with its interval.
+
+    `lower ≤ value ≤ upper`. The interval covers the truth with the stated probability at all
+    times of looking together, not only at one (a confidence sequence).
+    """
+
+    value: float
+    lower: float
+    upper: float
+    n: int
+    """Observations behind it: rated trials, shifted trials or pairs, as the estimate says."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellReport:
+    """One cell's estimates. An estimate is None below the minimum number of observations."""
+
+    key: CellKey
+    scorer: Scorer
+    """Who decided the latest rating."""
+    trials: int
+    """Trials with a rating."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Trials without one, by reason."""
+    ratings: dict[int, int] = field(default_factory=dict)
+    """How often each rating (1, 2, 3) was given."""
+    last_scored_at: float | None = None
+    content_delta: Estimate | None = None
+    """P(rating < 3)."""
+    quality_delta: Estimate | None = None
+    """P(any quality metric changed | rating < 3), either direction; n counts shifted trials."""
+    quality_worse: Estimate | None = None
+    """P(quality changed for the worse only | rating < 3)."""
+    quality_better: Estimate | None = None
+    """P(quality changed for the better only | rating < 3)."""
+    robustness: Estimate | None = None
+    """1 − P(shift that changed quality) = 1 − content delta × quality delta."""
+    noise_floor: Estimate | None = None
+    """Content delta of the identical resend on the same route and model."""
+    excess: Estimate | None = None
+    """Content delta minus the baseline's on the same exchanges, in [−1, 1]; None for the baseline."""
+    evidence_log10: float = 0.0
+    """log10 of the detector's e-value against "excess ≤ threshold"."""
+    alarm_log10: float = 0.0
+    """Evidence at which the alert is raised: log10 of the mean trials between false alarms."""
+    threshold: float = 0.0
+    """Largest excess that is tolerated."""
+    alert: bool = False

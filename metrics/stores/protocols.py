@@ -1,0 +1,115 @@
+"""The seams between scoring, monitoring and the console. Implementations block on storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.verdict import Evidence, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedVerdict:
+    """A verdict and its place in the log."""
+
+    offset: int
+    """Strictly growing; reading after it gives the next ones."""
+    verdict: Verdict
+
+
+class VerdictLog(Protocol):
+    """An append-only log in which every verdict id occurs once."""
+
+    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+        """Store a verdict durably. Returns False, changing nothing, if its id is there already."""
+        ...
+
+    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """Verdicts already logged for an exchange, oldest first."""
+        ...
+
+    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
+        ...
+
+    def latest(self, limit: int, *, route: str | None = None, perturbation: str | None = None) -> list[Verdict]:
+        """The newest verdicts, newest first."""
+        ...
+
+    def evidence(self, verdict_id: str) -> Evidence | None:
+        """Prompts and answers behind a verdict, None once they have been pruned."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AlertEvent:
+    """An alert was raised or resolved. `id` makes delivery idempotent for receivers."""
+
+    id: str
+    at: float
+    """Unix time in seconds of the verdict that decided it."""
+    kind: str
+    """"raised" or "resolved"."""
+    route: str
+    model: str
+    perturbation: str
+    offset: int
+    """Place in the verdict log of the deciding verdict."""
+    trials: int
+    """Trials of the cell so far."""
+    excess: float | None
+    """Estimated paired excess at that time."""
+    summary: str
+    """One sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """A cell's estimates at one time, for trend lines. None = fewer trials than the minimum."""
+
+    at: float
+    trials: int
+    content_delta: float | None
+    excess: float | None
+    excess_lower: float | None
+    excess_upper: float | None
+    robustness: float | None
+    evidence_log10: float
+    alert: bool
+
+
+class MonitorStore(Protocol):
+    """The monitor's durable state. `commit` is atomic: state, offset and events, or nothing."""
+
+    def load(self) -> tuple[bytes | None, int]:
+        """The last committed checkpoint and the log offset it includes; (None, 0) at first."""
+        ...
+
+    def commit(
+        self,
+        state: bytes,
+        offset: int,
+        events: Sequence[AlertEvent],
+        trend: Sequence[tuple[str, str, str, TrendPoint]],
+    ) -> None:
+        """Store a checkpoint with the events and trend points (route, model, perturbation, point) since."""
+        ...
+
+    def events(self, limit: int) -> list[AlertEvent]:
+        """The newest alert events, newest first."""
+        ...
+
+    def undelivered(self, limit: int) -> list[AlertEvent]:
+        """Events not yet notified, oldest first."""
+        ...
+
+    def mark_delivered(self, event_id: str) -> None:
+        """Remember that an event was notified."""
+        ...
+
+    def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
+        """The newest `limit` points of one cell, oldest first."""
+        ...

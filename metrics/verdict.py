@@ -1,0 +1,174 @@
+"""Verdicts: the outcome of one trial, and the only input of estimates, detectors and gauges."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from metrics.pair import Answer, ToolCall
+
+Scorer = Literal["judge", "metrics"]
+"""Who decided the similarity rating: an LLM judge, or the cheap metrics alone."""
+
+Direction = Literal["better", "worse", "mixed"]
+
+BASELINE = "baseline.identical"
+"""The identical resend: what changes there is noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A measurement that could not be made. Counted by reason; never turned into a number."""
+
+    metric: str
+    version: int
+    reason: str
+    """Short snake_case word, usable as a label: "timeout", "rate_limited", "no_text" …"""
+    detail: str = ""
+    """One sentence for people. Holds no credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityScore:
+    """One quality metric on both answers, each on the 1–3 scale (3 = best)."""
+
+    metric: str
+    """e.g. "faithfulness", or "faithfulness_proxy" for the cheap stand-in."""
+    version: int
+    reference: int
+    candidate: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two answers differ in this metric, in either direction."""
+        return self.reference != self.candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the two-stage scoring says of one pair.
+
+    `rating` is None exactly if `failures` names why the similarity could not be rated. `quality`
+    is empty for a rating of 3: the second stage only looks at shifted pairs.
+    """
+
+    scorer: Scorer
+    rating: int | None
+    """Similarity 3 (same content), 2 (some details differ), 1 (different message)."""
+    explanation: str = ""
+    details: dict[str, float] = field(default_factory=dict)
+    """Scores behind a cheap rating, by metric name, e.g. {"rouge_l": 0.81}."""
+    quality: tuple[QualityScore, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    cost_usd: float = 0.0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a person needs to check a verdict. Stored beside it, for a limited time."""
+
+    prompt: str
+    variant: str
+    reference: Answer
+    candidate: Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of one trial: one exchange, one perturbation, one replay.
+
+    A trial that gave no rating (replay failed, judge failed) is a verdict with `failure` set, so
+    that it is counted and shown but enters no estimate.
+    """
+
+    id: str
+    """Derived from exchange, perturbation and severity: appending twice changes nothing."""
+    exchange_id: str
+    scored_at: float
+    """Unix time in seconds."""
+    route: str
+    model: str
+    """Model name returned for the original, else the one requested."""
+    perturbation: str
+    """`category.kind`."""
+    perturbation_version: int
+    severity: float
+    """In [0, 1]; 0 for the baseline."""
+    seed: int
+    scorer: Scorer
+    rating: int | None
+    baseline_rating: int | None
+    """Rating of the identical resend of the same exchange; None if there is none."""
+    quality: tuple[QualityScore, ...] = ()
+    failure: Failure | None = None
+    explanation: str = ""
+    details: dict[str, float] = field(default_factory=dict)
+    task: str | None = None
+    prompt_version: str | None = None
+    replay_s: float = 0.0
+    """How long the replay took, in seconds."""
+    tokens: int = 0
+    """Spent on this trial: replay and judge."""
+    cost_usd: float = 0.0
+
+    @property
+    def shifted(self) -> bool | None:
+        """Whether the content moved (rating below 3); None if there is no rating."""
+        return None if self.rating is None else self.rating < 3  # noqa: PLR2004 - the paper's scale
+
+    @property
+    def baseline_shifted(self) -> bool | None:
+        """The same for the identical resend of the same exchange."""
+        return None if self.baseline_rating is None else self.baseline_rating < 3  # noqa: PLR2004
+
+    @property
+    def quality_changed(self) -> bool | None:
+        """Whether a shift changed any quality metric.
+
+        None if the pair is not shifted, or if a quality metric is missing because it failed.
+        """
+        if not self.shifted or not self.quality:
+            return None
+        return any(score.changed for score in self.quality)
+
+    @property
+    def direction(self) -> Direction | None:
+        """Which way quality changed; None if it did not."""
+        if not self.quality_changed:
+            return None
+        signs = {score.candidate > score.reference for score in self.quality if score.changed}
+        return "mixed" if len(signs) > 1 else ("better" if signs.pop() else "worse")
+
+    def to_json(self) -> str:
+        """The verdict as one line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Verdict:
+        """Read what `to_json` wrote."""
+        raw: dict[str, Any] = json.loads(text)
+        raw["quality"] = tuple(QualityScore(**score) for score in raw["quality"])
+        raw["failure"] = Failure(**raw["failure"]) if raw["failure"] else None
+        return cls(**raw)
+
+
+def evidence_to_json(evidence: Evidence) -> str:
+    """The evidence as one line of JSON."""
+    return json.dumps(asdict(evidence), ensure_ascii=False, separators=(",", ":"))
+
+
+def evidence_from_json(text: str) -> Evidence:
+    """Read what `evidence_to_json` wrote."""
+
+    def answer(raw: dict[str, Any] | None) -> Answer | None:
+        if raw is None:
+            return None
+        raw["tool_calls"] = tuple(ToolCall(**call) for call in raw["tool_calls"])
+        return Answer(**raw)
+
+    raw: dict[str, Any] = json.loads(text)
+    reference = answer(raw["reference"])
+    assert reference is not None
+    return Evidence(raw["prompt"], raw["variant"], reference, answer(raw["candidate"]))

@@ -1,0 +1,111 @@
+"""The hand-off: what the data plane gives the replay plane, and the queue that carries it.
+
+This is the only module of `shadow` that `proxy` may import, so it imports nothing but the
+standard library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+LOOP_GUARD_HEADER = b"x-evenkeel-replay"
+"""Marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One forwarded request and the answer the user got, as bytes on the wire carried them.
+
+    Bodies are what the application and the upstream sent, after removal of the transfer coding
+    only: still compressed where `content-encoding` says so, still server-sent events where the
+    answer was streamed. Credentials are never part of an exchange: `request_headers` and
+    `response_headers` hold an allow-list (content type and encoding, and the like).
+    """
+
+    id: str
+    """16 hex digits; decides sampling and seeds every random choice made about this exchange."""
+    route: str
+    received_at: float
+    """Unix time in seconds when the request head arrived."""
+    duration_s: float
+    method: str
+    path: str
+    """Path and query as received, credentials in the query removed."""
+    status: int
+    request_headers: tuple[tuple[str, str], ...]
+    """Lower-case names."""
+    request_body: bytes
+    response_headers: tuple[tuple[str, str], ...]
+    """Lower-case names."""
+    response_body: bytes
+    task: str | None = None
+    """From `x-evenkeel-task`."""
+    prompt_version: str | None = None
+    """From `x-evenkeel-prompt-version`."""
+    session: str | None = None
+    """From `x-evenkeel-session`."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of both bodies."""
+        return len(self.request_body) + len(self.response_body)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """An exchange handed to one worker until `expires_at`; afterwards another may take it."""
+
+    exchange: Exchange
+    expires_at: float
+    """Unix time in seconds."""
+    attempt: int
+    """1 on the first delivery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far the replay plane is behind."""
+
+    waiting: int
+    """Exchanges no worker holds."""
+    leased: int
+    dead: int
+    """Exchanges given up, each with a reason."""
+    oldest_s: float
+    """Age of the oldest exchange that is waiting or leased, 0 if none."""
+
+
+class ExchangeQueue(Protocol):
+    """A durable queue of exchanges. Calls block on storage: never make them on the hot path."""
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """Store exchanges durably; one whose id is known is ignored. Returns how many were new."""
+        ...
+
+    def reserve(self, limit: int, lease_s: float) -> list[Lease]:
+        """Lease up to `limit` exchanges, oldest first, those with an expired lease included."""
+        ...
+
+    def extend(self, ids: Collection[str], lease_s: float) -> None:
+        """Renew leases that are still being worked on."""
+        ...
+
+    def acknowledge(self, ids: Collection[str]) -> None:
+        """Remove finished exchanges. Unknown ids are ignored."""
+        ...
+
+    def release(self, ids: Collection[str]) -> None:
+        """Give leases back at once, as at a shutdown; the attempt is not counted."""
+        ...
+
+    def bury(self, exchange_id: str, reason: str) -> None:
+        """Move an exchange to the dead letters, with the reason."""
+        ...
+
+    def lag(self) -> Lag:
+        """Count what is waiting, leased and dead."""
+        ...
