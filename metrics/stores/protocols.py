@@ -35,7 +35,9 @@ class VerdictLog(Protocol):
         """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
         ...
 
-    def latest(self, limit: int, *, route: str | None = None, perturbation: str | None = None) -> list[Verdict]:
+    def latest(
+        self, limit: int, *, route: str | None = None, perturbation: str | None = None
+    ) -> list[Verdict]:
         """The newest verdicts, newest first."""
         ...
 

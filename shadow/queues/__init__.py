@@ -1,0 +1,1 @@
+"""Implementations of `shadow.handoff.ExchangeQueue`."""

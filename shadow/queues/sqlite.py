@@ -1,0 +1,117 @@
+"""The embedded queue: a table in the store's SQLite file."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from shadow.handoff import Exchange, Lag, Lease
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Sequence
+
+    from metrics.stores.sqlite import Database
+
+_BODIES = ("request_body", "response_body")
+
+
+def _pack(exchange: Exchange) -> tuple[str, bytes, bytes]:
+    meta = {name: getattr(exchange, name) for name in Exchange.__dataclass_fields__ if name not in _BODIES}
+    return (
+        json.dumps(meta, ensure_ascii=False),
+        zlib.compress(exchange.request_body, 1),
+        zlib.compress(exchange.response_body, 1),
+    )
+
+
+def _unpack(meta: str, request_body: bytes, response_body: bytes) -> Exchange:
+    fields: dict[str, Any] = json.loads(meta)
+    for name in ("request_headers", "response_headers"):
+        fields[name] = tuple((key, value) for key, value in fields[name])
+    return Exchange(
+        request_body=zlib.decompress(request_body), response_body=zlib.decompress(response_body), **fields
+    )
+
+
+class SqliteExchangeQueue:
+    """`ExchangeQueue` on SQLite. Any number of processes may share it."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+        database.create(
+            """CREATE TABLE IF NOT EXISTS exchanges (
+                 seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, queued_at REAL NOT NULL,
+                 lease_until REAL NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0,
+                 meta TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL)""",
+            """CREATE TABLE IF NOT EXISTS dead_exchanges (
+                 id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL,
+                 meta TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL)""",
+        )
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """Store exchanges in one transaction; returns how many were new."""
+        now = self._clock()
+        rows = [(exchange.id, now, *_pack(exchange)) for exchange in exchanges]
+        with self._database.write() as connection:
+            before = connection.total_changes
+            connection.executemany(
+                "INSERT OR IGNORE INTO exchanges (id, queued_at, meta, request, response)"
+                " VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
+            return connection.total_changes - before
+
+    def reserve(self, limit: int, lease_s: float) -> list[Lease]:
+        """Lease up to `limit` exchanges, oldest first."""
+        now = self._clock()
+        free = "SELECT seq FROM exchanges WHERE lease_until <= ? ORDER BY seq LIMIT ?"
+        if self._database.connection().execute(free, (now, 1)).fetchone() is None:
+            return []  # an idle worker must not take the write lock on every poll
+        with self._database.write() as connection:
+            rows = connection.execute(
+                f"UPDATE exchanges SET lease_until = ?, attempt = attempt + 1 WHERE seq IN ({free})"  # noqa: S608 - a constant
+                " RETURNING seq, attempt, meta, request, response",
+                (now + lease_s, now, limit),
+            ).fetchall()
+        return [Lease(_unpack(*packed), now + lease_s, attempt) for _, attempt, *packed in sorted(rows)]
+
+    def extend(self, ids: Collection[str], lease_s: float) -> None:
+        """Renew leases."""
+        until = self._clock() + lease_s
+        self._for_each("UPDATE exchanges SET lease_until = ?1 WHERE id = ?2", ids, until)
+
+    def acknowledge(self, ids: Collection[str]) -> None:
+        """Remove finished exchanges."""
+        self._for_each("DELETE FROM exchanges WHERE ?1 AND id = ?2", ids, 1)
+
+    def release(self, ids: Collection[str]) -> None:
+        """Give leases back at once; the attempt is not counted."""
+        self._for_each("UPDATE exchanges SET lease_until = ?1, attempt = attempt - 1 WHERE id = ?2", ids, 0)
+
+    def bury(self, exchange_id: str, reason: str) -> None:
+        """Move an exchange to the dead letters."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO dead_exchanges (id, reason, buried_at, meta, request, response)"
+                " SELECT id, ?, ?, meta, request, response FROM exchanges WHERE id = ?",
+                (reason, self._clock(), exchange_id),
+            )
+            connection.execute("DELETE FROM exchanges WHERE id = ?", (exchange_id,))
+
+    def lag(self) -> Lag:
+        """Count what is waiting, leased and dead."""
+        connection: sqlite3.Connection = self._database.connection()
+        now = self._clock()
+        total, leased, oldest = connection.execute(
+            "SELECT count(*), coalesce(sum(lease_until > ?), 0), min(queued_at) FROM exchanges", (now,)
+        ).fetchone()
+        (dead,) = connection.execute("SELECT count(*) FROM dead_exchanges").fetchone()
+        return Lag(total - leased, leased, dead, 0.0 if oldest is None else max(0.0, now - oldest))
+
+    def _for_each(self, statement: str, ids: Collection[str], value: float) -> None:
+        if ids:
+            with self._database.write() as connection:
+                connection.executemany(statement, [(value, exchange_id) for exchange_id in ids])
