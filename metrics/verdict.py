@@ -103,6 +103,9 @@ class Verdict:
     """Rating of the identical resend of the same exchange; None if there is none."""
     quality: tuple[QualityScore, ...] = ()
     failure: Failure | None = None
+    """Why there is no rating; None exactly if there is one."""
+    quality_failures: tuple[Failure, ...] = ()
+    """Quality metrics that could not be measured on a shifted pair."""
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
     task: str | None = None
@@ -127,11 +130,13 @@ class Verdict:
     def quality_changed(self) -> bool | None:
         """Whether a shift changed any quality metric.
 
-        None if the pair is not shifted, or if a quality metric is missing because it failed.
+        None if the pair is not shifted, or if that is unknown: no metric changed, but one failed.
         """
         if not self.shifted or not self.quality:
             return None
-        return any(score.changed for score in self.quality)
+        if any(score.changed for score in self.quality):
+            return True
+        return None if self.quality_failures else False
 
     @property
     def direction(self) -> Direction | None:
@@ -151,6 +156,7 @@ class Verdict:
         raw: dict[str, Any] = json.loads(text)
         raw["quality"] = tuple(QualityScore(**score) for score in raw["quality"])
         raw["failure"] = Failure(**raw["failure"]) if raw["failure"] else None
+        raw["quality_failures"] = tuple(Failure(**failure) for failure in raw.get("quality_failures", ()))
         return cls(**raw)
 
 

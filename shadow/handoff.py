@@ -79,12 +79,20 @@ class Lag:
     """Age of the oldest exchange that is waiting or leased, 0 if none."""
 
 
-class ExchangeQueue(Protocol):
-    """A durable queue of exchanges. Calls block on storage: never make them on the hot path."""
+class ExchangeSink(Protocol):
+    """The end of the queue that the data plane sees. Blocks on storage: never call it on the hot path."""
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """Store exchanges durably; one whose id is known is ignored. Returns how many were new."""
+        """Store exchanges durably.
+
+        Returns: how many were taken; one whose id is known, or for which a bounded queue has no
+        room, is not.
+        """
         ...
+
+
+class ExchangeQueue(ExchangeSink, Protocol):
+    """A durable queue of exchanges. Calls block on storage."""
 
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
         """Lease up to `limit` exchanges, oldest first, those with an expired lease included."""

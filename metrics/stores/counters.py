@@ -7,6 +7,7 @@ A snapshot is JSON: `{"counters": [[name, labels, number], …], "gauges": [same
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -85,3 +86,36 @@ class CounterStore:
         """Snapshots of all processes, ended ones included as one."""
         rows = self._database.connection().execute("SELECT body FROM counters ORDER BY source")
         return [json.loads(body) for (body,) in rows.fetchall()]
+
+
+class Tally:
+    """Counters and gauges of this process, off the hot path. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+
+    def add(self, name: str, amount: float = 1, **labels: str) -> None:
+        """Count up. Label values must come from a bounded set."""
+        key = (name, tuple(sorted(labels.items())))
+        with self._lock:
+            self._counters[key] = self._counters.get(key, 0) + amount
+
+    def value(self, name: str, **labels: str) -> float:
+        """Sum of the counters of that name whose labels include these."""
+        wanted = set(labels.items())
+        with self._lock:
+            return sum(
+                number
+                for (known, known_labels), number in self._counters.items()
+                if known == name and wanted <= set(known_labels)
+            )
+
+    def snapshot(self, gauges: dict[str, float] | None = None) -> Snapshot:
+        """Everything counted, with gauges of the moment."""
+        with self._lock:
+            counters = [[name, dict(labels), number] for (name, labels), number in self._counters.items()]
+        return {
+            "counters": counters,
+            "gauges": [[name, {}, number] for name, number in (gauges or {}).items()],
+        }

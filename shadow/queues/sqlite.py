@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from metrics.stores.sqlite import Database
 
 _BODIES = ("request_body", "response_body")
+_MAX_WAITING = 20_000
 
 
 def _pack(exchange: Exchange) -> tuple[str, bytes, bytes]:
@@ -38,7 +39,17 @@ def _unpack(meta: str, request_body: bytes, response_body: bytes) -> Exchange:
 class SqliteExchangeQueue:
     """`ExchangeQueue` on SQLite. Any number of processes may share it."""
 
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, database: Database, clock: Callable[[], float], *, max_waiting: int = _MAX_WAITING
+    ) -> None:
+        """Open the queue.
+
+        Args:
+            database: the store's file.
+            clock: Unix time in seconds.
+            max_waiting: exchanges kept at most, so that a worker in trouble cannot fill the disk.
+        """
+        self._max_waiting = max_waiting
         self._database = database
         self._clock = clock
         database.create(
@@ -52,15 +63,16 @@ class SqliteExchangeQueue:
         )
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """Store exchanges in one transaction; returns how many were new."""
+        """Store exchanges in one transaction; returns how many were new and found room."""
         now = self._clock()
         rows = [(exchange.id, now, *_pack(exchange)) for exchange in exchanges]
         with self._database.write() as connection:
             before = connection.total_changes
+            (held,) = connection.execute("SELECT count(*) FROM exchanges").fetchone()
             connection.executemany(
                 "INSERT OR IGNORE INTO exchanges (id, queued_at, meta, request, response)"
                 " VALUES (?, ?, ?, ?, ?)",
-                rows,
+                rows[: max(0, self._max_waiting - held)],
             )
             return connection.total_changes - before
 

@@ -1,0 +1,60 @@
+# Everything here needs python3.11 with venv, and make. The rest is installed into .venv.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
+PACKAGES := proxy shadow metrics console evenkeel
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types format lock semantic bench-proxy clean
+
+help: ## Show what there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(UV):
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check uv==0.13.8
+
+$(VENV)/.core: requirements/core.txt pyproject.toml | $(UV)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/core.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.core
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@touch $@
+
+demo: $(VENV)/.core ## Watch a simulated model being swapped for a fragile one (HEADLESS=1: exit at the end)
+	$(BIN)/evenkeel demo $(if $(HEADLESS),--headless)
+
+test: $(VENV)/.dev ## Run the tests (STRICT=1: nothing may skip)
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered $(if $(STRICT),--strict-services) $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+check: lint types test ## What CI runs: lint, types, tests
+
+format: $(VENV)/.dev ## Format the code
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+# torch comes through pip, which may be set up to take a CPU build; its hash differs from place to place.
+semantic: $(VENV)/.dev ## Add sentence embeddings (torch)
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/semantic.txt
+
+lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
+	$(UV) pip compile --quiet --no-header --generate-hashes pyproject.toml -o requirements/core.txt
+	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
+	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic \
+		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
+
+clean: ## Remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build

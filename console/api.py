@@ -1,0 +1,71 @@
+"""The admin API: what the pages show, as JSON. Ratios are in [0, 1], times in Unix seconds."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from litestar import MediaType, Response, get
+from litestar.params import Parameter
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+
+    from console.sources import ConsoleSources
+    from metrics.cells import CellReport
+
+MAX_VERDICTS = 500
+
+Limit = Annotated[int, Parameter(ge=1, le=MAX_VERDICTS)]
+
+
+def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
+    """`/api/cells`, `/api/alerts` and `/api/verdicts`, each an object with one list or two."""
+
+    @get("/api/cells", sync_to_thread=True)
+    def cells() -> Response[bytes]:
+        return json_response({"cells": [_cell(report) for report in sources.reports()]})
+
+    @get("/api/alerts", sync_to_thread=True)
+    def alerts(limit: Limit = 100) -> Response[bytes]:
+        raised = [_cell(report) for report in sources.reports() if report.alert]
+        events = [asdict(event) for event in sources.monitor_store.events(limit)]
+        return json_response({"active": raised, "events": events})
+
+    @get("/api/verdicts", sync_to_thread=True)
+    def verdicts(
+        route: str | None = None, perturbation: str | None = None, limit: Limit = 50
+    ) -> Response[bytes]:
+        found = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
+        return json_response({"verdicts": [asdict(verdict) for verdict in found]})
+
+    return [cells, alerts, verdicts]
+
+
+def json_response(body: Any, status_code: int = 200) -> Response[bytes]:
+    """The body as strict JSON: numbers that are not finite become null.
+
+    Written in ASCII, so that half a surrogate pair in a model's answer survives as its escape.
+    """
+    return Response(
+        json.dumps(_strict(body), allow_nan=False, separators=(",", ":")).encode("ascii"),
+        status_code=status_code,
+        media_type=MediaType.JSON,
+    )
+
+
+def _cell(report: CellReport) -> dict[str, Any]:
+    flat = asdict(report)
+    return {**flat.pop("key"), **flat}
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    return value

@@ -1,0 +1,107 @@
+"""The Litestar application: pages, API and probes behind one set of security headers."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from litestar import Litestar, MediaType, Request, Response, get
+from litestar.config.compression import CompressionConfig
+from litestar.exceptions import HTTPException, NotFoundException
+
+from console.api import api_handlers, json_response
+from console.assets import Assets
+from console.overview import overview_handlers
+from console.probes import probe_handlers
+from console.rendering import Renderer
+from console.trial import trial_handlers
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+    from litestar.types import Message, Scope
+
+    from console.sources import ConsoleSources
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_SECURITY_HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+_KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
+
+_log = logging.getLogger("evenkeel.console")
+
+
+def create_app(sources: ConsoleSources) -> Litestar:
+    """The console over the given sources, an ASGI application to be served at the root of a port.
+
+    It keeps no state. All sources may block: they are called in worker threads, several at a time.
+    Its pages show prompts and answers, so whoever serves it on other than loopback must put
+    authentication in front.
+    """
+    assets = Assets()
+    renderer = Renderer(assets)
+    return Litestar(
+        route_handlers=[
+            *overview_handlers(sources, renderer),
+            *trial_handlers(sources, renderer),
+            *api_handlers(sources),
+            *probe_handlers(sources),
+            _static_handler(assets),
+        ],
+        before_send=[_add_headers],
+        exception_handlers={Exception: _error_handler(renderer)},
+        compression_config=CompressionConfig(backend="gzip", gzip_compress_level=4, minimum_size=2048),
+        openapi_config=None,  # its documentation page loads scripts from elsewhere
+        logging_config=None,  # the process that serves the console has set logging up
+        debug=False,
+    )
+
+
+def _static_handler(assets: Assets) -> HTTPRouteHandler:
+    @get("/static/{name:str}", sync_to_thread=False)
+    def static(name: str) -> Response[bytes]:
+        asset = assets.get(name)
+        if asset is None:
+            raise NotFoundException(detail="There is no such file.")
+        return Response(asset.content, media_type=asset.media_type, headers={"cache-control": _KEEP_FOR_GOOD})
+
+    return static
+
+
+async def _add_headers(message: Message, scope: Scope) -> None:
+    """Put the security headers on every response, errors of the router included."""
+    if message["type"] != "http.response.start":
+        return
+    headers = list(message.get("headers", []))
+    headers.extend(_SECURITY_HEADERS)
+    if not any(name.lower() == b"cache-control" for name, _ in headers):
+        # Prompts and answers do not belong into a browser's cache.
+        headers.append((b"cache-control", b"no-store"))
+    message["headers"] = headers
+
+
+def _error_handler(renderer: Renderer) -> Any:
+    def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+        """A page for people, JSON for machines; details of a fault go to the log only."""
+        if isinstance(error, HTTPException):
+            status_code, text = error.status_code, str(error.detail)
+        else:
+            _log.error("console: %s failed", request.scope["path"], exc_info=error)
+            status_code = 500
+            text = (
+                f"The console could not read its sources ({type(error).__name__}); the log of the process "
+                "that serves it says more. Forwarding does not depend on the console."
+            )
+        if request.scope["path"].startswith(("/api/", "/readyz")):
+            return json_response({"error": {"message": text, "status": status_code}}, status_code)
+        content = renderer.page("message.html", title=f"Error {status_code}", text=text)
+        return Response(content, status_code=status_code, media_type=MediaType.HTML)
+
+    return handle

@@ -1,0 +1,199 @@
+"""Word differences between two texts, as runs a template can mark.
+
+Computed on the server, so the page needs no script to show them, and capped, because the cost of a
+word diff grows faster than the texts and the page has a weight budget.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Kind = Literal["same", "removed", "added", "gap"]
+
+MAX_WORDS = 2500
+"""Words a side that are compared; what follows is shown unmarked."""
+
+_GAP_WORDS = 3
+"""A gap that would hide no more words than this is not worth its dots."""
+
+_WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")  # noqa: RUF001 - a typed apostrophe
+_MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of text that is the same, removed, added, or a gap ("…") left out for length."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Two texts with what each has that the other has not."""
+
+    left: tuple[Run, ...]
+    """`same` and `removed` runs."""
+    right: tuple[Run, ...]
+    """`same` and `added` runs."""
+
+
+class _Word(NamedTuple):
+    text: str
+    """The word or sign itself."""
+    space: str
+    """White space that follows it."""
+
+
+def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tuple[Run, ...]:
+    """One text with removals and additions in place, unchanged stretches shortened to a gap.
+
+    Changed white space is made visible (· space, ⇥ tab, ↵ line break). Texts that are equal give
+    one `same` run, cut at `max_chars`.
+
+    Args:
+        before: the original.
+        after: the changed text.
+        context_words: unchanged words kept on each side of a change.
+        max_chars: the output is cut, ending in a gap, once it is longer than this.
+    """
+    if before == after:
+        return _cut([Run("same", before)], max_chars)
+    a, b = _words(before), _words(after)
+    runs: list[Run] = []
+    blocks = list(_opcodes(a, b, spaces=True))
+    for place, (tag, old, new) in enumerate(blocks):
+        if tag == "equal":
+            before_change = context_words if place < len(blocks) - 1 else 0
+            runs.extend(_shortened(old, context_words if place else 0, before_change))
+        else:
+            runs.extend(_replaced(old, new))
+    return _cut(_merged(runs), max_chars)
+
+
+def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
+    """Both texts in full (up to `max_chars` a side), each with its own words marked.
+
+    White space counts for nothing here: two answers that only break lines differently are the same.
+    """
+    a, b = _words(left), _words(right)
+    left_runs: list[Run] = []
+    right_runs: list[Run] = []
+    for tag, old, new in _opcodes(a, b, spaces=False):
+        same = tag == "equal"
+        left_runs.append(_side(old, "same" if same else "removed"))
+        right_runs.append(_side(new, "same" if same else "added"))
+    return SideBySide(_cut(_merged(left_runs), max_chars), _cut(_merged(right_runs), max_chars))
+
+
+def _words(text: str) -> list[_Word]:
+    return [_Word(word, space + lead) for word, space, lead in _WORD.findall(text)]
+
+
+def _opcodes(
+    a: list[_Word], b: list[_Word], *, spaces: bool
+) -> Iterable[tuple[str, Sequence[_Word], Sequence[_Word]]]:
+    """Blocks of equal and of different words; what lies beyond the cap counts as equal."""
+    # Perturbed prompts share long ends with the original: taking those off first keeps the
+    # quadratic part small.
+    keys_a = [word if spaces else word.text for word in a]
+    keys_b = [word if spaces else word.text for word in b]
+    shorter = min(len(a), len(b))
+    start = 0
+    while start < shorter and keys_a[start] == keys_b[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and keys_a[-1 - end] == keys_b[-1 - end]:
+        end += 1
+    stop_a, stop_b = len(a) - end, len(b) - end
+    if start:
+        yield "equal", a[:start], b[:start]
+    cap_a, cap_b = min(stop_a, start + MAX_WORDS), min(stop_b, start + MAX_WORDS)
+    matcher = SequenceMatcher(None, keys_a[start:cap_a], keys_b[start:cap_b])
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        yield tag, a[start + i1 : start + i2], b[start + j1 : start + j2]
+    if cap_a < len(a) or cap_b < len(b):
+        yield "equal", a[cap_a:], b[cap_b:]
+
+
+def _side(words: Sequence[_Word], kind: Kind) -> Run:
+    text = _joined(words)
+    return Run(kind if text.strip() else "same", text)
+
+
+def _joined(words: Sequence[_Word]) -> str:
+    return "".join(word.text + word.space for word in words)
+
+
+def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[Run]:
+    """An unchanged stretch: `head` words of its start, a gap, `tail` words of its end."""
+    if len(words) <= head + tail + _GAP_WORDS:
+        return [Run("same", _joined(words))]
+    return [
+        Run("same", _joined(words[:head])),
+        Run("gap", " … " if head and tail else "… " if tail else " …"),
+        Run("same", _joined(words[len(words) - tail :])),
+    ]
+
+
+def _replaced(old: Sequence[_Word], new: Sequence[_Word]) -> list[Run]:
+    """Removed and added words; word by word where both sides have as many, so pairs stay together."""
+    if len(old) != len(new):
+        return [Run("removed", _visible(_joined(old))), Run("added", _visible(_joined(new)))]
+    runs: list[Run] = []
+    for before, after in zip(old, new, strict=True):
+        if before.text == after.text:
+            runs.append(Run("same", before.text))
+        else:
+            runs += [Run("removed", before.text), Run("added", after.text)]
+        if before.space == after.space:
+            runs.append(Run("same", before.space))
+        else:
+            runs += [Run("removed", _marked(before.space)), Run("added", _marked(after.space))]
+    return runs
+
+
+def _visible(text: str) -> str:
+    return text if text.strip() else _marked(text)
+
+
+def _marked(space: str) -> str:
+    return space.translate(_MARKS).replace("\r", "").replace("\n", "↵\n")
+
+
+def _merged(runs: Iterable[Run]) -> list[Run]:
+    """Join neighbours of one kind and drop empty runs."""
+    merged: list[Run] = []
+    for run in runs:
+        if not run.text:
+            continue
+        if merged and merged[-1].kind == run.kind:
+            merged[-1] = Run(run.kind, merged[-1].text + run.text)
+        else:
+            merged.append(run)
+    return merged
+
+
+def _cut(runs: Iterable[Run], max_chars: int) -> tuple[Run, ...]:
+    """The runs up to `max_chars` characters; a cut is shown as a gap that says how much is missing."""
+    kept: list[Run] = []
+    left = max_chars
+    missing = 0
+    for run in runs:
+        if len(run.text) <= left:
+            kept.append(run)
+        elif left > 0:
+            kept.append(Run(run.kind, run.text[:left]))
+            missing += len(run.text) - left
+        else:
+            missing += len(run.text)
+        left = max(0, left - len(run.text))
+    if missing:
+        kept.append(Run("gap", f" … {missing:,} more characters"))
+    return tuple(kept)

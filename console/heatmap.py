@@ -1,0 +1,241 @@
+"""The heatmap: routes × models against perturbations, coloured by robustness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2s
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from console import figures, links, wording
+from metrics.verdict import BASELINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.cells import CellReport
+
+BAND_FLOORS = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
+"""Lower edges of the robustness bands, in points of 100; the last band is everything below."""
+
+RETIRED_AFTER_S = 60.0
+"""A model this far behind the newest verdict of its route is shown as no longer answering."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One colour of the legend."""
+
+    index: int
+    label: str
+
+
+BANDS = tuple(
+    Band(index, label)
+    for index, label in enumerate(
+        (
+            f"≥ {BAND_FLOORS[0]:.0f}",
+            *(f"{low:.0f}–{high:.0f}" for high, low in zip(BAND_FLOORS, BAND_FLOORS[1:], strict=False)),
+            f"< {BAND_FLOORS[-1]:.0f}",
+        )
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnGroup:
+    """Neighbouring columns of one category."""
+
+    category: str
+    span: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One perturbation."""
+
+    perturbation: str
+    label: str
+    first_of_group: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One cell, ready to print. `score` is "" while there are too few trials for a number."""
+
+    label: str
+    first_of_group: bool
+    href: str
+    id: str
+    """Stable across refreshes, so that keyboard focus survives them."""
+    band: int | None
+    score: str
+    interval: str
+    trials: int
+    minimum: int
+    alert: bool
+    detail: tuple[str, ...]
+    """What the tooltip says, a line each; the first is what a screen reader says first."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    """One model on one route; `cells` has None where a perturbation was never tried."""
+
+    route: str
+    model: str
+    retired: bool
+    last_seen: str
+    """When its newest trial was scored, "" if never."""
+    cells: tuple[HeatCell | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """The whole table."""
+
+    groups: tuple[ColumnGroup, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[HeatRow, ...]
+    without_judge: bool
+    """Whether any rating came from cheap metrics."""
+
+
+def band(robustness: float) -> int:
+    """The colour band of a robustness in [0, 1], 0 = best; decided on the number as printed."""
+    points = round(robustness * 100, 1)
+    return sum(points < floor for floor in BAND_FLOORS)
+
+
+def heatmap(reports: Sequence[CellReport], *, minimum: int, now: float) -> Heatmap:
+    """Arrange the reports: alerts first among the routes' live models, retired models last.
+
+    Args:
+        reports: one per cell, in any order.
+        minimum: trials below which a cell shows its progress instead of a number.
+        now: Unix time in seconds.
+    """
+    names = sorted({report.key.perturbation for report in reports}, key=wording.column_order)
+    grouped = [(name, list(members)) for name, members in groupby(names, key=wording.category)]
+    firsts = {members[0] for _, members in grouped[1:]}
+    columns = tuple(Column(name, wording.column_label(name), name in firsts) for name in names)
+    rows: list[HeatRow] = []
+    alerting = {report.key.route for report in reports if report.alert}
+    for route in sorted(
+        {report.key.route for report in reports}, key=lambda name: (name not in alerting, name)
+    ):
+        here = [report for report in reports if report.key.route == route]
+        rows.extend(_rows_of_route(here, columns, minimum, now))
+    return Heatmap(
+        groups=tuple(ColumnGroup(name, len(members)) for name, members in grouped),
+        columns=columns,
+        rows=tuple(rows),
+        without_judge=any(report.scorer == "metrics" for report in reports),
+    )
+
+
+def retired_models(reports: Sequence[CellReport]) -> set[tuple[str, str]]:
+    """(route, model) of the models whose newest trial is well behind their route's newest."""
+    newest: dict[str, float] = {}
+    seen: dict[tuple[str, str], float] = {}
+    for report in reports:
+        at = report.last_scored_at or 0.0
+        route, row = report.key.route, (report.key.route, report.key.model)
+        newest[route] = max(newest.get(route, 0.0), at)
+        seen[row] = max(seen.get(row, 0.0), at)
+    return {row for row, at in seen.items() if at < newest[row[0]] - RETIRED_AFTER_S}
+
+
+def cell_id(report: CellReport) -> str:
+    """An element id for a cell: a digest of its key, which may hold any character."""
+    key = "\0".join((report.key.route, report.key.model, report.key.perturbation))
+    return f"cell-{blake2s(key.encode(errors='replace'), digest_size=6).hexdigest()}"
+
+
+def _rows_of_route(
+    reports: list[CellReport], columns: tuple[Column, ...], minimum: int, now: float
+) -> list[HeatRow]:
+    retired = retired_models(reports)
+    models: dict[str, dict[str, CellReport]] = {}
+    for report in reports:
+        models.setdefault(report.key.model, {})[report.key.perturbation] = report
+
+    def place(model: str) -> tuple[bool, float, bool, str]:
+        cells = models[model].values()
+        gone = (reports[0].key.route, model) in retired
+        last = max(report.last_scored_at or 0.0 for report in cells)
+        # Live models are not ordered by time: two that share a route would swap rows at each refresh.
+        return gone, -last if gone else 0.0, not any(report.alert for report in cells), model
+
+    rows = []
+    for model in sorted(models, key=place):
+        cells = models[model]
+        last = max(report.last_scored_at or 0.0 for report in cells.values())
+        rows.append(
+            HeatRow(
+                route=reports[0].key.route,
+                model=model,
+                retired=(reports[0].key.route, model) in retired,
+                last_seen=figures.moment(last, now) if last else "",
+                cells=tuple(
+                    _cell(cells[column.perturbation], column, minimum)
+                    if column.perturbation in cells
+                    else None
+                    for column in columns
+                ),
+            )
+        )
+    return rows
+
+
+def _cell(report: CellReport, column: Column, minimum: int) -> HeatCell:
+    robustness = report.robustness
+    return HeatCell(
+        label=column.label,
+        first_of_group=column.first_of_group,
+        href=links.verdicts_link(route=report.key.route, perturbation=report.key.perturbation),
+        id=cell_id(report),
+        band=band(robustness.value) if robustness else None,
+        score=figures.number(robustness.value * 100, 1) if robustness else "",
+        interval=f"{figures.number(robustness.lower * 100)}–{figures.number(robustness.upper * 100)}"
+        if robustness
+        else "",
+        trials=report.trials,
+        minimum=minimum,
+        alert=report.alert,
+        detail=tuple(_detail(report, minimum)),
+    )
+
+
+def _detail(report: CellReport, minimum: int) -> list[str]:
+    key = report.key
+    lines = [f"{wording.column_label(key.perturbation)}, {key.route}, {key.model}"]
+    if report.alert:
+        lines.append("ALERT: answers move more than allowed")
+    if report.robustness:
+        score = report.robustness
+        lines.append(
+            f"robustness {figures.number(score.value * 100, 1)} of 100 "
+            f"[{figures.number(score.lower * 100)}, {figures.number(score.upper * 100)}], {report.trials} trials"
+        )
+    else:
+        lines.append(f"collecting: {report.trials} of {minimum} trials")
+    if report.content_delta:
+        lines.append(f"content moved in {figures.estimate_text(report.content_delta)}")
+    if report.quality_delta:
+        quality = report.quality_delta
+        lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} moved answers")
+    if report.excess:
+        lines.append(
+            f"excess over noise {figures.estimate_text(report.excess)}, allowed {figures.percent(report.threshold)}"
+        )
+    if key.perturbation != BASELINE and report.alarm_log10 > 0:
+        lines.append(
+            f"evidence 10^{figures.number(report.evidence_log10, 1)}, "
+            f"alert at 10^{figures.number(report.alarm_log10, 1)}"
+        )
+    if report.failures:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(report.failures.items()))
+        lines.append(f"not rated: {reasons}")
+    lines.append(wording.scorer_words(report.scorer))
+    return lines

@@ -1,0 +1,26 @@
+"""Addresses of the console's own pages. Names come from clients and models, so anything may be in them."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlencode
+
+
+def overview_query(**parts: str | None) -> str:
+    """The parts that are set, as a query string. Half a surrogate pair, which no URL can hold, becomes "?"."""
+    return urlencode({name: value for name, value in parts.items() if value}, errors="replace")
+
+
+def verdicts_link(**parts: str | None) -> str:
+    """The overview's list of verdicts, narrowed to `route`, `perturbation`, `rating`."""
+    query = overview_query(**parts)
+    return f"/?{query}#verdicts" if query else "/#verdicts"
+
+
+def verdict_link(verdict_id: str, exchange_id: str) -> str:
+    """The page of one verdict; the exchange says where in the log to look."""
+    return f"/verdicts/{path_part(verdict_id)}?{overview_query(exchange=exchange_id)}"
+
+
+def path_part(text: str) -> str:
+    """Any text as one part of a path or an element id."""
+    return quote(text, safe="", errors="replace")

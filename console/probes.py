@@ -1,0 +1,39 @@
+"""Endpoints for machines that watch this one: Prometheus, load balancers, Kubernetes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from litestar import MediaType, Response, get
+
+from console.api import json_response
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+
+    from console.sources import ConsoleSources
+
+EXPOSITION_TYPE = "text/plain; version=0.0.4"
+"""The framework adds the charset."""
+
+
+def probe_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
+    """`/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing)."""
+
+    @get("/metrics", sync_to_thread=True)
+    def metrics() -> Response[bytes]:
+        return Response(sources.exposition(), media_type=EXPOSITION_TYPE)
+
+    # On the event loop, not in a thread: health must not wait for threads that wait for a store.
+    @get("/healthz", sync_to_thread=False)
+    def healthz() -> Response[bytes]:
+        return Response(b"ok\n", media_type=MediaType.TEXT)
+
+    @get("/readyz", sync_to_thread=True)
+    def readyz() -> Response[bytes]:
+        missing = sources.ready()
+        if missing:
+            return json_response({"status": "not ready", "missing": missing}, 503)
+        return json_response({"status": "ready", "missing": {}})
+
+    return [metrics, healthz, readyz]

@@ -1,0 +1,77 @@
+"""What the console is given. It owns no state: every page is read from these at request time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from metrics.cells import CellReport
+    from metrics.stores.protocols import MonitorStore, VerdictLog
+    from metrics.verdict import Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFlow:
+    """How many exchanges of one route reached each stage, since the process started."""
+
+    route: str
+    eligible: int
+    """Requests that could have been sampled (a captured API, a usable answer)."""
+    sampled: int
+    queued: int
+    scored: int
+    """Exchanges whose trials are in the verdict log."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Sampled but not scored, by reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineView:
+    """The replay plane at a glance, and what the console must say about the set-up."""
+
+    base_url: str
+    """What an application sets as its `base_url`, e.g. "http://127.0.0.1:8080/v1"."""
+    routes: tuple[RouteFlow, ...] = ()
+    waiting: int = 0
+    """Exchanges in the queue that no worker holds."""
+    leased: int = 0
+    dead: int = 0
+    """Exchanges given up."""
+    oldest_s: float = 0.0
+    """Age of the oldest exchange that waits or is being worked on."""
+    tokens_today: int = 0
+    usd_today: float = 0.0
+    budget_tokens: int | None = None
+    """Tokens a day; None = no limit."""
+    budget_usd: float | None = None
+    """US dollars a day; None = no limit."""
+    scorer: Scorer = "metrics"
+    """Who rates new trials."""
+    judge: str = ""
+    """The judge's model name, "" without a judge."""
+    simulated: bool = False
+    """Whether the upstream is `evenkeel simulate`, so that nobody takes a demo for production."""
+    minimum_trials: int = 30
+    """Below this many trials a cell reports nothing."""
+    notices: Sequence[str] = ()
+    """Things an operator must know, each a sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSources:
+    """Everything the console reads. All of it may block and is called from several threads."""
+
+    reports: Callable[[], list[CellReport]]
+    """The latest report of every known cell, baselines included, in any order."""
+    log: VerdictLog
+    monitor_store: MonitorStore
+    exposition: Callable[[], bytes]
+    """The metrics in the Prometheus text format 0.0.4."""
+    ready: Callable[[], dict[str, str]]
+    """{} when ready, else part → what is wrong and what to do."""
+    pipeline: Callable[[], PipelineView]
+    clock: Callable[[], float]
+    """Unix time in seconds."""

@@ -1,0 +1,248 @@
+"""The status line: what state the endpoint is in, and what a tired operator should do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from console import figures, links, wording
+from console.heatmap import cell_id, retired_models
+from metrics.verdict import BASELINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.sources import PipelineView
+    from metrics.cells import CellReport
+    from metrics.stores.protocols import AlertEvent
+
+State = Literal["empty", "collecting", "steady", "alert"]
+
+STUCK_AFTER_S = 120.0
+"""A queue whose oldest exchange is older than this is reported: silence must not look like health."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertLine:
+    """One alerting cell in words."""
+
+    route: str
+    model: str
+    change: str
+    """What was done to the prompts, e.g. "spelling changes"."""
+    since: str
+    """Time of day, "" if the raising is no longer in the history."""
+    since_iso: str
+    lasts: str
+    """How long it has been raised, "" if unknown."""
+    excess: str
+    allowed: str
+    trials: int
+    evidence_href: str
+    cell_href: str
+    retired: bool
+    """Whether the model has stopped answering on this route."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What moved, on one route for one model."""
+
+    model: str
+    route: str
+    changes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The top of the page."""
+
+    state: State
+    title: str
+    """The document's title; the state first, so that a pinned tab shows it."""
+    headlines: tuple[Headline, ...]
+    alerts: tuple[AlertLine, ...]
+    summary: str
+    """One sentence below the headline, "" if the alerts say it all."""
+    steps: tuple[str, ...]
+    """What to do next, in order."""
+    notices: tuple[str, ...]
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader is told when it changes: no times, so that it is told once."""
+        moved = [
+            f"answers of {line.model} on route {line.route} under {line.changes}" for line in self.headlines
+        ]
+        return f"Alert: {'; '.join(moved)}" if moved else self.title
+
+
+def status(
+    reports: Sequence[CellReport], events: Sequence[AlertEvent], pipeline: PipelineView, now: float
+) -> Status:
+    """Condense reports and alert history into one line and its next steps.
+
+    Args:
+        reports: one per cell, in any order.
+        events: raised and resolved alerts, newest first.
+        pipeline: for the notices and the minimum number of trials.
+        now: Unix time in seconds.
+    """
+    notices = (*pipeline.notices, *_pipeline_notices(pipeline))
+    alerting = sorted((report for report in reports if report.alert), key=_by_excess)
+    if alerting:
+        return _alert(alerting, reports, events, notices, now)
+    watched = [report for report in reports if report.excess is not None]
+    if watched:
+        return Status("steady", "Steady · evenkeel", (), (), _steady_summary(watched, now), (), notices)
+    if any(report.trials or report.failures for report in reports):
+        most = max(report.trials for report in reports)
+        summary = (
+            f"The furthest cell has {most} of the {pipeline.minimum_trials} trials a number needs. "
+            "Nothing to do: numbers appear as traffic goes on."
+        )
+        return Status("collecting", "Collecting · evenkeel", (), (), summary, (), notices)
+    return Status("empty", "Waiting for traffic · evenkeel", (), (), "", (), notices)
+
+
+def _by_excess(report: CellReport) -> float:
+    return -(report.excess.value if report.excess else 0.0)
+
+
+def _pipeline_notices(pipeline: PipelineView) -> list[str]:
+    notices = []
+    if pipeline.oldest_s > STUCK_AFTER_S:
+        notices.append(
+            f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, so the "
+            "numbers below are as old. Check that the worker runs and that the budget is not spent."
+        )
+    if pipeline.budget_usd is not None and pipeline.usd_today >= pipeline.budget_usd:
+        notices.append(
+            "Today's budget in US dollars is spent: no replays until midnight UTC, or raise the budget."
+        )
+    if pipeline.budget_tokens is not None and pipeline.tokens_today >= pipeline.budget_tokens:
+        notices.append(
+            "Today's budget in tokens is spent: no replays until midnight UTC, or raise the budget."
+        )
+    return notices
+
+
+def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
+    routes = {report.key.route for report in watched}
+    worst = min(watched, key=_by_excess)
+    assert worst.excess is not None
+    last = max(report.last_scored_at or 0.0 for report in watched)
+    text = (
+        f"{_count(len(watched), 'cell')} watched on {_count(len(routes), 'route')}. Largest excess over noise: "
+        f"{figures.percent(worst.excess.value)} for {wording.phrase(worst.key.perturbation)} on {worst.key.route} "
+        f"(allowed {figures.percent(worst.threshold)})."
+    )
+    return f"{text} Last verdict {figures.moment(last, now)} UTC." if last else text
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _alert(
+    alerting: Sequence[CellReport],
+    reports: Sequence[CellReport],
+    events: Sequence[AlertEvent],
+    notices: tuple[str, ...],
+    now: float,
+) -> Status:
+    retired = retired_models(reports)
+    # An alert on a model that has stopped answering stays an alert: it may only be rarely called.
+    alerting = sorted(alerting, key=lambda report: (report.key.route, report.key.model) in retired)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for report in alerting:
+        row = (report.key.route, report.key.model)
+        groups.setdefault(row, []).append(wording.phrase(report.key.perturbation))
+    return Status(
+        state="alert",
+        title=f"▲ {_count(len(alerting), 'alert')} · evenkeel",
+        headlines=tuple(
+            Headline(model, route, wording.listing(changes)) for (route, model), changes in groups.items()
+        ),
+        alerts=tuple(_alert_line(report, events, retired, now) for report in alerting),
+        summary="",
+        steps=tuple(_steps(alerting, reports, events, now)),
+        notices=notices,
+    )
+
+
+def _raised_at(report: CellReport, events: Sequence[AlertEvent]) -> float | None:
+    for event in events:
+        if (event.route, event.model, event.perturbation) == (
+            report.key.route,
+            report.key.model,
+            report.key.perturbation,
+        ):
+            return event.at if event.kind == "raised" else None
+    return None
+
+
+def _alert_line(
+    report: CellReport, events: Sequence[AlertEvent], retired: set[tuple[str, str]], now: float
+) -> AlertLine:
+    key = report.key
+    since = _raised_at(report, events)
+    return AlertLine(
+        route=key.route,
+        model=key.model,
+        change=wording.phrase(key.perturbation),
+        since=figures.moment(since, now) if since is not None else "",
+        since_iso=figures.iso(since) if since is not None else "",
+        lasts=_lasting(now - since) if since is not None else "",
+        excess=figures.estimate_text(report.excess) if report.excess else "not known",
+        allowed=figures.percent(report.threshold),
+        trials=report.trials,
+        evidence_href=links.verdicts_link(route=key.route, perturbation=key.perturbation, rating="shifted"),
+        cell_href=f"#{cell_id(report)}",
+        retired=(key.route, key.model) in retired,
+    )
+
+
+def _lasting(seconds: float) -> str:
+    # Seconds would make the page change at every refresh.
+    return figures.duration(seconds) if seconds >= 60 else "just now"  # noqa: PLR2004 - a minute
+
+
+def _steps(
+    alerting: Sequence[CellReport], reports: Sequence[CellReport], events: Sequence[AlertEvent], now: float
+) -> list[str]:
+    first = alerting[0]
+    since = _raised_at(first, events)
+    when = f" shortly before {figures.moment(since, now)} UTC" if since is not None else ""
+    steps = ["Read a few of the pairs: open “see the pairs” below and judge whether the answers got worse."]
+    before = _previous_model(first, reports)
+    if before is not None:
+        was = f" with an excess of {figures.percent(before.excess.value)}" if before.excess else ""
+        last = figures.moment(before.last_scored_at, now) if before.last_scored_at else "earlier"
+        steps.append(
+            f"The model changed: {before.key.model} answered on {first.key.route} until {last} UTC{was}. "
+            "If the pairs are worse, go back to it or hold the rollout."
+        )
+    else:
+        steps.append(
+            f"Find what changed on {first.key.route}{when}: model, provider version, prompt template. "
+            "If the pairs are worse, take that change back."
+        )
+    steps.append("No hurry for availability: requests are being forwarded unchanged.")
+    return steps
+
+
+def _previous_model(report: CellReport, reports: Sequence[CellReport]) -> CellReport | None:
+    """The same perturbation on the model that answered on this route before, if there was one."""
+    retired = retired_models(reports)
+    candidates = [
+        other
+        for other in reports
+        if (other.key.route, other.key.model) in retired
+        and other.key.route == report.key.route
+        and other.key.model != report.key.model
+        and other.key.perturbation == report.key.perturbation
+        and other.key.perturbation != BASELINE
+        and not other.alert
+    ]
+    return max(candidates, key=lambda other: other.last_scored_at or 0.0, default=None)

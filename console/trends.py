@@ -1,0 +1,129 @@
+"""Trend charts: the excess over noise in time, one small chart per route and perturbation.
+
+A chart holds every model that has answered on its route, so that a model swap is seen as one line
+ending and the next beginning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from console import figures, links, wording
+from console.chart import Chart, Mark, Sample, chart, value_scale
+from metrics.verdict import BASELINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.cells import CellReport
+    from metrics.stores.protocols import AlertEvent, MonitorStore
+
+MAX_CHARTS = 6
+MAX_MODELS = 3
+"""Models drawn in one chart, newest first."""
+
+POINTS_READ = 400
+"""Trend points read per cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """One chart with its caption."""
+
+    id: str
+    route: str
+    perturbation: str
+    model: str
+    """The current model: the line in full colour."""
+    earlier: tuple[str, ...]
+    """Models drawn dimmed, oldest first."""
+    alert: bool
+    value: str
+    """Latest excess with its interval."""
+    allowed: str
+    href: str
+    chart: Chart
+    description: str
+    """The chart in a sentence, for those who do not see it."""
+
+
+def trends(
+    reports: Sequence[CellReport], events: Sequence[AlertEvent], store: MonitorStore, now: float
+) -> tuple[Trend, ...]:
+    """The charts worth looking at: alerting cells first, then those with the largest excess."""
+    chosen: dict[tuple[str, str], list[CellReport]] = {}
+    for report in sorted(reports, key=_urgency):
+        if report.excess is None or report.key.perturbation == BASELINE:
+            continue
+        place = (report.key.route, report.key.perturbation)
+        if place in chosen or len(chosen) < MAX_CHARTS:
+            chosen.setdefault(place, []).append(report)
+
+    drawn = []
+    for members in chosen.values():
+        newest = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
+        drawn.append((newest, [_samples(report, store) for report in newest]))
+    # One scale for all charts: a small wobble must not look like the alert beside it.
+    scale = value_scale(
+        [samples for _, series in drawn for samples in series],
+        max((members[-1].threshold for members, _ in drawn), default=0.0),
+    )
+    views: list[Trend] = []
+    for members, series in drawn:
+        current = members[-1]
+        marks = _marks(members, events, now)
+        assert current.excess is not None
+        views.append(
+            Trend(
+                id=f"trend-{len(views)}",
+                route=current.key.route,
+                perturbation=wording.column_label(current.key.perturbation),
+                model=current.key.model,
+                earlier=tuple(report.key.model for report in members[:-1]),
+                alert=any(report.alert for report in members),
+                value=figures.estimate_text(current.excess),
+                allowed=figures.percent(current.threshold),
+                href=links.verdicts_link(route=current.key.route, perturbation=current.key.perturbation),
+                chart=chart(series, marks, threshold=current.threshold, scale=scale, now=now),
+                description=_description(current, marks),
+            )
+        )
+    return tuple(views)
+
+
+def _urgency(report: CellReport) -> tuple[bool, float]:
+    return not report.alert, -(report.excess.value if report.excess else -1.0)
+
+
+def _samples(report: CellReport, store: MonitorStore) -> list[Sample]:
+    key = report.key
+    return [
+        Sample(point.at, point.excess, point.excess_lower, point.excess_upper)
+        for point in store.trend(key.route, key.model, key.perturbation, POINTS_READ)
+    ]
+
+
+def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: float) -> list[Mark]:
+    keys = {(report.key.route, report.key.model, report.key.perturbation) for report in members}
+    return [
+        Mark(
+            event.at, f"{_MARK_WORDS.get(event.kind, event.kind)} {figures.moment(event.at, now)}", event.kind
+        )
+        for event in events
+        if (event.route, event.model, event.perturbation) in keys
+    ]
+
+
+_MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}
+
+
+def _description(current: CellReport, marks: Sequence[Mark]) -> str:
+    assert current.excess is not None
+    text = (
+        f"Excess over noise for {wording.phrase(current.key.perturbation)} on {current.key.route}, "
+        f"{current.key.model}: now {figures.estimate_text(current.excess)}, "
+        f"allowed {figures.percent(current.threshold)}."
+    )
+    moments = "; ".join(mark.label for mark in sorted(marks))
+    return f"{text} {moments} UTC." if moments else text

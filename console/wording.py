@@ -1,0 +1,107 @@
+"""The console's words for perturbations, ratings and scorers, and the order they are shown in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.verdict import Scorer
+
+CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
+"""Columns are grouped in this order; the noise floor comes first."""
+
+_KINDS = (
+    "identical",
+    "whitespace",
+    "spelling",
+    "punctuation",
+    "casing",
+    "paraphrase",
+    "tone",
+    "context",
+    "output_instructions",
+    "reordering",
+    "mixed",
+    "free",
+    "json",
+    "yaml",
+    "xml",
+    "html",
+    "markdown",
+)
+
+_PHRASES = {
+    "baseline.identical": "an identical resend",
+    "general.casing": "letter-case changes",
+    "general.paraphrase": "paraphrasing",
+    "general.tone": "changes of tone",
+    "positional.context": "moved context",
+    "positional.output_instructions": "moved output instructions",
+    "positional.reordering": "reordering",
+}
+
+RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
+"""The similarity scale in words."""
+
+_SCORERS: dict[Scorer, str] = {
+    "judge": "decided by the judge",
+    "metrics": "decided by cheap metrics, no judge",
+}
+
+_QUALITY = {
+    "faithfulness_proxy": "faithfulness (cheap stand-in)",
+    "completeness_proxy": "completeness (cheap stand-in)",
+}
+
+
+def category(perturbation: str) -> str:
+    """The part before the dot."""
+    return perturbation.partition(".")[0]
+
+
+def column_label(perturbation: str) -> str:
+    """A short column heading: the kind, in words."""
+    name, _, kind = perturbation.partition(".")
+    if name == "baseline":
+        return "noise floor"
+    return kind.replace("_", " ") or name
+
+
+def phrase(perturbation: str) -> str:
+    """The perturbation as the end of "answers move under …"."""
+    if perturbation in _PHRASES:
+        return _PHRASES[perturbation]
+    name, _, kind = perturbation.partition(".")
+    kind = kind.replace("_", " ")
+    if name == "format":
+        return f"data written as {kind if kind == 'free' else kind.upper()}"
+    if name in {"multilingual", "crosslingual"}:
+        return f"translation ({kind})"
+    return f"{kind or name} changes"
+
+
+def column_order(perturbation: str) -> tuple[int, int, str]:
+    """Sort key: the known categories and kinds in the order above, unknown ones after them by name."""
+    name, _, kind = perturbation.partition(".")
+    place = CATEGORIES.index(name) if name in CATEGORIES else len(CATEGORIES)
+    rank = _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+    return place, rank, perturbation
+
+
+def scorer_words(scorer: Scorer) -> str:
+    """Who decided a rating, said so that nobody takes a cheap metric for a judge."""
+    return _SCORERS.get(scorer, scorer)
+
+
+def quality_words(metric: str) -> str:
+    """A quality metric's name; a stand-in is marked as one."""
+    return _QUALITY.get(metric, metric.replace("_", " "))
+
+
+def listing(parts: Sequence[str]) -> str:
+    """Join to "a", "a and b", "a, b and c"."""
+    if len(parts) < 2:  # noqa: PLR2004 - nothing to join
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,138 @@
+"""The data-plane process: the relay, the hand-off to the queue, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evenkeel.children import when_orphaned
+from metrics.stores.counters import CounterStore
+from metrics.stores.sqlite import Database
+from proxy.counters import Counters
+from proxy.handoff import HandOff
+from proxy.routing import Route, RouteTable, Timeouts, Upstream
+from proxy.server import DataPlane
+from shadow.queues.sqlite import SqliteExchangeQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.children import Briefing
+    from evenkeel.settings import Settings
+    from shadow.handoff import Exchange
+
+log = logging.getLogger("evenkeel.proxy")
+
+DATABASE_FILE = "evenkeel.db"
+_HANDOFF_BYTES = 64 << 20
+_DRAIN_S = 20.0
+_PUBLISH_EVERY_S = 1.0
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A uvloop event loop, or asyncio's own where uvloop is missing."""
+    try:
+        import uvloop  # noqa: PLC0415 - optional: not built for every platform
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def route_table(settings: Settings) -> RouteTable:
+    """The routes of the data plane."""
+    return RouteTable(
+        [
+            Route(
+                name=route.name,
+                upstream=Upstream.parse(route.upstream),
+                prefix=route.prefix,
+                sampling_rate=route.sampling_rate,
+                timeouts=Timeouts(**route.timeouts.model_dump()),
+            )
+            for route in settings.routes
+        ]
+    )
+
+
+class _OpenedWhenUsed:
+    """The queue, opened at the first `put`: a store in trouble must not keep the proxy from starting.
+
+    Only the hand-off thread calls it; an exception there is counted and forwarding goes on.
+    """
+
+    def __init__(self, open_queue: Callable[[], SqliteExchangeQueue]) -> None:
+        self._open = open_queue
+        self._queue: SqliteExchangeQueue | None = None
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """As `ExchangeQueue.put`."""
+        if self._queue is None:
+            self._queue = self._open()
+        return self._queue.put(exchanges)
+
+
+def open_queue(settings: Settings) -> SqliteExchangeQueue:
+    """The exchange queue in the settings' data folder."""
+    return SqliteExchangeQueue(Database(Path(settings.data_dir) / DATABASE_FILE), time.time)
+
+
+def run(briefing: Briefing) -> None:
+    """Serve until SIGTERM or the end of the supervisor, then drain."""
+    settings = briefing.settings
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(briefing, settings))
+
+
+async def _serve(briefing: Briefing, settings: Settings) -> None:
+    handoff = HandOff(_OpenedWhenUsed(lambda: open_queue(settings)), Counters(), max_bytes=_HANDOFF_BYTES)
+    plane = DataPlane(route_table(settings), handoff)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
+    handoff.start()
+    await plane.serve(briefing.open_sockets())
+    publishing = threading.Thread(
+        target=_publish, args=(briefing.source, settings, plane), name="publish", daemon=True
+    )
+    publishing.start()
+    # What is alive now lives as long as the process; the collector need not walk it again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    await stop.wait()
+    await plane.drain(_DRAIN_S)
+    await asyncio.to_thread(handoff.close, _DRAIN_S)
+    with contextlib.suppress(Exception):  # a last snapshot is a courtesy; the process ends either way
+        _publish_once(briefing.source, settings, plane)
+
+
+def _publish_once(source: str, settings: Settings, plane: DataPlane) -> None:
+    database = Database(Path(settings.data_dir) / DATABASE_FILE)
+    try:
+        CounterStore(database).publish(source, plane.snapshot())
+    finally:
+        database.close()
+
+
+def _publish(source: str, settings: Settings, plane: DataPlane) -> None:
+    """Copy the relay's counters to the store every second; the admin process exports them."""
+    store: CounterStore | None = None
+    reported = False
+    while True:
+        time.sleep(_PUBLISH_EVERY_S)
+        try:
+            store = store or CounterStore(Database(Path(settings.data_dir) / DATABASE_FILE))
+            store.publish(source, plane.snapshot())
+            reported = False
+        except Exception as error:  # noqa: BLE001 - telemetry never stops the relay
+            if not reported:
+                log.warning("counters cannot be published (%s); forwarding goes on", error)
+                reported = True

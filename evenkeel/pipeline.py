@@ -1,0 +1,116 @@
+"""The replay plane at a glance, for the console, the readiness probe and the gauges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console import PipelineView, RouteFlow
+from metrics.stores.counters import merge
+
+if TYPE_CHECKING:
+    from evenkeel.judge_health import JudgeHealth
+    from evenkeel.settings import Settings
+    from metrics.stores.counters import CounterStore, Snapshot
+    from shadow.handoff import ExchangeQueue
+    from shadow.spend import SpendLedger
+
+
+class Pipeline:
+    """Reads queue, counters and budget each time it is asked."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        counters: CounterStore,
+        queue: ExchangeQueue,
+        ledger: SpendLedger,
+        health: JudgeHealth,
+    ) -> None:
+        self._settings = settings
+        self._counters = counters
+        self._queue = queue
+        self._ledger = ledger
+        self._health = health
+
+    def snapshot(self) -> Snapshot:
+        """Gauges of the moment."""
+        lag = self._queue.lag()
+        spent = self._ledger.today()
+        gauges = {
+            "queue_waiting": lag.waiting,
+            "queue_leased": lag.leased,
+            "queue_dead": lag.dead,
+            "queue_oldest_seconds": lag.oldest_s,
+            "spend_today_tokens": spent.tokens,
+            "spend_today_usd": spent.usd,
+        }
+        return {"counters": [], "gauges": [[name, {}, number] for name, number in gauges.items()]}
+
+    def problems(self) -> dict[str, str]:
+        """What keeps scoring from working. Forwarding is not in question here."""
+        return {"judge": self._health.problem} if self._health.problem else {}
+
+    def view(self) -> PipelineView:
+        """Everything the console shows of the pipeline."""
+        settings = self._settings
+        lag = self._queue.lag()
+        spent = self._ledger.today()
+        budget = self._ledger.budget
+        notices = list(self.problems().values())
+        if budget.tokens_per_day is not None and spent.tokens >= budget.tokens_per_day * 0.99:
+            notices.append(
+                f"The day's budget of {budget.tokens_per_day:,} tokens is spent; scoring pauses until "
+                "midnight UTC. Raise budget.tokens_per_day to go on."
+            )
+        if budget.usd_per_day is not None and spent.usd >= budget.usd_per_day * 0.99:
+            notices.append(
+                f"The day's budget of {budget.usd_per_day:,.2f} US dollars is spent; scoring pauses until "
+                "midnight UTC. Raise budget.usd_per_day to go on."
+            )
+        return PipelineView(
+            base_url=base_url(settings),
+            routes=self._flows(),
+            waiting=lag.waiting,
+            leased=lag.leased,
+            dead=lag.dead,
+            oldest_s=lag.oldest_s,
+            tokens_today=spent.tokens,
+            usd_today=spent.usd,
+            budget_tokens=budget.tokens_per_day,
+            budget_usd=budget.usd_per_day,
+            scorer="judge" if settings.judge else "metrics",
+            judge=self._health.model,
+            simulated=settings.simulated,
+            minimum_trials=settings.alert.min_trials,
+            notices=tuple(notices),
+        )
+
+    def _flows(self) -> tuple[RouteFlow, ...]:
+        totals = merge(self._counters.read())["counters"]
+
+        def count(name: str, route: str) -> int:
+            return int(sum(row[2] for row in totals if row[0] == name and row[1].get("route") == route))
+
+        flows = []
+        for route in self._settings.routes:
+            skipped: dict[str, int] = {}
+            for name, labels, number in totals:
+                if name == "exchanges_skipped" and labels.get("route") == route.name:
+                    skipped[labels["reason"]] = skipped.get(labels["reason"], 0) + int(number)
+            flows.append(
+                RouteFlow(
+                    route.name,
+                    eligible=count("exchanges_eligible", route.name),
+                    sampled=count("exchanges_sampled", route.name),
+                    queued=count("exchanges_queued", route.name),
+                    scored=count("exchanges_scored", route.name),
+                    skipped=skipped,
+                )
+            )
+        return tuple(flows)
+
+
+def base_url(settings: Settings) -> str:
+    """What an application sets as its base URL, for the first route."""
+    host = f"[{settings.listen.host}]" if ":" in settings.listen.host else settings.listen.host
+    return f"http://{host}:{settings.listen.port}{settings.routes[0].prefix}/v1"

@@ -1,0 +1,278 @@
+"""Settings: what may stand in `evenkeel.yaml`, on the command line and in the environment.
+
+Precedence: command line, then `EVENKEEL_…` variables (`EVENKEEL_LISTEN__PORT=8200`), then the
+file, then the defaults. Secrets never stand in settings: a setting names the environment variable.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from proxy.routing import Upstream
+from shadow.perturbations import by_name
+
+DEFAULT_PERTURBATIONS = (
+    "general.whitespace",
+    "general.punctuation",
+    "general.casing",
+    "general.spelling",
+)
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used. The message is one line: where, what is wrong, what to do."""
+
+
+def _upstream(url: str) -> str:
+    Upstream.parse(url)
+    return url
+
+
+def _perturbations(names: list[str]) -> list[str]:
+    by_name(names)
+    return names
+
+
+def _http_url(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url!r} is not an http:// or https:// URL")
+    return url
+
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+Rate = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(gt=0)]
+UpstreamUrl = Annotated[str, AfterValidator(_upstream)]
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Listen(_Section):
+    """Where the data plane listens. Applications use `http://HOST:PORT/v1` as base URL."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8100
+    """0 picks a free port."""
+
+
+class Admin(_Section):
+    """Where metrics, health and the console listen: a port of their own."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8101
+    token_env: str | None = None
+    """Variable with the admin token; required beyond loopback."""
+
+    @model_validator(mode="after")
+    def _token_beyond_loopback(self) -> Admin:
+        if self.host not in {"127.0.0.1", "::1", "localhost"}:
+            if self.token_env is None:
+                raise ValueError(
+                    f"the admin port shows prompts and answers; to listen on {self.host}, set token_env"
+                )
+            if not os.environ.get(self.token_env):
+                raise ValueError(f"the variable {self.token_env} named by token_env is empty")
+        return self
+
+
+class Timeouts(_Section):
+    """Limits of a forwarded request, in seconds."""
+
+    connect_s: Seconds = 5.0
+    first_byte_s: Seconds = 600.0
+    idle_s: Seconds = 600.0
+
+
+class Route(_Section):
+    """One route of the data plane and how its exchanges are tried."""
+
+    name: Name = "default"
+    prefix: Annotated[str, Field(pattern=r"^(/[^/\s?#]+)*$")] = ""
+    """Path prefix that selects the route; removed before forwarding."""
+    upstream: UpstreamUrl
+    timeouts: Timeouts = Timeouts()
+    sampling_rate: Rate = 0.1
+    """Share of eligible requests that are replayed."""
+    task: str | None = None
+    """Task of the route's requests, e.g. `case_summary`; the application's header wins."""
+    perturbations: Annotated[list[str], AfterValidator(_perturbations)] = list(DEFAULT_PERTURBATIONS)
+    severities: Annotated[list[Rate], Field(min_length=1)] = [0.1, 0.3, 0.5]
+    trials_per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
+    """Perturbed replays for each sampled exchange, besides the identical resend."""
+
+
+class Shadow(_Section):
+    """How replays are sent."""
+
+    api_key_env: str = "EVENKEEL_SHADOW_API_KEY"
+    """Variable with the replays' own credential; sent only if it is set."""
+    api_key_header: str = "authorization"
+    """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    timeout_s: Seconds = 120.0
+
+
+class Budget(_Section):
+    """What replays and judging may cost per UTC day, all routes together. `null` = no limit."""
+
+    tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
+    usd_per_day: Annotated[float, Field(ge=0)] | None = 10.0
+    """By public list prices; models without one count zero dollars."""
+
+
+class Scoring(_Section):
+    """How answers are compared without a judge."""
+
+    embeddings: bool | None = None
+    """Sentence embeddings; `null` uses them if the extra `semantic` is installed."""
+
+
+class Judge(_Section):
+    """An OpenAI-compatible model that rates pairs of answers."""
+
+    base_url: HttpUrl = "https://api.openai.com/v1"
+    model: str
+    api_key_env: str = "EVENKEEL_JUDGE_API_KEY"
+    timeout_s: Seconds = 60.0
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 4
+
+
+class Alert(_Section):
+    """When an alert is raised, and where it goes."""
+
+    threshold: Rate = 0.1
+    """Largest share of content shifts above the noise floor that is tolerated."""
+    mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
+    """For each cell; holds whatever the data."""
+    min_trials: Annotated[int, Field(ge=1)] = 30
+    """Nothing is reported of a cell with fewer."""
+    webhook: HttpUrl | None = None
+    """Gets each alert as a JSON POST."""
+
+
+class Settings(BaseSettings):
+    """Everything `evenkeel up` can be told."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, env_prefix="EVENKEEL_", env_nested_delimiter="__"
+    )
+
+    listen: Listen = Listen()
+    admin: Admin = Admin()
+    data_dir: Path = Path("evenkeel-data")
+    routes: Annotated[list[Route], Field(min_length=1)]
+    shadow: Shadow = Shadow()
+    budget: Budget = Budget()
+    judge: Judge | None = None
+    scoring: Scoring = Scoring()
+    alert: Alert = Alert()
+    simulated: bool = False
+    """Says on every page that the upstream is a simulation."""
+
+    @model_validator(mode="after")
+    def _routes_differ(self) -> Settings:
+        for field in ("name", "prefix"):
+            seen: set[str] = set()
+            for route in self.routes:
+                value = getattr(route, field)
+                if value in seen:
+                    raise ValueError(f"two routes have the {field} {value!r}")
+                seen.add(value)
+        return self
+
+
+def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) -> Settings:
+    """Read the settings file and the environment, and lay the command line's values over them.
+
+    Args:
+        path: the YAML file, None for none.
+        overrides: nested values from the command line.
+        route: command-line values of the route, for a setup that has one.
+
+    Raises:
+        SettingsError: with a one-line message.
+    """
+    raw = _read_yaml(path) if path else {}
+    where = str(path) if path else "settings"
+    if route:
+        routes = raw.setdefault("routes", [{}])
+        if not isinstance(routes, list) or len(routes) != 1 or not isinstance(routes[0], dict):
+            raise SettingsError(
+                f"{where}: has several routes; set {', '.join(sorted(route))} there, for each route"
+            )
+        routes[0].update(route)
+    if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
+        raise SettingsError(
+            f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
+        )
+
+    class Loaded(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings
+            return init_settings, env_settings, InitSettingsSource(settings_cls, raw)
+
+    try:
+        return Loaded(**overrides)
+    except ValidationError as error:
+        raise SettingsError(f"{where}: {_describe(error)}") from error
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        raise SettingsError(f"{path}:{line} is not YAML: {getattr(error, 'problem', error)}") from error
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise SettingsError(f"{path}: must be a mapping such as `routes: [...]`, not a {type(raw).__name__}")
+    return raw
+
+
+def _describe(error: ValidationError) -> str:
+    """The first fault in one line, and how many more there are."""
+    faults = error.errors()
+    fault = faults[0]
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+    if fault["type"] == "extra_forbidden":
+        unknown = str(fault["loc"][-1])
+        near = difflib.get_close_matches(unknown, _known_names(), n=1)
+        text = f"{place}: unknown setting" + (f"; did you mean {near[0]!r}?" if near else "")
+    else:
+        message = fault["msg"].removeprefix("Value error, ")
+        given = "" if fault["type"] in {"missing", "value_error"} else f" (it is {fault['input']!r})"
+        text = f"{place}: {message}{given}" if place else message
+    return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
+
+
+def _known_names() -> list[str]:
+    sections = (Settings, Listen, Admin, Timeouts, Route, Shadow, Budget, Judge, Scoring, Alert)
+    return [name for section in sections for name in section.model_fields]

@@ -1,0 +1,81 @@
+"""The identifiers of a case, read out of a prompt by their shape alone.
+
+Shapes are what a perturbation must leave alone (ticket numbers, hosts, versions, hexadecimal codes,
+dates, times, plain numbers), so the same details are read from a prompt and from any variant of it. Where
+a kind occurs several times, the smallest is the first one: order in the text does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_SHAPES: Final = re.compile(
+    r"""
+      (?P<host>    \b [A-Z]{3} - [A-Z]{2,4} - [0-9]{2} \b )
+    | (?P<ticket>  \b INC-[0-9]{3,8} \b )
+    | (?P<change>  \b CHG-[0-9]{3,8} \b )
+    | (?P<article> \b KB[0-9]{4,9} \b )
+    | (?P<code>    \b 0x[0-9A-Fa-f]{4,16} \b )
+    | (?P<date>    \b [0-9]{4}-[0-9]{2}-[0-9]{2} \b )
+    | (?P<time>    \b [0-9]{2}:[0-9]{2} \b )
+    | (?P<version> \b [0-9]{1,4} \. [0-9]{1,4} \. [0-9]{1,4} \b )
+    | (?P<other>   \b (?: [A-Za-z]+ [-_.]? [0-9] | [0-9]+ (?: [-_.:/] [A-Za-z0-9] | [A-Za-z] ) ) [\w.:/-]* )
+    | (?P<people>   \b [0-9]{1,4} \b )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+class SideDetails(NamedTuple):
+    """The details that belong to one side of an incident; "" where the prompt has none."""
+
+    host: str
+    version: str
+    code: str
+    time: str
+    people: str
+    date: str
+
+
+class Details(NamedTuple):
+    """All identifiers that an answer can quote; "" where the prompt has none."""
+
+    ticket: str
+    change: str
+    article: str
+    first: SideDetails
+    second: SideDetails
+    """Empty fields where the prompt holds only one value of a kind."""
+
+
+def read_details(text: str) -> Details:
+    """The identifiers in a text, in any order and with anything between them.
+
+    Plain numbers are ordered by value, versions by their parts, everything else as text. The first side
+    gets the smallest value of each kind and the second side the largest, if there are two.
+    """
+    found: dict[str, set[str]] = {}
+    for match in _SHAPES.finditer(text):
+        kind = match.lastgroup
+        assert kind is not None
+        found.setdefault(kind, set()).add(match.group())
+    low: list[str] = []
+    high: list[str] = []
+    for kind in SideDetails._fields:
+        values = sorted(found.get(kind, ()), key=_order)
+        low.append(values[0] if values else "")
+        high.append(values[-1] if len(values) > 1 else "")
+    return Details(
+        ticket=min(found.get("ticket", ()), default=""),
+        change=min(found.get("change", ()), default=""),
+        article=min(found.get("article", ()), default=""),
+        first=SideDetails(*low),
+        second=SideDetails(*high),
+    )
+
+
+def _order(value: str) -> tuple[tuple[int, ...], str]:
+    """Sort key: numbers and versions by value, the rest as text."""
+    parts = value.split(".")
+    return (tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else (), value)

@@ -1,0 +1,204 @@
+"""The state of a running simulation: its models, how they are set, and what they were asked."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evenkeel.simulate.faults import WireError
+from evenkeel.simulate.model import Condition, SimulatedModel
+from evenkeel.simulate.truth import planted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.simulate.truth import Planted
+
+DEFAULT_MODEL: Final = "simulated-1"
+FIXED_TIME: Final = 1_767_225_600
+"""`created` of every answer of a deterministic simulation: the first second of 2026."""
+MAX_LATENCY_S: Final = 600.0
+
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """How one served model behaves."""
+
+    name: str
+    """What requests ask for."""
+    fragility: float = 0.0
+    """Share of prompts answered badly, always; in [0, 1]."""
+    noise: float = 0.0
+    """Share of the other calls answered badly, by chance; in [0, 1]."""
+    worse_share: float = 0.5
+    """Share of bad answers that are worse; the rest are different at equal quality; in [0, 1]."""
+    latency_s: float = 0.0
+    """Duration of an answer in seconds. A stream begins after half of it and spreads over the rest."""
+    returned_name: str | None = None
+    """Model name in the answers; None = the name that was asked for."""
+    system_fingerprint: str | None = "fp_simulated"
+    error_rate: float = 0.0
+    """Share of calls that end in status 500, by chance; in [0, 1]."""
+
+    @property
+    def truth(self) -> Planted:
+        """The true deltas of this model."""
+        return planted(self.fragility, self.noise, self.worse_share)
+
+
+class ModelPatch(BaseModel):
+    """Changes to a model's state, as the admin call sends them. Absent fields stay as they are."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    fragility: _Share = 0.0
+    noise: _Share = 0.0
+    worse_share: _Share = 0.0
+    latency_s: Annotated[float, Field(ge=0, le=MAX_LATENCY_S)] = 0.0
+    returned_name: _Name | None = None
+    system_fingerprint: _Name | None = None
+    error_rate: _Share = 0.0
+
+
+def read_patch(body: bytes) -> dict[str, Any]:
+    """The fields to change, from the JSON body of an admin call.
+
+    Raises: WireError (400) that names every wrong field and what is allowed.
+    """
+    try:
+        return ModelPatch.model_validate_json(body).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}"
+            for item in error.errors(include_url=False)
+        ]
+        raise WireError(
+            400, f"{'; '.join(problems)}. Known fields: {', '.join(ModelPatch.model_fields)}."
+        ) from error
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """What one model was asked since the start."""
+
+    calls: int = 0
+    streamed: int = 0
+    errors: int = 0
+    """Answers with an error status or a broken connection, on demand or by the error rate."""
+    abandoned: int = 0
+    """Calls whose client left before the end."""
+    conditions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Condition), 0))
+    """Answers by their planted state."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSettings:
+    """What stays fixed while a simulation runs."""
+
+    api_key: str | None = field(default=None, repr=False)
+    """The bearer token that requests must carry; None = any or none."""
+    strict_models: bool = False
+    """Answer 404 to a model that is not served; otherwise the first model answers under its name."""
+    deterministic: bool = False
+    """Equal requests get byte-identical answers: ids follow from the prompt, time stands still."""
+    tokens_per_event: int = 1
+    """Tokens in one event of a stream, at least 1."""
+    salt: bytes = b""
+    """Decides which prompts are fragile; at most 64 bytes."""
+
+
+class Simulation:
+    """The served models by name. For one event loop; not thread-safe."""
+
+    def __init__(
+        self,
+        models: Sequence[ModelState] = (ModelState(DEFAULT_MODEL),),
+        settings: SimulationSettings | None = None,
+        *,
+        rng: random.Random | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Serve `models`, of which the first one answers for names that are not served.
+
+        Args:
+            models: at least one, each with a name of its own.
+            settings: fixed settings; None = the defaults.
+            rng: source of noise, chance errors and ids; None = seeded by the operating system.
+            clock: Unix time in seconds for `created`.
+
+        Raises: ValueError if there is no model or a name occurs twice.
+        """
+        self.settings = settings or SimulationSettings()
+        self.rng = rng or random.Random()
+        self._clock = clock
+        self._models = {state.name: state for state in models}
+        if not models or len(self._models) != len(models):
+            raise ValueError("models: needs at least one, each with a name of its own")
+        self._default = models[0].name
+        self._counts = {name: CallCounts() for name in self._models}
+
+    @property
+    def models(self) -> tuple[ModelState, ...]:
+        """All served models, the default first."""
+        return tuple(self._models.values())
+
+    def find(self, name: str | None) -> ModelState:
+        """A served model; None = the default one.
+
+        Raises: WireError (404).
+        """
+        state = self._models.get(self._default if name is None else name)
+        if state is None:
+            raise WireError(
+                404,
+                f"The model '{name}' does not exist; served: {', '.join(self._models)}.",
+                code="model_not_found",
+                param="model",
+            )
+        return state
+
+    def serving(self, requested: str) -> ModelState:
+        """The model that answers a request for `requested`.
+
+        Raises: WireError (404) if it is not served and models are strict.
+        """
+        if requested in self._models or self.settings.strict_models:
+            return self.find(requested)
+        return self._models[self._default]
+
+    def change(self, name: str, changes: dict[str, Any]) -> ModelState:
+        """Set fields of a model; one that is not served yet starts as a copy of the default.
+
+        The default's returned name is not copied. `changes` must have passed `read_patch`.
+        """
+        old = self._models.get(name)
+        if old is None:
+            old = replace(self._models[self._default], name=name, returned_name=None)
+        state = replace(old, **changes)
+        self._models[name] = state
+        self._counts.setdefault(name, CallCounts())
+        return state
+
+    def model(self, state: ModelState) -> SimulatedModel:
+        """The answering model of a state."""
+        return SimulatedModel(state.fragility, state.noise, state.worse_share, self.settings.salt)
+
+    def counts(self, state: ModelState) -> CallCounts:
+        """The live counts of a served model."""
+        return self._counts[state.name]
+
+    def completion_id(self, digest: bytes) -> str:
+        """The id of an answer: from the prompt's hash if deterministic, else random."""
+        raw = digest if self.settings.deterministic else self.rng.randbytes(16)
+        return f"chatcmpl-simulated-{raw.hex()}"
+
+    def now(self) -> int:
+        """`created` in Unix seconds."""
+        return FIXED_TIME if self.settings.deterministic else int(self._clock())

@@ -1,0 +1,147 @@
+"""The supervisor of `evenkeel up`: starts the child processes and starts them again when they die.
+
+It holds the listening sockets. While a child is being restarted, new connections wait in the
+socket's backlog instead of being refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.children import Briefing
+
+log = logging.getLogger("evenkeel.supervisor")
+
+_BACKLOG = 4096
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+_STABLE_AFTER_S = 10.0
+"""A child that lived this long starts again at once, without the pause of one that keeps dying."""
+_STOP_GRACE_S = 25.0
+
+
+class ListenError(Exception):
+    """A port cannot be listened on. The message is one line and says what to do."""
+
+
+def listen(host: str, port: int, *, option: str) -> socket.socket:
+    """A bound, listening, inheritable socket; port 0 picks a free one.
+
+    Raises:
+        ListenError: port in use, not permitted, or no such address.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ListenError(
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another with {option}"
+        ) from error
+    sock.setblocking(False)
+    sock.set_inheritable(True)
+    return sock
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process to keep alive."""
+
+    name: str
+    briefing: Briefing
+
+
+class Supervisor:
+    """Keeps children alive until asked to stop; then lets them finish, and stops them."""
+
+    def __init__(self, children: Sequence[Child], *, ended: Callable[[str], None]) -> None:
+        """Args: children: what to run. ended: called with the source name of a process that ended."""
+        self._children = children
+        self._ended = ended
+        self._stopping = asyncio.Event()
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+
+    def stop(self) -> None:
+        """Ask all children to finish."""
+        self._stopping.set()
+        for process in self._processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+
+    async def run(self) -> None:
+        """Supervise until `stop` is called or a SIGINT or SIGTERM arrives."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop)
+        await asyncio.gather(*(self._keep_alive(child) for child in self._children))
+
+    async def _keep_alive(self, child: Child) -> None:
+        pause_s = _FIRST_PAUSE_S
+        generation = 0
+        while not self._stopping.is_set():
+            generation += 1
+            source = f"{child.name}.{generation}"
+            started = time.monotonic()
+            process = await self._start(child, source)
+            log.info("%s started (pid %d)", child.name, process.pid)
+            code = await self._finish(process)
+            self._ended(source)
+            if self._stopping.is_set():
+                return
+            if time.monotonic() - started > _STABLE_AFTER_S:
+                pause_s = _FIRST_PAUSE_S
+            log.error("%s ended (%s); starting it again in %.1f s", child.name, _reason(code), pause_s)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+            pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
+
+    async def _start(self, child: Child, source: str) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "evenkeel",
+            "child",
+            child.name,
+            stdin=asyncio.subprocess.PIPE,
+            pass_fds=child.briefing.sockets,
+            start_new_session=True,  # Ctrl-C reaches the supervisor, which stops children in order
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self._processes[child.name] = process
+        assert process.stdin is not None
+        process.stdin.write(replace(child.briefing, source=source).to_line())
+        with contextlib.suppress(ConnectionError):
+            await process.stdin.drain()
+        if self._stopping.is_set():
+            process.terminate()
+        return process
+
+    async def _finish(self, process: asyncio.subprocess.Process) -> int:
+        ending = asyncio.ensure_future(process.wait())
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not ending.done():
+            await asyncio.wait({ending}, timeout=_STOP_GRACE_S)
+            if not ending.done():
+                process.kill()
+        stopping.cancel()
+        return await ending
+
+
+def _reason(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,109 @@
+"""`evenkeel up`: everything on one machine, under one supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+from typing import TYPE_CHECKING, TextIO
+
+from evenkeel import __version__
+from evenkeel.children import Briefing
+from evenkeel.data_plane import DATABASE_FILE
+from evenkeel.pipeline import base_url
+from evenkeel.preflight import missing_keys, unreachable_upstreams
+from evenkeel.settings import SettingsError
+from evenkeel.supervisor import Child, Supervisor, listen
+from metrics.stores.counters import CounterStore
+from metrics.stores.sqlite import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from evenkeel.settings import Settings
+
+log = logging.getLogger("evenkeel")
+
+
+def up(settings: Settings, *, say: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        SettingsError: the data folder is in use by another evenkeel.
+        ListenError: a port cannot be listened on.
+        StoreError: the data folder cannot be written.
+    """
+    data = listen(settings.listen.host, settings.listen.port, option="--port (listen.port)")
+    admin = listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")
+    settings = settings.model_copy(
+        update={
+            "listen": settings.listen.model_copy(update={"port": data.getsockname()[1]}),
+            "admin": settings.admin.model_copy(update={"port": admin.getsockname()[1]}),
+            "data_dir": settings.data_dir.absolute(),
+        }
+    )
+    database = Database(settings.data_dir / DATABASE_FILE)
+    with _lock(settings.data_dir):
+        counters = CounterStore(database)
+        counters.clear()
+        say(banner(settings))
+        for problem in [*missing_keys(settings), *unreachable_upstreams(settings)]:
+            log.error("%s", problem)
+        supervisor = Supervisor(
+            [
+                Child("proxy", Briefing("proxy", "", settings, (data.fileno(),))),
+                Child("worker", Briefing("worker", "", settings, (admin.fileno(),))),
+            ],
+            ended=counters.retire,
+        )
+        asyncio.run(supervisor.run())
+    database.close()
+
+
+def banner(settings: Settings) -> str:
+    """What a person needs to know after the start."""
+    admin = f"http://{settings.admin.host}:{settings.admin.port}"
+    judged = (
+        f"judge {settings.judge.model}"
+        if settings.judge
+        else "cheap metrics only (no judge set; see --judge-model)"
+    )
+    lines = [f"evenkeel {__version__}" + ("   SIMULATED upstream" if settings.simulated else "")]
+    for route in settings.routes:
+        routed = settings.model_copy(update={"routes": [route]})
+        lines.append(f"  base URL   {base_url(routed)}  →  {route.upstream}  (route {route.name})")
+    lines += [
+        f"  console    {admin}/",
+        f"  metrics    {admin}/metrics",
+        (
+            f"  sampling   {', '.join(f'{route.sampling_rate:.0%}' for route in settings.routes)} of chat "
+            f"completions, scored by {judged}"
+        ),
+        f"  data       {settings.data_dir}",
+    ]
+    return "\n".join(lines)
+
+
+def _lock(folder: Path) -> TextIO:
+    """Hold the data folder for this process; the lock ends with it.
+
+    Raises:
+        SettingsError: if another process holds it.
+    """
+    file = (folder / "lock").open("a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read().strip()
+        file.close()
+        raise SettingsError(
+            f"the data folder {folder} is in use by another evenkeel (pid {holder}); "
+            "stop it, or choose another folder with --data-dir"
+        ) from None
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file

@@ -1,0 +1,175 @@
+"""A cell's running counts, and every estimate that follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from metrics.cells import Estimate
+from metrics.estimate.excess import paired_excess
+from metrics.estimate.proportion import proportion
+
+if TYPE_CHECKING:
+    from metrics.verdict import Verdict
+
+_MOST_REASONS = 32
+OTHER_REASON = "other"
+"""Failure reasons beyond 32 in a cell are counted together under this one: labels stay bounded."""
+
+QUALITY_MISSING = "quality_missing"
+"""Reason of a shifted trial without quality scores, if its verdict names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellEstimates:
+    """What the counts of a cell say; each is None below the minimum number of its observations."""
+
+    content_delta: Estimate | None
+    quality_delta: Estimate | None
+    quality_worse: Estimate | None
+    quality_better: Estimate | None
+    robustness: Estimate | None
+    excess: Estimate | None
+
+
+@dataclass(slots=True)
+class Counts:
+    """Sufficient statistics of a cell: adding a verdict costs the same however many there were."""
+
+    rated: dict[str, int] = field(default_factory=lambda: {"1": 0, "2": 0, "3": 0})
+    """Trials by rating; keyed by text, as JSON will have it."""
+    failures: dict[str, int] = field(default_factory=dict)
+    same: int = 0
+    """Shifts that changed no quality metric."""
+    worse: int = 0
+    better: int = 0
+    mixed: int = 0
+    """Shifts that changed one metric for the better and another for the worse."""
+    plus: int = 0
+    """Pairs that shifted only in the variant."""
+    minus: int = 0
+    """Pairs that shifted only in the identical resend."""
+    zero: int = 0
+    """Pairs in which both or neither shifted."""
+
+    @property
+    def trials(self) -> int:
+        """Trials with a rating."""
+        return sum(self.rated.values())
+
+    @property
+    def shifted(self) -> int:
+        """Trials rated below 3."""
+        return self.rated["1"] + self.rated["2"]
+
+    @property
+    def quality_changed(self) -> int:
+        """Shifted trials of which a quality metric changed."""
+        return self.worse + self.better + self.mixed
+
+    @property
+    def quality_scored(self) -> int:
+        """Shifted trials that have quality scores."""
+        return self.same + self.quality_changed
+
+    def add(self, verdict: Verdict) -> int | None:
+        """Count a verdict.
+
+        Returns: what the pair says, 1 (only the variant shifted), −1 (only the identical resend
+        did) or 0; None if there is no pair: the trial or its resend has no rating.
+        """
+        shifted, rating = verdict.shifted, str(verdict.rating)
+        if shifted is None:
+            self._fail(verdict.failure.reason if verdict.failure else "unrated")
+            return None
+        if rating not in self.rated:
+            self._fail("rating_out_of_range")
+            return None
+        self.rated[rating] += 1
+        if shifted:
+            self._add_quality(verdict)
+        baseline = verdict.baseline_shifted
+        if baseline is None:
+            return None
+        difference = int(shifted) - int(baseline)
+        if difference > 0:
+            self.plus += 1
+        elif difference < 0:
+            self.minus += 1
+        else:
+            self.zero += 1
+        return difference
+
+    def _add_quality(self, verdict: Verdict) -> None:
+        changed = verdict.quality_changed
+        if changed is None:
+            self._fail(verdict.failure.reason if verdict.failure else QUALITY_MISSING)
+        elif not changed:
+            self.same += 1
+        elif verdict.direction == "worse":
+            self.worse += 1
+        elif verdict.direction == "better":
+            self.better += 1
+        else:
+            self.mixed += 1
+
+    def _fail(self, reason: str) -> None:
+        known = reason in self.failures or len(self.failures) < _MOST_REASONS
+        reason = reason if known else OTHER_REASON
+        self.failures[reason] = self.failures.get(reason, 0) + 1
+
+    def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
+        """All estimates of the cell; None where an estimate has fewer than `min_trials` observations."""
+
+        def rate(successes: int, trials: int) -> Estimate | None:
+            return proportion(successes, trials, alpha=alpha) if trials >= min_trials else None
+
+        return CellEstimates(
+            content_delta=rate(self.shifted, self.trials),
+            quality_delta=rate(self.quality_changed, self.quality_scored),
+            quality_worse=rate(self.worse, self.quality_scored),
+            quality_better=rate(self.better, self.quality_scored),
+            robustness=self.robustness(alpha=alpha, min_trials=min_trials),
+            excess=self.excess(alpha=alpha, min_trials=min_trials),
+        )
+
+    def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        """The paired excess; None with fewer than `min_trials` pairs."""
+        if self.plus + self.minus + self.zero < min_trials:
+            return None
+        return paired_excess(self.plus, self.minus, self.zero, alpha=alpha)
+
+    def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        """One minus the rate of shifts that changed quality = 1 − content delta × quality delta.
+
+        A shifted trial whose quality could not be scored is counted as a failure and not in `n`.
+        Leaving it out altogether would make robustness look too high, because only shifted trials
+        can lack their quality. So the value takes the unscored shifts to be like the scored ones
+        (that is the product above), and the interval allows for all of them changed and for none:
+        it covers the truth whatever made the scores fail, and is the plain confidence sequence of
+        the rate if every shift is scored.
+
+        Returns: an estimate in [0, 1]; None with fewer than `min_trials` known outcomes, or if no
+        shift at all has quality scores.
+        Source: the two-stage score of the enterprise perturbation-robustness paper.
+        """
+        trials, changed, scored = self.trials, self.quality_changed, self.quality_scored
+        unscored = self.shifted - scored
+        known = trials - unscored
+        if known < max(min_trials, 1) or (self.shifted and not scored):
+            return None
+        fewest = proportion(changed, trials, alpha=alpha)
+        most = proportion(changed + unscored, trials, alpha=alpha) if unscored else fewest
+        assert fewest is not None
+        assert most is not None
+        changed_rate = self.shifted / trials * changed / scored if scored else 0.0
+        return Estimate(1 - changed_rate, 1 - most.upper, 1 - fewest.lower, known)
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> Counts:
+        """Read what `to_json` wrote."""
+        return cls(**raw)

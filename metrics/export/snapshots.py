@@ -1,0 +1,102 @@
+"""Counters of all processes, for Prometheus: sums of the snapshots that they publish."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from metrics.stores.counters import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from metrics.stores.counters import Snapshot
+
+HELP = {
+    "proxy_requests": "Requests forwarded, by class of the status sent to the client",
+    "proxy_disconnects": "Requests whose client went away before the answer was complete",
+    "proxy_retries": "Requests sent to the upstream again because no byte of them had been sent",
+    "proxy_upstream_errors": "Requests that the upstream did not answer completely, by reason",
+    "proxy_connections": "Connections accepted from clients",
+    "proxy_in_flight": "Requests being forwarded now",
+    "proxy_first_byte_seconds": "Time from the request head to the first byte of the answer",
+    "proxy_overhead_seconds": "Time that forwarding added to a request",
+    "exchanges_eligible": "Exchanges that could have been sampled",
+    "exchanges_sampled": "Exchanges chosen by the sampling rate",
+    "exchanges_queued": "Sampled exchanges stored in the queue",
+    "exchanges_skipped": "Exchanges that were not sampled or not stored, by reason",
+    "exchanges_scored": "Exchanges of which every trial has a verdict",
+    "exchanges_dead": "Exchanges given up, by reason",
+    "handoff_bytes": "Size of the sampled exchanges that wait to be stored",
+    "queue_waiting": "Exchanges in the queue that no worker holds",
+    "queue_leased": "Exchanges in the queue that a worker holds",
+    "queue_oldest_seconds": "Age of the oldest exchange in the queue, 0 if there is none",
+    "trials": "Trials made, by outcome",
+    "trials_skipped": "Trials that were not made, by reason",
+    "spend_tokens": "Tokens spent on replays, judge and rewriter",
+    "spend_usd": "US dollars spent on replays, judge and rewriter, by list price",
+    "monitor_verdicts": "Verdicts folded since the monitor started",
+    "monitor_failures": "Failed attempts to fold verdicts since the monitor started",
+    "monitor_last_step_timestamp_seconds": "Unix time of the monitor's last successful step",
+}
+"""What each known name counts."""
+
+
+class SnapshotCollector(Collector):
+    """Exports the sum of process snapshots, read anew at each scrape.
+
+    A counter becomes `evenkeel_<name>_total`, a gauge or histogram `evenkeel_<name>`. Gauges are
+    summed too, so only one process may publish a gauge that all of them could see, such as the
+    length of a shared queue. A name without help text is exported all the same.
+    """
+
+    def __init__(self, read: Callable[[], Iterable[Snapshot]]) -> None:
+        self._read = read
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: the names are known only at a scrape."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """One family for each name, in alphabetical order."""
+        total = merge(self._read())
+        families: dict[tuple[str, str], Metric] = {}
+        for name, labels, number in total["counters"]:
+            _family(families, name, "counter").add_sample(f"evenkeel_{name}_total", _text(labels), number)
+        for name, labels, number in total["gauges"]:
+            _family(families, name, "gauge").add_sample(f"evenkeel_{name}", _text(labels), number)
+        for row in total["histograms"]:
+            _add_histogram(_family(families, row[0], "histogram"), *row[1:])
+        for key in sorted(families):
+            yield families[key]
+
+
+def _family(families: dict[tuple[str, str], Metric], name: str, kind: str) -> Metric:
+    key = (name, kind)
+    if key not in families:
+        explanation = HELP.get(name, f"{name.replace('_', ' ').capitalize()}, as published by a process")
+        families[key] = Metric(f"evenkeel_{name}", explanation, kind)
+    return families[key]
+
+
+def _text(labels: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in sorted(labels.items())}
+
+
+def _bound(bound: float) -> str:
+    return "+Inf" if bound == inf else repr(float(bound))
+
+
+def _add_histogram(
+    family: Metric, labels: dict[str, Any], bounds: list[float], counts: list[int], total: float
+) -> None:
+    """Add one histogram, of which `counts` are per bucket, the one above all bounds last."""
+    known = _text(labels)
+    for bound, cumulated in zip([*bounds, inf], accumulate(counts), strict=True):
+        family.add_sample(f"{family.name}_bucket", {**known, "le": _bound(bound)}, cumulated)
+    family.add_sample(f"{family.name}_count", known, sum(counts))
+    family.add_sample(f"{family.name}_sum", known, total)

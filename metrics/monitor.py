@@ -1,0 +1,151 @@
+"""The monitor: folds the verdict log into estimates and alerts, and can die at any time.
+
+`fold` holds the state and what a verdict does to it; here it meets the log, the store and threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from metrics.fold import CheckpointError, MonitorSettings, MonitorState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metrics.cells import CellReport
+    from metrics.fold import TrendRow
+    from metrics.stores.counters import Snapshot
+    from metrics.stores.protocols import AlertEvent, MonitorStore, VerdictLog
+
+__all__ = ["Monitor", "MonitorSettings", "MonitorState"]
+
+_LOG = logging.getLogger(__name__)
+_BATCH = 2000
+_SCRAPE_PATIENCE_S = 0.25
+
+
+class Monitor:
+    """Keeps the state of the fold and its checkpoint together.
+
+    What `reports` shows is always what the store holds: a batch of verdicts is folded and committed
+    under one lock, and if the commit fails the state is read again from the store, so that nothing
+    is counted twice or lost. One monitor at a time may write to a store.
+    """
+
+    def __init__(
+        self,
+        log: VerdictLog,
+        store: MonitorStore,
+        settings: MonitorSettings | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        batch: int = _BATCH,
+    ) -> None:
+        self._log = log
+        self._store = store
+        self._settings = settings or MonitorSettings()
+        self._clock = clock
+        self._batch = batch
+        self._lock = threading.Lock()
+        self._state: MonitorState | None = None
+        self._shown: list[CellReport] = []
+        self._folded = 0
+        self._failures = 0
+        self._stepped_at: float | None = None
+
+    def step(self) -> int:
+        """Fold the next batch of verdicts and commit; returns how many there were.
+
+        Raises:
+            Exception: whatever the log or the store raises. The monitor is then as the store has
+                it, and the next step tries again.
+        """
+        state = self._loaded()
+        verdicts = self._log.read_after(state.offset, self._batch)
+        if verdicts:
+            events: list[AlertEvent] = []
+            trend: list[TrendRow] = []
+            with self._lock:
+                # Gone until the commit is known to have happened; an error leaves it so, and the
+                # next step reads the store, which knows.
+                self._state = None
+                for logged in verdicts:
+                    applied = state.apply(logged)
+                    events += applied.events
+                    trend += applied.trend
+                self._store.commit(state.to_bytes(), state.offset, events, trend)
+                self._state = state
+            self._folded += len(verdicts)
+        self._stepped_at = self._clock()
+        return len(verdicts)
+
+    def _loaded(self) -> MonitorState:
+        if self._state is not None:
+            return self._state
+        state = MonitorState(self._settings)
+        data, _ = self._store.load()
+        if data is not None:
+            try:
+                state = MonitorState.from_bytes(data, self._settings)
+            except CheckpointError as error:
+                _LOG.warning("%s; folding the verdict log again from its start", error)
+        with self._lock:
+            self._state = state
+        return state
+
+    def reports(self) -> list[CellReport]:
+        """Every cell's report, as of the last commit. May be called from any thread.
+
+        While a commit waits for the store, the reports of the previous call are given after a
+        quarter of a second, so that a scrape does not hang with it.
+        """
+        if not self._lock.acquire(timeout=_SCRAPE_PATIENCE_S):
+            return self._shown
+        try:
+            if self._state is not None:
+                self._shown = self._state.reports()
+            return self._shown
+        finally:
+            self._lock.release()
+
+    def run(self, stop: threading.Event, poll_s: float = 1.0) -> None:
+        """Step until `stop` is set, resting `poll_s` seconds whenever the log is used up.
+
+        A failing log or store is counted, reported once for each new message, and tried again.
+        """
+        reported = ""
+        while not stop.is_set():
+            folded = 0
+            try:
+                folded = self.step()
+                reported = ""
+            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
+                self._failures += 1
+                if repr(error) != reported:
+                    reported = repr(error)
+                    _LOG.exception("the monitor could not fold the verdict log; trying again")
+            if folded < self._batch:
+                stop.wait(poll_s)
+
+    @property
+    def stepped_at(self) -> float | None:
+        """Unix time in seconds of the last step that succeeded, None before the first."""
+        return self._stepped_at
+
+    def snapshot(self) -> Snapshot:
+        """The monitor's own counters since the start of the process, for `SnapshotCollector`."""
+        gauges = (
+            [["monitor_last_step_timestamp_seconds", {}, self._stepped_at]]
+            if self._stepped_at is not None
+            else []
+        )
+        return {
+            "counters": [
+                ["monitor_verdicts", {}, self._folded],
+                ["monitor_failures", {}, self._failures],
+            ],
+            "gauges": gauges,
+        }

@@ -1,0 +1,290 @@
+"""Details: the specific pieces of information of a text, and which of them another text keeps.
+
+Numbers, identifiers, URLs, e-mail addresses, dates, quoted strings, names and chosen options are
+what a reader would act on. They are found by spelling alone, without a model, so names are found
+where capital letters mean something and are missed in texts all in capitals or none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from metrics.similarity.normalised import is_empty, normalise, parse_json
+from metrics.similarity.words import GLUE, content_words, find_word, same_word, words
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metrics.pair import Pair
+
+Kind = Literal["url", "email", "date", "identifier", "number", "choice", "value", "quoted", "name"]
+
+
+class Detail(NamedTuple):
+    """One piece of information, spelled one way."""
+
+    kind: Kind
+    text: str
+    """Normalised: 1,000 → "1000", "5 March 2024" → "2024-03-05", names and quotes in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text read for its details."""
+
+    details: frozenset[Detail]
+    vocabulary: tuple[str, ...]
+    """Its words in order: a name or a quote also counts as kept if it is there without capitals or marks."""
+    distinct: frozenset[str]
+    content: frozenset[str]
+    """Those of its words that carry content."""
+
+    def keeps(self, detail: Detail) -> bool:
+        """Whether this text holds a detail of another, names and quotes also without their marks."""
+        if detail in self.details:
+            return True
+        if detail.kind not in ("quoted", "name"):
+            return False
+        return _contains(self, tuple(words(detail.text)))
+
+    def mentions(self, detail: Detail) -> bool:
+        """Whether the detail occurs here at all: as a detail of any kind, or as words in a row."""
+        return detail in self.details or _contains(self, tuple(words(detail.text)))
+
+
+class Details:
+    """Details kept or lost between two answers."""
+
+    name: ClassVar[str] = "details"
+    version: ClassVar[int] = 1
+
+    def score(self, pair: Pair) -> float | Failure:
+        """F1 over the distinct details of the two texts.
+
+        A detail of the reference that the candidate does not hold lowers it (lost), and so does one
+        of the candidate that the reference does not hold (added).
+
+        Returns: ratio in [0, 1]; 1 = the same details, also if neither side has any; 0 = none in
+            common. A `Failure` "no_text" if neither side has text or a tool call.
+        Source: Dice coefficient; the entity comparison of the similarity rubric, by spelling.
+        """
+        if is_empty(pair.reference) and is_empty(pair.candidate):
+            return Failure(self.name, self.version, "no_text", "Neither answer has text.")
+        return detail_overlap(read_details(pair.reference.text), read_details(pair.candidate.text))
+
+
+def detail_overlap(reference: Reading, candidate: Reading) -> float:
+    """Details held by both texts over the details of both, in [0, 1]; 1 if neither has any."""
+    total = len(reference.details) + len(candidate.details)
+    if not total:
+        return 1.0
+    kept = sum(candidate.keeps(detail) for detail in reference.details)
+    return (kept + sum(reference.keeps(detail) for detail in candidate.details)) / total
+
+
+@lru_cache(maxsize=512)
+def read_details(text: str) -> Reading:
+    """Find the details of a text. Cached: an answer is read once for every metric and trial."""
+    value = parse_json(text)
+    if value is None:
+        found = frozenset(_in_prose(text))
+    else:
+        scalars = list(leaves(value))
+        found = frozenset(detail for leaf in scalars for detail in _in_leaf(leaf))
+        text = "\n".join(scalars)
+    vocabulary = tuple(words(text))
+    return Reading(found, vocabulary, frozenset(vocabulary), content_words(text))
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAME = r"(?P<month{0}>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{{0,6}}\.?"
+_ORDINAL = r"(?P<day{0}>[0-3]?\d)(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s+(?P<year{0}>(?:19|20)\d\d)\b)?"
+_DATE = re.compile(
+    r"\b(?P<iso>\d{4}[-/]\d{1,2}[-/]\d{1,2})(?!\d)"
+    r"|\b(?P<digits>\d{1,2}/\d{1,2}/(?:\d{4}|\d\d)|\d{1,2}\.\d{1,2}\.\d{4})\b"
+    rf"|\b{_MONTH_NAME.format(1)}\s+{_ORDINAL.format(1)}\b{_YEAR.format(1)}"
+    rf"|\b{_ORDINAL.format(2)}\s+(?:of\s+)?{_MONTH_NAME.format(2)}(?!\w){_YEAR.format(2)}",
+    re.IGNORECASE,
+)
+_URL = re.compile(r"\b(?:https?|ftp)://[^\s<>\"'`)\]}]+|\bwww\.[^\s<>\"'`)\]}]+", re.IGNORECASE)
+_EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+_IDENTIFIER = re.compile(
+    # Dotted digits (10.0.0.1), a time of day, letters and digits in one token (INC00469, v2.3.1,
+    # 0x8007), snake_case, or a path.
+    r"(?<![\w./-])(?:"
+    r"\d+(?:\.\d+){2,}|\d{1,2}:\d\d(?::\d\d)?"
+    r"|(?=[\w.:-]*[A-Za-z])(?=[\w.:-]*\d)[A-Za-z0-9][\w.:-]*\w"
+    r"|[A-Za-z]+(?:_[A-Za-z]+)+"
+    r"|(?:[A-Za-z]:\\|~?/)[\w.-]+(?:[\\/][\w.-]+)*"
+    r")(?![\w-])"
+)
+_ORDINAL_NUMBER = re.compile(r"\A(\d+)(?:st|nd|rd|th)\Z", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,']*(?:\.\d+)?(?![\d])")
+_COUNTED = "two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTED.split(), start=2)}
+_CHOICE = re.compile(r"\(([A-Z])\)|\bboxed\{\s*(?:\\text\{)?\(?([A-Z])\b")
+_QUOTED = re.compile(r'"([^"\n]{2,60})"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)\'([^\'\n]{2,60})\'(?!\w)')
+_LIST_NUMBER = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\*\*)?\d{1,2}[.)]\s", re.MULTILINE)
+_HEADING = re.compile(r"^\s*#{1,6}\s.*$|^\s*\*\*[^*\n]{1,60}\*\*:?\s*$", re.MULTILINE)
+_LABEL = re.compile(r"^\s*(?:[-*+•]\s+)?\**[A-Za-z][\w /-]{0,40}:\**(?=\s|$)", re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
+_NAME = re.compile(r"[A-Z][\w'-]*(?:[ \t]+(?:(?:of|de|van|von|du|la)[ \t]+)?[A-Z][\w'-]*)*")
+_LETTERS = re.compile(r"[A-Za-z][\w'-]*")
+_CAPITALISED_SHARE = 0.6
+"""Above this share of capitalised words, capitals are style (a title, a casing change) and name nothing."""
+_STYLED_MIN_WORDS = 3
+_VALUE_MAX_WORDS = 4
+"""A JSON value of up to so many words is a slot to fill, and a detail as a whole; longer ones are prose."""
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Scalar values of a JSON tree as text, in order. Keys are the form's words, not the answer's."""
+    match value:
+        case dict():
+            for item in value.values():
+                yield from leaves(item)
+        case list():
+            for item in value:
+                yield from leaves(item)
+        case None:
+            pass
+        case bool():
+            yield str(value).lower()
+        case _:
+            yield str(value)
+
+
+def _in_leaf(leaf: str) -> Iterator[Detail]:
+    found = list(_in_prose(leaf))
+    if found:
+        yield from found
+    elif leaf.strip() and len(words(leaf)) <= _VALUE_MAX_WORDS:
+        yield Detail("value", normalise(leaf))
+
+
+def _in_prose(text: str) -> Iterator[Detail]:
+    """Details of a text. What one kind has claimed is blanked, so that no piece counts twice."""
+    found: list[Detail] = []
+    text = _LIST_NUMBER.sub("\n", text)
+    for read, pattern in _KINDS:
+
+        def claim(match: re.Match[str], read: _Read = read) -> str:
+            detail = read(match)
+            if detail is None:
+                return match[0]
+            found.append(detail)
+            return " · "
+
+        text = pattern.sub(claim, text)
+    yield from found
+    for word in words(text):
+        if word in _NUMBER_WORDS:
+            yield Detail("number", _NUMBER_WORDS[word])
+    yield from _names(text)
+
+
+_Read = Callable[[re.Match[str]], Detail | None]
+"""What a match stands for; None leaves the text to the kinds that follow."""
+
+
+def _choice(match: re.Match[str]) -> Detail:
+    return Detail("choice", (match[1] or match[2]).lower())
+
+
+def _quoted(match: re.Match[str]) -> Detail | None:
+    inner = next(group for group in match.groups() if group)
+    # Where quotes hold an identifier or a number, that piece is the detail, quoted or not.
+    if any(pattern.search(inner) for pattern in (_URL, _EMAIL, _IDENTIFIER, _NUMBER)) or not words(inner):
+        return None
+    return Detail("quoted", " ".join(words(inner)))
+
+
+def _url(match: re.Match[str]) -> Detail:
+    return Detail("url", match[0].rstrip(".,;:!?").rstrip("/").lower())
+
+
+def _email(match: re.Match[str]) -> Detail:
+    return Detail("email", match[0].lower())
+
+
+def _date(match: re.Match[str]) -> Detail:
+    return Detail("date", _plain_date(match))
+
+
+def _identifier(match: re.Match[str]) -> Detail:
+    if ordinal := _ORDINAL_NUMBER.match(match[0]):
+        return Detail("number", ordinal[1])
+    return Detail("identifier", match[0].rstrip(".:-").lower())
+
+
+def _number(match: re.Match[str]) -> Detail:
+    return Detail("number", _plain_number(match[0]))
+
+
+_KINDS: tuple[tuple[_Read, re.Pattern[str]], ...] = (
+    (_choice, _CHOICE),
+    (_quoted, _QUOTED),
+    (_url, _URL),
+    (_email, _EMAIL),
+    (_date, _DATE),
+    (_identifier, _IDENTIFIER),
+    (_number, _NUMBER),
+)
+"""In the order in which they may claim a piece of text."""
+
+
+def _plain_number(text: str) -> str:
+    """1,000 and 1000.0 are 1000; trailing zeros after the point say nothing."""
+    plain = text.replace(",", "").replace("'", "")
+    if "." in plain:
+        plain = plain.rstrip("0").rstrip(".")
+    sign, digits = ("-", plain[1:]) if plain.startswith("-") else ("", plain)
+    return sign + (digits.lstrip("0") or "0")
+
+
+def _plain_date(match: re.Match[str]) -> str:
+    """ISO where the month is certain (`2024-03-05`, `--03-05` without a year), else the digits in order."""
+    if match["iso"] or match["digits"]:
+        return "-".join(part.zfill(2) for part in re.split(r"[-./]", match[0]))
+    month = match["month1"] or match["month2"]
+    day = match["day1"] or match["day2"]
+    number = _MONTHS.index(month.lower()) + 1
+    return f"{match['year1'] or match['year2'] or '-'}-{number:02}-{int(day):02}"
+
+
+def _names(text: str) -> Iterator[Detail]:
+    text = _LABEL.sub("\n", _HEADING.sub("\n", text))
+    for sentence in _SENTENCE.split(text):
+        lettered = _LETTERS.findall(sentence)
+        capitals = sum(word[0].isupper() for word in lettered)
+        if len(lettered) >= _STYLED_MIN_WORDS and capitals > _CAPITALISED_SHARE * len(lettered):
+            continue
+        start = next((i for i, letter in enumerate(sentence) if letter.isalnum()), 0)
+        for match in _NAME.finditer(sentence):
+            parts = words(match[0])
+            if match.start() <= start:
+                # The first word is capitalised for being first, unless it is an acronym.
+                first = match[0].split()[0]
+                if not (first.isupper() and len(first) > 1):
+                    parts = parts[1:]
+            if len("".join(parts)) > 1 and not all(part in GLUE for part in parts):
+                yield Detail("name", " ".join(parts))
+
+
+def _contains(reading: Reading, phrase: tuple[str, ...]) -> bool:
+    """Whether the words of a phrase follow each other in the text, typos aside."""
+    if not phrase or any(find_word(word, reading.distinct) is None for word in phrase):
+        return False
+    if len(phrase) == 1:
+        return True
+    text = reading.vocabulary
+    return any(
+        all(same_word(word, text[start + i]) for i, word in enumerate(phrase))
+        for start in range(len(text) - len(phrase) + 1)
+    )

@@ -1,0 +1,132 @@
+"""Equality after normalisation: the free first step of the cascade."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from metrics.pair import Answer, Pair, ToolCall
+
+_FENCE = re.compile(r"\A\s*```[\w+-]*[ \t]*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_LINE_MARK = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+|(?:-{3,}|={3,}|\*{3,})[ \t]*$)", re.MULTILINE
+)
+# A star or an underscore with space on both sides, or letters on both sides, is arithmetic or a name.
+_EMPHASIS = re.compile(r"~~|`+|(?<!\w)[*_]{1,3}(?=\S)|(?<=[^\s*_])[*_]{1,3}(?!\w)")
+_QUOTES_AND_DASHES = str.maketrans(
+    {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "-"}
+)
+# NFKC has already made full-width marks ASCII and "…" three dots. "5!" is a factorial.
+_TRAILING = re.compile(r"(?:[.,;:?。、]|(?<!\d)!)+(?=\s|$)")
+
+
+def parse_json(text: str) -> Any | None:
+    """The JSON object or array a text consists of, fenced or not; None if it is anything else.
+
+    A bare string, number or literal is prose as far as answers go, so it gives None.
+    """
+    fenced = _FENCE.match(text)
+    body = (fenced[1] if fenced else text).strip()
+    if not body or body[0] not in "{[":
+        return None
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def normalise(text: str) -> str:
+    """The text with everything removed that carries no content.
+
+    Removed or unified: Unicode compatibility forms (NFKC), case, runs of whitespace, Markdown
+    marks, kinds of quotes and dashes, and punctuation at the end of words.
+
+    Returns: one line; "" for a text that is empty or only marks. `normalise` of it is itself.
+    """
+    # Case folding and stripping marks can each expose more to normalise (a fold that decomposes,
+    # a mark behind a mark), so it is repeated until nothing changes; text shrinks, so it ends.
+    for _ in range(_ROUNDS):
+        before, text = text, _normalise_once(text)
+        if text == before:
+            break
+    return text
+
+
+_ROUNDS = 8
+"""Far beyond what text needs; a bound, so that no input can make normalisation slow."""
+
+
+def _normalise_once(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text).translate(_QUOTES_AND_DASHES).casefold()
+    text = _EMPHASIS.sub("", _LINE_MARK.sub("", text))
+    return " ".join(_TRAILING.sub("", text).split())
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling per JSON value: keys sorted, strings normalised, 1.0 equal to 1.
+
+    Array order is content and is kept.
+    """
+    return json.dumps(_canonical(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _canonical(value: Any) -> Any:
+    match value:
+        case dict():
+            return {normalise(str(key)): _canonical(item) for key, item in value.items()}
+        case list():
+            return [_canonical(item) for item in value]
+        case str():
+            return normalise(value)
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def canonical_text(text: str) -> str:
+    """The canonical JSON of a text that is JSON, else the normalised text."""
+    value = parse_json(text)
+    return normalise(text) if value is None else canonical_json(value)
+
+
+def canonical_call(call: ToolCall) -> str:
+    """Name and arguments of a tool call in one spelling; unparsable arguments count as text."""
+    try:
+        arguments = canonical_json(json.loads(call.arguments))
+    except (ValueError, RecursionError):
+        arguments = normalise(call.arguments)
+    return f"{call.name}({arguments})"
+
+
+def is_empty(answer: Answer) -> bool:
+    """Whether an answer carries neither text nor a tool call."""
+    return not answer.text.strip() and not answer.tool_calls
+
+
+class NormalisedEquality:
+    """Whether two answers are equal once case, spacing, marks and JSON spelling are unified."""
+
+    name: ClassVar[str] = "normalised"
+    version: ClassVar[int] = 1
+
+    def score(self, pair: Pair) -> float | Failure:
+        """1.0 if text and tool calls are both equal after normalisation, else 0.0.
+
+        Two texts that are both JSON are compared as JSON values; tool calls by name and arguments,
+        in order. One empty side gives 0.
+
+        Returns: 0.0 or 1.0; a `Failure` "no_text" if neither side has text or a tool call.
+        """
+        if is_empty(pair.reference) and is_empty(pair.candidate):
+            return Failure(self.name, self.version, "no_text", "Neither answer has text or a tool call.")
+        return float(_key(pair.reference) == _key(pair.candidate))
+
+
+def _key(answer: Answer) -> tuple[str, ...]:
+    return canonical_text(answer.text), *(canonical_call(call) for call in answer.tool_calls)

@@ -1,0 +1,129 @@
+"""Capture: what is kept of a sampled exchange while it passes, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+from proxy.headers import selected
+from shadow.handoff import Exchange
+
+if TYPE_CHECKING:
+    from proxy.request_head import RequestHead
+    from proxy.response_head import ResponseHead
+
+ENDPOINTS = (b"/chat/completions",)
+"""Ends of the paths whose exchanges the replay plane can read."""
+
+KEPT_HEADERS = frozenset({b"content-type", b"content-encoding", b"openai-version", b"openai-model", b"x-request-id"})
+"""The only header fields that leave the data plane: none of them carries a credential."""
+
+CREDENTIAL_PARAMETERS = frozenset({b"key", b"api_key", b"api-key", b"token", b"access_token", b"sig", b"code"})
+
+CAPTURED_STATUS = 200
+
+
+def capturable(head: RequestHead) -> bool:
+    """Whether an exchange can be replayed at all, judged by its request line."""
+    return head.method == b"POST" and head.target.partition(b"?")[0].endswith(ENDPOINTS)
+
+
+def redacted(target: bytes) -> str:
+    """A request target without query parameters that look like credentials; the rest as it was."""
+    path, mark, query = target.partition(b"?")
+    if mark:
+        kept = [
+            parameter
+            for parameter in query.split(b"&")
+            if unquote_to_bytes(parameter.partition(b"=")[0]).lower() not in CREDENTIAL_PARAMETERS
+        ]
+        path += b"?" + b"&".join(kept) if kept else b""
+    return path.decode("latin-1")
+
+
+class Capture:
+    """References to the bytes of one sampled exchange, in hand anyway because they are forwarded.
+
+    The event loop only appends; `exchange` does the work, in the hand-off's thread.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_head",
+        "_received_at",
+        "_request",
+        "_request_id",
+        "_response",
+        "_room",
+        "duration_s",
+        "route",
+        "size_bytes",
+    )
+
+    def __init__(self, request_id: int, route: str, head: RequestHead, received_at: float, max_bytes: int) -> None:
+        """Begin with the head.
+
+        Args:
+            request_id: 64 bits; the exchange's id.
+            route: Name of the route.
+            head: The request as received.
+            received_at: Unix time in seconds.
+            max_bytes: How large both bodies together may be.
+        """
+        self.route = route
+        self.size_bytes = head.end
+        """What the capture holds in memory, heads included."""
+        self.duration_s = 0.0
+        self._request_id = request_id
+        self._head = head
+        self._received_at = received_at
+        self._room = max_bytes
+        self._request: list[bytes] = []
+        self._response: list[bytes] = []
+        self._answer: ResponseHead | None = None
+
+    def add_request(self, payload: bytes) -> bool:
+        """Keep a piece of the request body. Returns False if the exchange is now too large."""
+        self._request.append(payload)
+        self.size_bytes += len(payload)
+        self._room -= len(payload)
+        return self._room >= 0
+
+    def add_answer(self, head: ResponseHead) -> None:
+        """Keep the response head."""
+        self._answer = head
+        self.size_bytes += head.end
+
+    def add_response(self, payload: bytes) -> bool:
+        """Keep a piece of the response body. Returns False if the exchange is now too large."""
+        self._response.append(payload)
+        self.size_bytes += len(payload)
+        self._room -= len(payload)
+        return self._room >= 0
+
+    def exchange(self) -> Exchange:
+        """Join the pieces and drop everything that is not on the allow-list."""
+        head = self._head
+        answer = self._answer
+        assert answer is not None
+        notes = head.notes or {}
+
+        def note(name: bytes) -> str | None:
+            return notes[name].decode("utf-8", "replace") if name in notes else None
+
+        return Exchange(
+            id=f"{self._request_id:016x}",
+            route=self.route,
+            received_at=self._received_at,
+            duration_s=self.duration_s,
+            method=head.method.decode("ascii"),
+            path=redacted(head.target),
+            status=answer.status,
+            request_headers=selected(head.raw, head.end, KEPT_HEADERS),
+            request_body=b"".join(self._request),
+            response_headers=selected(answer.raw, answer.end, KEPT_HEADERS),
+            response_body=b"".join(self._response),
+            task=note(b"task"),
+            prompt_version=note(b"prompt-version"),
+            session=note(b"session"),
+        )

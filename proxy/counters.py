@@ -1,0 +1,129 @@
+"""Counters of the data plane: plain integers, written on the path and read at scrape time.
+
+Each number is written by one thread only (the event loop, or the hand-off), so none needs a lock.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+FIRST_BYTE_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+OVERHEAD_BOUNDS_S = (25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 50e-3, 0.25)
+
+ABORTED = 0
+"""Status class of a request whose answer did not arrive completely."""
+
+_STATUS_CLASSES = ("aborted", "1xx", "2xx", "3xx", "4xx", "5xx")
+
+
+class Histogram:
+    """Observations counted by bucket, in seconds."""
+
+    __slots__ = ("bounds", "counts", "total_s")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        """One for each bound, upper bounds included, and one for what lies above them all."""
+        self.total_s = 0.0
+
+    def observe(self, value_s: float) -> None:
+        """Count one observation."""
+        self.counts[bisect_left(self.bounds, value_s)] += 1
+        self.total_s += value_s
+
+
+class RouteCounters:
+    """What happened on one route since the start."""
+
+    __slots__ = (
+        "disconnects",
+        "eligible",
+        "first_byte",
+        "in_flight",
+        "overhead",
+        "queued",
+        "requests",
+        "retries",
+        "sampled",
+        "skipped",
+        "upstream_errors",
+    )
+
+    def __init__(self) -> None:
+        self.requests = [0] * len(_STATUS_CLASSES)
+        """By status // 100; see `ABORTED`."""
+        self.in_flight = 0
+        self.disconnects = 0
+        self.retries = 0
+        self.upstream_errors: dict[str, int] = {}
+        self.eligible = 0
+        self.sampled = 0
+        self.queued = 0
+        self.skipped: dict[str, int] = {}
+        self.first_byte = Histogram(FIRST_BYTE_BOUNDS_S)
+        self.overhead = Histogram(OVERHEAD_BOUNDS_S)
+
+    def skip(self, reason: str) -> None:
+        """Count a sampled exchange that is not queued."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def fail(self, reason: str) -> None:
+        """Count a failure of the upstream."""
+        self.upstream_errors[reason] = self.upstream_errors.get(reason, 0) + 1
+
+
+class Counters:
+    """All counters of one data plane."""
+
+    __slots__ = ("_routes", "connections")
+
+    def __init__(self) -> None:
+        self._routes: dict[str, RouteCounters] = {}
+        self.connections = 0
+        """Client connections accepted."""
+
+    def of(self, route: str) -> RouteCounters:
+        """The counters of a route, made at the first call."""
+        found = self._routes.get(route)
+        if found is None:
+            found = self._routes[route] = RouteCounters()
+        return found
+
+    def snapshot(self, handoff_bytes: int) -> dict[str, list[list[Any]]]:
+        """All numbers as JSON-able data.
+
+        Returns `counters` and `gauges` as [name, labels, number], `histograms` as [name, labels,
+        upper bounds, counts by bucket with the one above all bounds last (not cumulative), sum].
+        Seconds and bytes throughout.
+        """
+        counters: list[list[Any]] = [["proxy_connections", {}, self.connections]]
+        gauges: list[list[Any]] = [["handoff_bytes", {}, handoff_bytes]]
+        histograms: list[list[Any]] = []
+        for route, found in list(self._routes.items()):
+            label = {"route": route}
+            counters += [
+                ["proxy_requests", {**label, "status_class": name}, number]
+                for name, number in zip(_STATUS_CLASSES, found.requests, strict=True)
+                if name != "1xx"
+            ]
+            counters += [
+                ["proxy_disconnects", label, found.disconnects],
+                ["proxy_retries", label, found.retries],
+                ["exchanges_eligible", label, found.eligible],
+                ["exchanges_sampled", label, found.sampled],
+                ["exchanges_queued", label, found.queued],
+            ]
+            for name, by_reason in (
+                ("proxy_upstream_errors", found.upstream_errors),
+                ("exchanges_skipped", found.skipped),
+            ):
+                counters += [[name, {**label, "reason": reason}, number] for reason, number in dict(by_reason).items()]
+            gauges.append(["proxy_in_flight", label, found.in_flight])
+            for name, histogram in (
+                ("proxy_first_byte_seconds", found.first_byte),
+                ("proxy_overhead_seconds", found.overhead),
+            ):
+                histograms.append([name, label, list(histogram.bounds), list(histogram.counts), histogram.total_s])
+        return {"counters": counters, "gauges": gauges, "histograms": histograms}

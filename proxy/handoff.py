@@ -1,0 +1,99 @@
+"""The hand-off: sampled exchanges leave the event loop here and go to the queue in batches.
+
+This is where the data plane ends. No fault behind it reaches a user: a slow or blocked queue
+fills the buffer, a full buffer drops and counts, an exception drops its batch and counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from proxy.capture import Capture
+
+if TYPE_CHECKING:
+    from proxy.counters import Counters
+    from shadow.handoff import Exchange, ExchangeQueue
+
+_BATCH_PAUSE_S = 0.02
+"""Time for a batch to gather: fewer writes to storage, and fewer thread switches under load."""
+
+
+class HandOff:
+    """A buffer bounded in bytes, and a daemon thread that empties it into the queue.
+
+    The offered bytes are written by the event loop only and the drained bytes by the thread only;
+    their difference is the buffer's size, without a lock.
+    """
+
+    def __init__(self, queue: ExchangeQueue, counters: Counters, *, max_bytes: int, max_batch: int = 64) -> None:
+        """Prepare; `start` begins.
+
+        Args:
+            queue: Where exchanges go. Its `put` may block, fail or be slow.
+            counters: Where queued and skipped exchanges are counted.
+            max_bytes: How much may wait in memory, bodies and heads together.
+            max_batch: Exchanges in one `put` at most.
+        """
+        self.counters = counters
+        self._queue = queue
+        self._max_bytes = max_bytes
+        self._max_batch = max_batch
+        self._waiting: deque[Capture | Exchange] = deque()
+        self._offered_bytes = 0
+        self._drained_bytes = 0
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="evenkeel-handoff", daemon=True)
+
+    @property
+    def size_bytes(self) -> int:
+        """What waits in memory, the batch that is being put included."""
+        return self._offered_bytes - self._drained_bytes
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def offer(self, exchange: Capture | Exchange) -> bool:
+        """Take an exchange without waiting. Returns False, and counts it, if there is no room."""
+        size = exchange.size_bytes
+        if self._offered_bytes - self._drained_bytes + size > self._max_bytes or self._stop.is_set():
+            self.counters.of(exchange.route).skip("queue_full")
+            return False
+        self._offered_bytes += size
+        self._waiting.append(exchange)
+        if not self._wake.is_set():
+            self._wake.set()
+        return True
+
+    def close(self, timeout_s: float) -> None:
+        """Refuse new exchanges, put what waits, and stop; give up after the timeout."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait()
+            self._stop.wait(_BATCH_PAUSE_S)
+            self._wake.clear()
+            self._drain()
+        self._drain()
+
+    def _drain(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
+            size = sum(item.size_bytes for item in batch)
+            try:
+                self._queue.put([item.exchange() if isinstance(item, Capture) else item for item in batch])
+            except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted
+                for item in batch:
+                    self.counters.of(item.route).skip("store_error")
+            else:
+                for item in batch:
+                    self.counters.of(item.route).queued += 1
+            finally:
+                self._drained_bytes += size

@@ -1,0 +1,85 @@
+"""Header fields: which of them concern only one connection, and how to find them.
+
+A head is never taken apart and put together again. The few fields that must change are found in
+the raw bytes and cut out or replaced there; all others keep their case, order, spacing and
+duplicates because nobody touches them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from shadow.handoff import LOOP_GUARD_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+Edit = tuple[int, int, bytes]
+"""Replace `raw[start:end]` by a text: (start, end, text). A bare tuple, because a named one costs
+1 % of a request."""
+
+TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
+"""One character of a method or field name (RFC 9110, 5.6.2)."""
+
+FIELD_LINES = rb"(?:\r\n" + TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+)*+"
+"""Any number of fields, each with the line break before it. No folding, no bare line feed, no
+space before the colon: what two readers could take differently does not match."""
+
+PRIVATE_PREFIX = b"x-evenkeel-"
+"""Request fields meant for evenkeel. Removed, but for the loop guard."""
+
+_NAMES = (
+    rb"connection|content-length|keep-alive|proxy-(?:authenticate|authorization|connection)"
+    rb"|te|trailer|transfer-encoding|upgrade"
+)
+REQUEST_SPECIALS = re.compile(rb"\r\n(" + _NAMES + rb"|host|x-evenkeel-[^:]*+):[ \t]*+([^\r]*+)", re.IGNORECASE)
+"""The request fields the relay must look at, each with its line break. Groups: name, value."""
+
+RESPONSE_SPECIALS = re.compile(rb"\r\n(" + _NAMES + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
+"""The same for responses."""
+
+_FIELD = re.compile(rb"\r\n([^:\r]++):[ \t]*+([^\r]*+)")
+_IDEMPOTENCY_KEY = re.compile(rb"\r\nidempotency-key:", re.IGNORECASE)
+
+_ORDINARY_OPTIONS = frozenset({b"", b"close", b"keep-alive", b"upgrade"})
+_NEVER_NAMED = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding", LOOP_GUARD_HEADER})
+"""Fields that decide framing, routing or loops: naming them in `Connection` does not remove them."""
+
+
+def connection_options(value: bytes) -> set[bytes]:
+    """The lower-case options of a `Connection` value."""
+    return {option.strip(b" \t") for option in value.lower().split(b",")}
+
+
+def named_fields(found: Iterable[bytes]) -> set[bytes]:
+    """Names of the fields that connection options declare to be for this connection alone."""
+    return {option for option in found if option not in _ORDINARY_OPTIONS and option not in _NEVER_NAMED}
+
+
+def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[Edit]:
+    """Edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
+    return [
+        (match.start(), match.end(), b"") for match in _FIELD.finditer(raw, start, end) if match[1].lower() in names
+    ]
+
+
+def merged(first: Iterable[Edit], second: Iterable[Edit]) -> list[Edit]:
+    """Edits in order of place; of two at the same place the first one's stands."""
+    by_place = {edit[0]: edit for edit in second}
+    by_place.update((edit[0], edit) for edit in first)
+    return [by_place[place] for place in sorted(by_place)]
+
+
+def selected(raw: bytes, end: int, names: Collection[bytes]) -> tuple[tuple[str, str], ...]:
+    """The fields of the head `raw[:end]` whose lower-case name is in `names`, in order."""
+    return tuple(
+        (name.decode("latin-1"), match[2].decode("latin-1").rstrip(" \t"))
+        for match in _FIELD.finditer(raw, 0, end)
+        if (name := match[1].lower()) in names
+    )
+
+
+def has_idempotency_key(raw: bytes, end: int) -> bool:
+    """Whether the client says in the head `raw[:end]` that its request may be repeated."""
+    return _IDEMPOTENCY_KEY.search(raw, 0, end) is not None

@@ -1,0 +1,74 @@
+"""What the kernel knows of a connection: asked only when it matters, never on the usual path.
+
+On a system without `TCP_INFO` nothing is known, and the answers are the careful ones.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
+
+_ESTABLISHED = 1
+_CLOSE = 7
+
+# Layout of struct tcp_info, linux/tcp.h: eight single bytes, then 32-bit numbers.
+_UNACKED_AT = 24
+_MIN_RTT_AT = 148
+_SIZE = 152
+
+
+class TcpInfo(NamedTuple):
+    """The part of the kernel's `TCP_INFO` that is used here."""
+
+    state: int
+    unacked: int
+    """Segments sent that the peer's kernel has not confirmed."""
+    min_rtt_s: float
+    """Shortest round trip seen on this connection."""
+
+    @property
+    def established(self) -> bool:
+        """Whether neither side has closed."""
+        return self.state == _ESTABLISHED
+
+
+def tcp_info(transport: asyncio.BaseTransport) -> TcpInfo | None:
+    """Ask the kernel about a connection; None if it can't tell (not TCP, not Linux, closed)."""
+    option = getattr(socket, "TCP_INFO", None)
+    sock: Any = transport.get_extra_info("socket")
+    if option is None or sock is None:
+        return None
+    try:
+        raw = sock.getsockopt(socket.IPPROTO_TCP, option, _SIZE)
+    except OSError:
+        return None
+    if len(raw) < _SIZE:
+        return None
+    (unacked,) = struct.unpack_from("=I", raw, _UNACKED_AT)
+    (min_rtt_us,) = struct.unpack_from("=I", raw, _MIN_RTT_AT)
+    return TcpInfo(raw[0], unacked, min_rtt_us / 1e6)
+
+
+def request_unread(info: TcpInfo | None, *, tls: bool, elapsed_s: float) -> bool:
+    """Whether an upstream that closed cannot have read the whole request.
+
+    Two proofs are accepted. A close that is seen sooner after the request than the shortest round
+    trip was sent before the request arrived. And a close confirms, as every segment does, all
+    bytes that came before it: if some of the request is unconfirmed, or the peer's kernel reset
+    the connection when they came, then it had closed already. Under TLS the second does not
+    count, because our own closing alert may be the unconfirmed bytes.
+
+    Args:
+        info: What the kernel said when the close was seen; None proves nothing.
+        tls: Whether the connection carries TLS.
+        elapsed_s: Time since the request was written.
+    """
+    if info is None:
+        return False
+    if elapsed_s < info.min_rtt_s:
+        return True
+    return not tls and (info.unacked > 0 or info.state == _CLOSE)

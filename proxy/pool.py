@@ -1,0 +1,144 @@
+"""Connections to one upstream: the idle ones, and how new ones are made."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+from proxy.errors import Fault
+from proxy.liveness import tcp_info
+from proxy.upstream import UpstreamConnection
+
+if TYPE_CHECKING:
+    from proxy.client import ClientConnection
+    from proxy.lanes import Limits
+    from proxy.routing import Upstream
+
+
+class Pool:
+    """All connections to one upstream. The idle one used last is used first."""
+
+    __slots__ = ("_connecting", "_idle", "_limits", "_open", "_tls", "closing", "upstream")
+
+    def __init__(self, upstream: Upstream, limits: Limits, tls: ssl.SSLContext | None) -> None:
+        """Prepare; connections are made when needed.
+
+        Args:
+            upstream: Where to connect.
+            limits: How many idle connections are kept, and how long.
+            tls: For upstreams with TLS; None to verify certificates against the system's store.
+        """
+        self.upstream = upstream
+        self._limits = limits
+        self._tls = (tls or ssl.create_default_context()) if upstream.tls else None
+        self._idle: list[UpstreamConnection] = []
+        self._open: set[UpstreamConnection] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
+        self.closing = False
+
+    def take(self) -> UpstreamConnection | None:
+        """An idle connection, or None if there is none that is alive."""
+        idle = self._idle
+        while idle:
+            connection = idle.pop()
+            if connection.transport.is_closing():
+                continue
+            if connection.quiet_s:
+                # It has been idle for a while: the upstream's close may be waiting to be read.
+                info = tcp_info(connection.transport)
+                if info is not None and not info.established:
+                    connection.transport.abort()
+                    continue
+            return connection
+        return None
+
+    def put(self, connection: UpstreamConnection) -> None:
+        """Keep a connection for later, or close it if enough are kept."""
+        if self.closing or len(self._idle) >= self._limits.max_idle_upstream:
+            connection.transport.close()
+        else:
+            connection.quiet_s = 0.0
+            self._idle.append(connection)
+
+    def connect(self, client: ClientConnection, timeout_s: float) -> asyncio.Task[None]:
+        """Make a connection for a client, which is told of it or of the fault. Cancel to give up."""
+        task = asyncio.get_running_loop().create_task(self._connect(client, timeout_s))
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+        return task
+
+    async def _connect(self, client: ClientConnection, timeout_s: float) -> None:
+        detail = ""
+        try:
+            async with asyncio.timeout(timeout_s):
+                connection = await self._open_transport()
+        except TimeoutError:
+            fault = Fault.CONNECT_TIMEOUT
+        except ssl.SSLError as error:
+            fault, detail = Fault.TLS, getattr(error, "verify_message", "") or error.reason or type(error).__name__
+        except socket.gaierror:
+            fault = Fault.UNRESOLVED
+        except ConnectionRefusedError:
+            fault = Fault.REFUSED
+        except OSError as error:
+            fault, detail = Fault.UNREACHABLE, error.strerror or type(error).__name__
+        else:
+            client.connected(connection)
+            return
+        client.not_connected(fault, detail)
+
+    async def _open_transport(self) -> UpstreamConnection:
+        loop = asyncio.get_running_loop()
+        upstream = self.upstream
+
+        def make() -> UpstreamConnection:
+            return UpstreamConnection(self, tls=upstream.tls)
+
+        if upstream.unix_path is not None:
+            _, connection = await loop.create_unix_connection(make, upstream.unix_path)
+        else:
+            _, connection = await loop.create_connection(
+                make,
+                upstream.host,
+                upstream.port,
+                ssl=self._tls,
+                server_hostname=upstream.host if upstream.tls else None,
+            )
+        return connection
+
+    def opened(self, connection: UpstreamConnection) -> None:
+        """A connection was made."""
+        self._open.add(connection)
+
+    def closed(self, connection: UpstreamConnection) -> None:
+        """A connection is gone."""
+        self._open.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def tick(self, elapsed_s: float) -> None:
+        """Let time pass for idle connections, and close those that were idle for too long."""
+        for connection in list(self._idle):
+            connection.quiet_s += elapsed_s
+            if connection.quiet_s >= self._limits.upstream_idle_s:
+                self._idle.remove(connection)
+                connection.transport.close()
+
+    def close(self) -> None:
+        """Close idle connections now and the others when they have been used."""
+        self.closing = True
+        for connection in self._idle:
+            connection.transport.close()
+        self._idle.clear()
+
+    async def abort(self) -> None:
+        """Drop everything at once."""
+        self.close()
+        for connection in list(self._open):
+            connection.transport.abort()
+        tasks = list(self._connecting)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

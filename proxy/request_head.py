@@ -1,0 +1,255 @@
+"""Request heads: read strictly, framed without ambiguity, edited in place. No I/O."""
+
+from __future__ import annotations
+
+import re
+
+from proxy.errors import Fault
+from proxy.framing import Framing, MessageError, parse_length
+from proxy.headers import (
+    FIELD_LINES,
+    PRIVATE_PREFIX,
+    REQUEST_SPECIALS,
+    TOKEN,
+    Edit,
+    connection_options,
+    cuts_of,
+    merged,
+    named_fields,
+)
+from shadow.handoff import LOOP_GUARD_HEADER
+
+MAX_HEAD_BYTES = 64 << 10
+MAX_FIELDS = 256
+
+_COUNT_FIELDS_ABOVE_BYTES = 4 << 10
+"""Smaller heads are not counted: so many fields of a few bytes each do no harm."""
+
+_HEAD = re.compile(rb"(" + TOKEN + rb"++) ([\x21-\x7e\x80-\xff]++) HTTP/1\.([01])" + FIELD_LINES + rb"\r\n\r\n")
+_REQUEST_LINE = re.compile(TOKEN + rb"+ [^ \r\n]+ (HTTP/[0-9.]{1,9})\r\n")
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+_FOLD = re.compile(rb"\r\n[ \t]")
+_START = re.compile(TOKEN + rb"*+(?: |$)")
+
+
+class RequestHead:
+    """A request head and what the relay must know of it."""
+
+    __slots__ = (
+        "edits",
+        "end",
+        "framing",
+        "host",
+        "keep_alive",
+        "length",
+        "line_end",
+        "method",
+        "minor",
+        "notes",
+        "raw",
+        "replay",
+        "target",
+        "upgrade",
+    )
+
+    raw: bytes
+    """Received bytes that start with the head; more may follow it."""
+    end: int
+    """Where the body starts in `raw`."""
+    line_end: int
+    """Where the request line ends in `raw`, before its line break."""
+    method: bytes
+    target: bytes
+    minor: int
+    """0 for HTTP/1.0, 1 for HTTP/1.1."""
+    framing: Framing
+    length: int
+    """Body bytes if the framing is by length, else 0."""
+    keep_alive: bool
+    """Whether the client wants to send more requests on its connection."""
+    upgrade: bool
+    """Whether it asks to leave HTTP, e.g. for a WebSocket, and may."""
+    replay: bool
+    """Whether it carries the loop guard."""
+    host: tuple[int, int] | None
+    """Place of the `Host` value; None for an HTTP/1.0 request without it."""
+    edits: list[Edit]
+    """Lines to cut, in order of place; `Host` is not among them."""
+    notes: dict[bytes, bytes] | None
+    """`x-evenkeel-*` values by the rest of their lower-case name."""
+
+
+def parse_request(data: bytes) -> RequestHead | None:
+    """Read the request head that `data` starts with.
+
+    Returns None if `data` may be the beginning of a head.
+    Raises: MessageError if it can't become one, is too large or is framed ambiguously.
+    """
+    match = _HEAD.match(data)
+    if match is None:
+        _refuse_unless_partial(data)
+        return None
+    head = RequestHead()
+    head.raw = data
+    head.end = end = match.end()
+    head.method, head.target, minor = match.groups()
+    head.minor = 1 if minor == b"1" else 0
+    head.line_end = start = match.end(3)
+    if end > _COUNT_FIELDS_ABOVE_BYTES:
+        _check_size(data, end)
+
+    # One loop and one `if` ladder: this is the hottest code of the project.
+    options: set[bytes] | None = None
+    length: bytes | None = None
+    coding: bytes | None = None
+    upgrade: bytes | None = None
+    head.host = None
+    head.replay = False
+    head.notes = None
+    head.edits = edits = []
+    for found in REQUEST_SPECIALS.finditer(data, start, end):
+        name = found[1].lower()
+        if name == b"host":
+            if head.host is not None:
+                raise MessageError(Fault.AMBIGUOUS, "it has two Host headers")
+            head.host = found.span(2)
+        elif name == b"content-length":
+            if length is not None:
+                raise MessageError(Fault.AMBIGUOUS, "it has two Content-Length headers")
+            length = found[2]
+        elif name == b"connection":
+            options = connection_options(found[2]) | (options or set())
+            edits.append((found.start(), found.end(), b""))
+        elif name == b"transfer-encoding":
+            if coding is not None:
+                raise MessageError(Fault.AMBIGUOUS, "it has two Transfer-Encoding headers")
+            coding = found[2]
+        elif name == LOOP_GUARD_HEADER:
+            head.replay = True
+        else:
+            if name == b"upgrade":
+                upgrade = found[2]
+            elif name.startswith(PRIVATE_PREFIX):
+                head.notes = head.notes or {}
+                head.notes[name[len(PRIVATE_PREFIX) :]] = found[2].rstrip(b" \t")
+            edits.append((found.start(), found.end(), b""))
+
+    if head.host is None and head.minor:
+        raise MessageError(Fault.MALFORMED, "it has no Host header")
+    if head.method == b"CONNECT":
+        raise MessageError(Fault.CONNECT_METHOD, "CONNECT")
+    _frame(head, length, coding)
+    head.upgrade = False
+    if options is None:
+        head.keep_alive = head.minor == 1
+    else:
+        head.keep_alive = b"close" not in options and (head.minor == 1 or b"keep-alive" in options)
+        _apply_options(head, options, upgrade)
+    return head
+
+
+def render_request(head: RequestHead, target: bytes, authority: bytes) -> list[bytes]:
+    """The head as the upstream is sent it, in pieces to be joined.
+
+    Args:
+        head: What the client sent.
+        target: Request target for the upstream.
+        authority: The upstream's host and port, for `Host`.
+    """
+    raw = head.raw
+    if head.minor and target == head.target:
+        pieces = []
+        position = 0
+    else:
+        pieces = [b"%b %b HTTP/1.1" % (head.method, target)]
+        position = head.line_end
+    edits = head.edits
+    if head.host is not None:
+        start, end = head.host
+        edits = [*edits, (start, end, authority)]
+        edits.sort()
+    else:
+        pieces += (raw[position : head.line_end], b"\r\nHost: ", authority)
+        position = head.line_end
+    for start, end, text in edits:
+        pieces.append(raw[position:start])
+        if text:
+            pieces.append(text)
+        position = end
+    pieces.append(raw[position : head.end])
+    return pieces
+
+
+def _frame(head: RequestHead, length: bytes | None, coding: bytes | None) -> None:
+    head.length = 0
+    head.framing = Framing.NONE
+    if coding is not None:
+        if length is not None:
+            raise MessageError(Fault.AMBIGUOUS, "it has both Content-Length and Transfer-Encoding")
+        if not head.minor:
+            raise MessageError(Fault.AMBIGUOUS, "it is HTTP/1.0 and has a Transfer-Encoding")
+        if coding.rstrip(b" \t").lower() != b"chunked":
+            raise MessageError(Fault.TRANSFER_CODING, repr(coding[:40].decode("latin-1")))
+        head.framing = Framing.CHUNKED
+    elif length is not None:
+        number = parse_length(length)
+        if number is None:
+            raise MessageError(Fault.AMBIGUOUS, "its Content-Length is not one number")
+        if number:
+            head.length = number
+            head.framing = Framing.LENGTH
+
+
+def _apply_options(head: RequestHead, options: set[bytes], upgrade: bytes | None) -> None:
+    named = named_fields(options)
+    if named:
+        head.edits = merged(head.edits, cuts_of(head.raw, head.line_end, head.end, named))
+    # An upgrade is an offer that may be ignored. It is with a body, whose end would depend on the
+    # answer; and for h2c, which RFC 9113 withdrew and some clients offer with every request.
+    if (
+        upgrade is None
+        or b"upgrade" not in options
+        or head.minor == 0
+        or head.framing is not Framing.NONE
+        or upgrade.strip(b" \t").lower() == b"h2c"
+    ):
+        return
+    head.upgrade = True
+    kept: dict[int, Edit | None] = {}
+    first = True
+    for found in REQUEST_SPECIALS.finditer(head.raw, head.line_end, head.end):
+        name = found[1].lower()
+        if name == b"upgrade":
+            kept[found.start()] = None
+        elif name == b"connection" and first:
+            kept[found.start()] = (*found.span(2), b"Upgrade")
+            first = False
+    head.edits = [edit for cut in head.edits if (edit := kept.get(cut[0], cut)) is not None]
+
+
+def _check_size(data: bytes, end: int) -> None:
+    if end > MAX_HEAD_BYTES:
+        raise MessageError(Fault.HEAD_TOO_LARGE, f"more than {MAX_HEAD_BYTES} bytes")
+    if data.count(b"\r\n", 0, end) - 2 > MAX_FIELDS:
+        raise MessageError(Fault.HEAD_TOO_LARGE, f"more than {MAX_FIELDS} headers")
+
+
+def _refuse_unless_partial(data: bytes) -> None:
+    """Raise if no further bytes can make a head of `data`."""
+    end = data.find(b"\r\n\r\n")
+    head = data if end < 0 else data[: end + 4]
+    if len(head) > MAX_HEAD_BYTES:
+        raise MessageError(Fault.HEAD_TOO_LARGE, f"more than {MAX_HEAD_BYTES} bytes")
+    # A request may follow an empty line (RFC 9112, 2.2); the caller skips it.
+    if _BARE_LINE_FEED.search(head):
+        raise MessageError(Fault.AMBIGUOUS, "a line ends with a bare line feed")
+    if _FOLD.search(head):
+        raise MessageError(Fault.AMBIGUOUS, "a header is folded over two lines")
+    if end < 0 and _START.match(head):
+        return
+    line = _REQUEST_LINE.match(head)
+    if line is None:
+        raise MessageError(Fault.MALFORMED, "its first line is not a method, a target and a version")
+    if line[1] not in {b"HTTP/1.0", b"HTTP/1.1"}:
+        raise MessageError(Fault.VERSION, line[1].decode("ascii"))
+    raise MessageError(Fault.MALFORMED, "a header line is not a name, a colon and a value")

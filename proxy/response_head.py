@@ -1,0 +1,175 @@
+"""Response heads: read strictly, framed for this client, edited in place. No I/O."""
+
+from __future__ import annotations
+
+import re
+
+from proxy.errors import Fault
+from proxy.framing import Framing, MessageError, parse_length
+from proxy.headers import (
+    FIELD_LINES,
+    RESPONSE_SPECIALS,
+    Edit,
+    connection_options,
+    cuts_of,
+    merged,
+    named_fields,
+)
+
+MAX_HEAD_BYTES = 256 << 10
+
+SWITCHING_PROTOCOLS = 101
+_FIRST_FINAL = 200
+_NO_CONTENT = 204
+_NOT_MODIFIED = 304
+
+_HEAD = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?" + FIELD_LINES + rb"\r\n\r\n")
+_START = b"HTTP/1."
+_VERSION_END = len(b"HTTP/1.1")
+_LINE_END = len(b"HTTP/1.1 200")
+
+
+class ResponseHead:
+    """A response head and what the relay must know of it."""
+
+    __slots__ = ("edits", "end", "framing", "keep_alive", "length", "minor", "raw", "status")
+
+    raw: bytes
+    """Received bytes that start with the head; more may follow it."""
+    end: int
+    """Where the body starts in `raw`."""
+    status: int
+    minor: int
+    """0 for HTTP/1.0, 1 for HTTP/1.1."""
+    framing: Framing
+    length: int
+    """Body bytes if the framing is by length, else 0."""
+    keep_alive: bool
+    """Whether the upstream takes another request on this connection."""
+    edits: list[Edit]
+    """Lines to cut, in order of place."""
+
+
+def parse_response(data: bytes, method: bytes) -> ResponseHead | None:
+    """Read the response head that `data` starts with.
+
+    Args:
+        data: Bytes from the upstream.
+        method: Method of the request: an answer to HEAD has no body, whatever its head says.
+
+    Returns None if `data` may be the beginning of a head.
+    Raises: MessageError if it can't become one, is too large or is framed ambiguously.
+    """
+    match = _HEAD.match(data)
+    if match is None:
+        _refuse_unless_partial(data)
+        return None
+    head = ResponseHead()
+    head.raw = data
+    head.end = end = match.end()
+    head.minor = 1 if match[1] == b"1" else 0
+    head.status = status = int(match[2])
+    head.keep_alive = head.minor == 1
+    head.edits = edits = []
+    length: bytes | None = None
+    coding: bytes | None = None
+    options: set[bytes] | None = None
+    bodyless = status < _FIRST_FINAL or status == _NO_CONTENT or status == _NOT_MODIFIED
+    for found in RESPONSE_SPECIALS.finditer(data, _LINE_END, end):
+        name = found[1].lower()
+        if name == b"content-length":
+            if length is not None:
+                raise MessageError(Fault.GARBAGE, "it has two Content-Length headers")
+            length = found[2]
+        elif name == b"transfer-encoding":
+            if coding is not None:
+                raise MessageError(Fault.GARBAGE, "it has two Transfer-Encoding headers")
+            coding = found[2].rstrip(b" \t").lower()
+            if bodyless:
+                # Such an answer can't be coded (RFC 9112, 6.1); clients that believe it would wait.
+                edits.append((found.start(), found.end(), b""))
+        else:
+            if name == b"connection":
+                options = connection_options(found[2]) | (options or set())
+            if status != SWITCHING_PROTOCOLS or name not in {b"connection", b"upgrade"}:
+                edits.append((found.start(), found.end(), b""))
+    if options is not None:
+        head.keep_alive = b"close" not in options and (head.minor == 1 or b"keep-alive" in options)
+        named = named_fields(options)
+        if named:
+            head.edits = merged(edits, cuts_of(data, _LINE_END, end, named))
+    if bodyless or method == b"HEAD":
+        head.framing = Framing.NONE
+        head.length = 0
+    else:
+        _frame(head, length, coding)
+    return head
+
+
+def _frame(head: ResponseHead, length: bytes | None, coding: bytes | None) -> None:
+    head.length = 0
+    if coding is not None:
+        if length is not None:
+            raise MessageError(Fault.GARBAGE, "it has both Content-Length and Transfer-Encoding")
+        if coding != b"chunked" or not head.minor:
+            raise MessageError(Fault.GARBAGE, "its Transfer-Encoding is not chunked in HTTP/1.1")
+        head.framing = Framing.CHUNKED
+    elif length is not None:
+        number = parse_length(length)
+        if number is None:
+            raise MessageError(Fault.GARBAGE, "its Content-Length is not one number")
+        head.length = number
+        head.framing = Framing.LENGTH if number else Framing.NONE
+    else:
+        head.framing = Framing.CLOSE
+
+
+def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> bytes | None:
+    """The head as the client is sent it; None if that is what the upstream sent.
+
+    A body that ends with the upstream's connection is sent chunked to a client that can read it,
+    so that a clean end can be told from a lost one.
+
+    Args:
+        head: What the upstream sent.
+        minor: The client's HTTP/1 minor version.
+        keep_alive: Whether the client's connection stays open afterwards.
+    """
+    edits = head.edits
+    added = b""
+    if minor:
+        if head.framing is Framing.CLOSE:
+            added = b"\r\nTransfer-Encoding: chunked"
+    elif head.framing is Framing.CHUNKED:
+        edits = merged(edits, cuts_of(head.raw, _LINE_END, head.end, {b"transfer-encoding"}))
+    if not keep_alive:
+        added += b"\r\nConnection: close"
+    elif not minor:
+        added += b"\r\nConnection: keep-alive"
+    if not edits and not added and head.minor:
+        return None
+    raw = head.raw
+    pieces = [b"HTTP/1.1"]
+    position = _VERSION_END
+    for start, end, text in edits:
+        pieces += (raw[position:start], text)
+        position = end
+    pieces += (raw[position : head.end - 4], added, b"\r\n\r\n")
+    return b"".join(pieces)
+
+
+def can_keep_alive(head: ResponseHead, minor: int) -> bool:
+    """Whether a client of this HTTP/1 minor version sees the end of the answer without a close."""
+    return minor == 1 or head.framing is Framing.NONE or head.framing is Framing.LENGTH
+
+
+def _refuse_unless_partial(data: bytes) -> None:
+    """Raise if no further bytes can make a head of `data`."""
+    if data.find(b"\r\n\r\n") < 0 and len(data) <= MAX_HEAD_BYTES:
+        size = min(len(data), len(_START))
+        if data[:size] == _START[:size]:
+            return
+        raise MessageError(Fault.GARBAGE, "it does not start with HTTP/1.1 or HTTP/1.0")
+    if len(data) > MAX_HEAD_BYTES:
+        raise MessageError(Fault.GARBAGE, f"its head is larger than {MAX_HEAD_BYTES} bytes")
+    raise MessageError(Fault.GARBAGE, "its status line or a header line is malformed")

@@ -1,0 +1,231 @@
+"""The upstream side: reads answers and tells the client side of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from proxy.errors import Fault
+from proxy.framing import ChunkError, ChunkReader, Framing, MessageError
+from proxy.liveness import TcpInfo, tcp_info
+from proxy.response_head import SWITCHING_PROTOCOLS, parse_response
+
+if TYPE_CHECKING:
+    from proxy.client import ClientConnection
+    from proxy.pool import Pool
+    from proxy.response_head import ResponseHead
+
+_LENGTH = Framing.LENGTH
+_CHUNKED = Framing.CHUNKED
+_CLOSE = Framing.CLOSE
+_FIRST_FINAL = 200
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """A connection to an upstream. Works for one client at a time, or is idle in its pool.
+
+    Where an answer ends is decided here; how the client is sent it is decided in `client`.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_chunks",
+        "_framing",
+        "_left",
+        "_method",
+        "_pool",
+        "_tunnel",
+        "answered",
+        "client",
+        "keep_alive",
+        "quiet_s",
+        "tls",
+        "transport",
+        "used",
+        "writable",
+    )
+
+    transport: asyncio.Transport
+
+    def __init__(self, pool: Pool, *, tls: bool) -> None:
+        self._pool = pool
+        self.tls = tls
+        self.client: ClientConnection | None = None
+        """Whose request is being answered; None while idle."""
+        self.quiet_s = 0.0
+        """Time since something last happened, as far as the sweep has noticed."""
+        self.used = False
+        """Whether it answered a request before the current one."""
+        self.answered = False
+        """Whether a byte of the current answer came."""
+        self.keep_alive = True
+        """Whether it can be used again after the current answer."""
+        self.writable = True
+        self._method = b""
+        self._buffer = b""
+        self._framing: Framing | None = None
+        self._left = 0
+        self._chunks = ChunkReader()
+        self._tunnel = False
+
+    def begin(self, client: ClientConnection, method: bytes) -> None:
+        """Expect the answer to a request of this method, which the caller writes."""
+        self.client = client
+        self._method = method
+        self._framing = None
+        self.answered = False
+        self.quiet_s = 0.0
+
+    def release(self) -> None:
+        """The answer is complete and so was the request: back to the pool, if it may."""
+        self.client = None
+        if self.keep_alive and not self.transport.is_closing():
+            self.used = True
+            self._pool.put(self)
+        else:
+            self.transport.close()
+
+    def abandon(self) -> None:
+        """The request is given up: the upstream sees a lost connection at once."""
+        self.client = None
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Join the pool's open connections."""
+        self.transport = cast("asyncio.Transport", transport)
+        self._pool.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Read bytes of an answer."""
+        client = self.client
+        if client is None:
+            # Nobody asked. Most often a 408 before the upstream closes an idle connection.
+            self.transport.abort()
+            return
+        self.quiet_s = 0.0
+        framing = self._framing
+        if framing is None:
+            self._read_head(client, data)
+        elif self._tunnel:
+            client.transport.write(data)
+        elif framing is _LENGTH:
+            self._left = left = self._left - len(data)
+            if left < 0:
+                data = data[:left]
+                self.keep_alive = False
+            client.answer(data, done=left <= 0)
+        elif framing is _CHUNKED:
+            payload = self._unchunked(client, data, 0)
+            if payload is not None and (payload or self._chunks.done):
+                client.answer(payload, done=self._chunks.done)
+        else:
+            client.answer(data, done=False)
+
+    def _read_head(self, client: ClientConnection, data: bytes) -> None:
+        self.answered = True
+        if self._buffer:
+            data = self._buffer + data
+            self._buffer = b""
+        while True:
+            try:
+                head = parse_response(data, self._method)
+            except MessageError as error:
+                client.upstream_failed(error.fault, error.detail)
+                return
+            if head is None:
+                self._buffer = data
+                return
+            if head.status >= _FIRST_FINAL:
+                self._begin_body(client, head, data)
+                return
+            if head.status == SWITCHING_PROTOCOLS:
+                self._switch(client, head, data)
+                return
+            client.interim(head)
+            data = data[head.end :]
+            if not data:
+                return
+
+    def _begin_body(self, client: ClientConnection, head: ResponseHead, data: bytes) -> None:
+        self.keep_alive = head.keep_alive
+        self._framing = framing = head.framing
+        excess = 0
+        if framing is _CHUNKED:
+            self._chunks = ChunkReader()
+            payload = self._unchunked(client, data, head.end)
+            if payload is not None:
+                client.answer_head(head, payload, done=self._chunks.done)
+            return
+        if framing is _CLOSE:
+            self.keep_alive = False
+            client.answer_head(head, data[head.end :], done=False)
+            return
+        self._left = left = head.length - len(data) + head.end
+        if left < 0:
+            excess = left
+            self.keep_alive = False
+        client.answer_head(head, data[head.end : excess] if excess else None, done=left <= 0)
+
+    def _unchunked(self, client: ClientConnection, data: bytes, position: int) -> bytes | None:
+        """The payload in `data[position:]`; None if it was malformed, which the client was told."""
+        chunks = self._chunks
+        try:
+            payload = chunks.feed(data, position)
+        except ChunkError as error:
+            client.upstream_failed(Fault.GARBAGE, str(error))
+            return None
+        if chunks.rest:
+            self.keep_alive = False
+        return payload
+
+    def _switch(self, client: ClientConnection, head: ResponseHead, data: bytes) -> None:
+        if not client.upgrade_offered:
+            client.upstream_failed(Fault.GARBAGE, "it switched protocols without being asked")
+            return
+        self._framing = _CLOSE
+        self._tunnel = True
+        client.switch(head, data[head.end :])
+
+    def eof_received(self) -> bool | None:
+        """The upstream has sent all it will: an end, or a loss."""
+        client = self.client
+        if client is None:
+            return None
+        if self._tunnel:
+            return client.upstream_half_closed()
+        self._ended(client, tcp_info(self.transport))
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._pool.closed(self)
+        client = self.client
+        if client is None:
+            return
+        if self._tunnel:
+            self.client = None
+            client.upstream_hung_up()
+        elif exc is None:
+            self._ended(client, None)
+        else:
+            client.upstream_failed(Fault.TRUNCATED if self.answered else Fault.CLOSED, "")
+
+    def _ended(self, client: ClientConnection, info: TcpInfo | None) -> None:
+        if self._framing is _CLOSE:
+            client.answer(b"", done=True)
+        elif self.answered:
+            client.upstream_failed(Fault.TRUNCATED, "")
+        else:
+            client.upstream_failed(Fault.CLOSED, "", info)
+
+    def pause_writing(self) -> None:
+        """The upstream reads slower than the client uploads."""
+        self.writable = False
+        if self.client is not None:
+            self.client.hold_upload()
+
+    def resume_writing(self) -> None:
+        """The upstream has caught up."""
+        self.writable = True
+        if self.client is not None:
+            self.client.resume_upload()

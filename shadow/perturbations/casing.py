@@ -1,0 +1,62 @@
+"""Casing as shift keys and caps lock produce it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from shadow.perturbations.places import change_places
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator
+
+    from shadow.perturbations.protocol import NotApplicable
+    from shadow.prompt import PromptView
+
+_WORD: Final = re.compile(r"[\w'’]+")
+"""With its apostrophes, so that a contraction is one word."""
+_SHOUTABLE = 4
+"""Fewest letters of a lower-case word worth putting into capitals."""
+_ACRONYM = 5
+"""Most letters of a word in capitals that may be an acronym."""
+
+
+class Casing:
+    """Lower-cases sentence starts and names, puts words into capitals.
+
+    Acronyms, identifiers and words of mixed case stay; texts in scripts without case offer nothing.
+    """
+
+    name: Final = "general.casing"
+    version: Final = 1
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
+        """A variant with a share of its words in another case, as `Perturbation.apply`."""
+        return change_places(view, severity, rng, find=_places, rewrite=_rewrite)
+
+
+def _places(text: str) -> Iterator[re.Match[str]]:
+    return (match for match in _WORD.finditer(text) if _eligible(match[0]))
+
+
+def _eligible(word: str) -> bool:
+    if word.islower():
+        return len(word) >= _SHOUTABLE
+    if word.isupper():
+        # Single capitals label things ("option B"), short ones are acronyms; "I" is just a word.
+        return len(word) > _ACRONYM or word == "I"
+    return word[0].isupper() and word[1:].islower()
+
+
+def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
+    word = place[0]
+    if word.islower():
+        # Capitals for the whole word twice as often as for its first letter.
+        new = word.upper() if rng.randrange(3) else word[0].upper() + word[1:]
+    elif word.isupper() or rng.randrange(4):
+        new = word.lower()
+    else:
+        new = word.upper()
+    # Some letters have no other case, or one that does not lead back ("ß"): leave those words.
+    return new if new != word and new.casefold() == word.casefold() else None

@@ -1,0 +1,113 @@
+"""The places of a text that a kind may change: found, kept off protected spans, chosen, rewritten."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from shadow.perturbations.protect import Protected, protected_spans
+from shadow.perturbations.protocol import NotApplicable
+
+if TYPE_CHECKING:
+    import random
+    import re
+
+    from shadow.prompt import PromptView
+
+Finder = Callable[[str], Iterator["re.Match[str]"]]
+"""The places of a text, in order and without overlap."""
+
+Rewriter = Callable[["re.Match[str]", "random.Random"], str | None]
+"""The new text of a place; None if this place offers nothing to change after all."""
+
+
+def change_places(
+    view: PromptView,
+    severity: float,
+    rng: random.Random,
+    *,
+    find: Finder,
+    rewrite: Rewriter,
+    margin: int = 0,
+) -> PromptView | NotApplicable:
+    """Rewrite a share of the places in the input segments of a prompt.
+
+    The share is counted over all input together. Above severity 0 at least one place changes if
+    any can, so a variant always differs.
+
+    Args:
+        view: The original.
+        severity: Expected share of places that is rewritten, in [0, 1].
+        rng: Chooses the places and is handed to `rewrite`.
+        find: Lists the places of one text.
+        rewrite: Rewrites one place.
+        margin: Characters a place must keep between itself and a protected span.
+
+    Raises: ValueError if the severity is out of range.
+    """
+    if not 0 <= severity <= 1:
+        raise ValueError(f"severity {severity} is not between 0 and 1")
+    inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
+    if not inputs:
+        return NotApplicable("no_input", "the prompt holds no text of a user")
+    places: list[re.Match[str]] = []
+    owners: list[int] = []
+    for segment in inputs:
+        places += _unprotected(find(segment.text), protected_spans(segment.text), margin)
+        owners += [segment.index] * (len(places) - len(owners))
+    changes = _choose(places, severity, rng, rewrite)
+    if not changes:
+        return NotApplicable("nothing_to_change", "no place in the input can be changed in this way")
+    texts: dict[int, str] = {}
+    for segment in inputs:
+        own = [(places[index], new) for index, new in changes.items() if owners[index] == segment.index]
+        if own:
+            texts[segment.index] = _rewritten(segment.text, own)
+    return view.with_texts(texts)
+
+
+def _choose(
+    places: list[re.Match[str]], severity: float, rng: random.Random, rewrite: Rewriter
+) -> dict[int, str]:
+    """New texts by place, in the order of the places."""
+    if not places or severity == 0:
+        return {}
+    # Rounding up or down at random keeps the expected share exact on short texts.
+    count = max(1, math.floor(severity * len(places) + rng.random()))
+    chosen = sorted(rng.sample(range(len(places)), min(count, len(places))))
+    changes = {index: new for index in chosen if (new := rewrite(places[index], rng)) is not None}
+    if changes:
+        return changes
+    # Every chosen place declined: take the first one that does not, so that the variant differs.
+    for index, place in enumerate(places):
+        new = rewrite(place, rng)
+        if new is not None:
+            return {index: new}
+    return {}
+
+
+def _unprotected(
+    matches: Iterator[re.Match[str]], spans: tuple[Protected, ...], margin: int
+) -> Iterator[re.Match[str]]:
+    """Those matches that keep clear of every span. Both are in order, so one sweep does."""
+    edges = ((span.start - margin, span.end + margin) for span in spans)
+    after_all = (sys.maxsize, sys.maxsize)
+    opens, closes = next(edges, after_all)
+    for match in matches:
+        start, end = match.span()
+        while closes <= start:
+            opens, closes = next(edges, after_all)
+        if end <= opens:
+            yield match
+
+
+def _rewritten(text: str, changes: list[tuple[re.Match[str], str]]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for match, new in changes:
+        pieces += (text[done : match.start()], new)
+        done = match.end()
+    pieces.append(text[done:])
+    return "".join(pieces)

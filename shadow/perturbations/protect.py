@@ -1,0 +1,188 @@
+"""What no change of the input may touch: code, addresses, numbers, identifiers, data, quotations.
+
+One compiled pattern reads a text once from left to right. Runs of plain words are skipped in a
+single step; wherever something else begins, the rules are tried in the order of `RULES` and the
+first that fits takes its span. A rule that is too eager only costs a place to change; one that is
+too shy changes the meaning of the question, so the rules lean to eagerness.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """A half-open span of a text that must survive as it is."""
+
+    start: int
+    end: int
+    rule: str
+    """The name in `RULES` of what protects it."""
+
+
+# Letters and underscore of scripts that put spaces between words, and digits. In the others `\w`
+# would take the clause around a number for a part of it.
+_A: Final = r"A-Za-z_À-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
+_W: Final = rf"0-9\uff10-\uff19{_A}"
+_CJK: Final = r"\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef"
+_MONTH: Final = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_UNIT: Final = (
+    r"(?:[kKMGTP]?i?[Bb](?:ps|it|yte)?s?|[kKMG]?Hz|[kcdmµun]?m[²³]?|[kmµ]?g|[mµc]?[lL]|[mµun]?s|[kM]?Wh?"
+    r"|[kM]?V|m?Ah?|°?[CF]|K|px|pt|em|rem|mph|kph|km/h|dpi|fps|rpm|ppm|lbs?|oz|ft"
+    r"|USD|EUR|GBP|JPY|CHF|CAD|AUD|dollars?|euros?|cents?|percent"
+    r"|hours?|hrs?|h|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|yrs?"
+    r"|[aApP]\.?[mM]\.?|UTC|GMT|CES?T|[EMP][SD]?T|thousand|million|billion|trillion|k|x)"
+)
+
+# Rules that may begin with a plain word.
+_BEFORE_WORDS: Final[dict[str, str]] = {
+    # Unfenced code, one line at a time: what ends like a statement or begins like one.
+    "code_line": rf"""
+        ^[ \t]*+ (?:
+            (?:def|class|if|elif|else|for|while|try|except|finally|with|switch|do)\b [^\n]* [:{{] [ \t]* $
+          | (?=[^\n]*;[ \t]*$) [^\n]*? [=()\[\]<>] [^\n]*
+          | [^\n]* [{{}}] [ \t]* $
+          | import [ ] [{_W}.*{{}}, ]+ ;? $  |  from [ ] [{_W}.]++ [ ] import [ ] [^\n]*
+          | [{_W}.\[\]"']++ [ \t]* [-+*/|&%:]? = [ \t]* [^\s=] [^\n]*
+          | (?:\$|>>>|\#include|\#!) [ \t]* (?=[^\d\s]) [^\n]*
+          | (?:SELECT|INSERT[ ]INTO|DELETE[ ]FROM|CREATE[ ]TABLE|ALTER[ ]TABLE) \b [^\n]*
+          | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
+          | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
+        )""",
+    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $",
+    # List markers, option letters, headings, quotation marks of mail, rules.
+    "marker": r"""
+        ^[ \t]*+ (?:
+            (?: \#{1,6} | [-*+•] | \d{1,3}[.)] | \(?[A-Za-z][.)] ) [ \t]+ (?: \[[ xX]\] [ \t]+ )?
+          | >+ [ \t]*
+          | [-*_=]{3,} [ \t]* $
+        )""",
+    "date": rf"""
+        {_MONTH} \.? [ ] \d{{1,4}} (?:st|nd|rd|th)? (?:,?[ ]\d{{4}}\b)?
+      | \d{{1,2}} (?:st|nd|rd|th|\.)? [ ] (?:of[ ])? {_MONTH}\b \.? (?:,?[ ]\d{{4}}\b)?""",
+}
+
+# A word without anything odd in or after it: no further rule can begin there.
+_PLAIN_WORD: Final = r"""(?: [A-Z]?[a-zß-öø-ÿ]++ | [A-Z]++ ) (?= [\s,;!?)'’"”] | [.:](?:\s|\Z) | \Z )"""
+
+_AFTER_WORDS: Final[dict[str, str]] = {
+    # Fences without an end run to the end of the text.
+    "code": r"```[\s\S]*?(?:```|\Z) | ~~~[\s\S]*?(?:~~~|\Z) | ``[^\n]{1,500}?`` | `[^`\n]{1,500}`",
+    "math": r"""
+        \$\$[^$]{1,2000}\$\$ | \\\([\s\S]{1,500}?\\\) | \\\[[\s\S]{1,2000}?\\\]
+      | \\[A-Za-z]++(?:\{[^{}\n]*\})* | \$[^\s$\d][^$\n]{0,100}\$(?!\d)""",
+    "url": rf"""
+        (?: [A-Za-z][A-Za-z0-9+.\-]{{1,15}}+:// | www\. | mailto: | tel: )
+        [^\s<>"“”`{_CJK}]* [^\s<>"“”`{_CJK}.,;:!?'’)\]}}*]""",
+    "email": rf"[{_W}.+%\-]{{1,64}}+ @ [{_W}\-]++ (?:\.[{_W}\-]++)*",
+    "handle": rf"[@\#] [{_W}] [{_W}\-]*",
+    # A short leaf element goes with its value; longer content is text like any other.
+    "markup": r"""
+        <(?P<tag>[A-Za-z][\w:.\-]{0,60})(?:\s[^<>\n]{0,200})?> [ ]?(?:[^<>\s]++[ ]?){1,4}+ </(?P=tag)>
+      | </?[A-Za-z!?][^<>\n]{0,300}> | <!--[\s\S]{0,2000}?--> | &(?:\#\w{1,7}|[A-Za-z]{2,10});""",
+    "placeholder": r"""
+        \{\{[^{}\n]{1,80}\}\} | \$\{[^{}\n]{1,80}\} | \{%[^{}\n]{1,80}%\} | \{[A-Za-z_][\w.\-]{0,60}\}
+      | %\(\w{1,60}\)[sdifr] | %[sdifr]\b | \$[A-Z_]{2,60}\b
+      | !?\[(?!["{\[])[^\[\]\n]{1,120}\](?:\([^()\s]*\))?""",
+    # Only where a JSON reader agrees, see `_json_end`.
+    "json": r"[{\[](?=\s*[\"{\[\]}\d\-])",
+    "object": r"\{[^{}\n]{0,500}[:=][^{}\n]{0,500}\}",
+    # Runs of three and more delimit documents; what stands between is text.
+    "delimiter": r"\"{3,} | '{3,}",
+    "quotation": rf"""
+        (?<![{_W}]) " (?:[^"\n]|\n(?![ \t]*\n)){{1,1000}} "
+      | “[^“”]{{1,1000}}” | «[^«»]{{1,1000}}» | „[^„“”"]{{1,1000}}[“”"]
+      | 「[^「」]{{1,500}}」 | 『[^『』]{{1,500}}』
+      | (?<![{_W}]) ['\u2018] (?:[^'\u2018’\n]|(?<=[{_W}])['’](?=[{_W}])){{1,300}} ['’] (?![{_W}])""",
+    "path": rf"""
+        (?:[A-Za-z]:\\|\\\\) [^\s"<>|]+
+      | (?<![{_W}]) (?:~|\.{{1,2}})? / [{_W}.@%+~\-]++ (?: / [{_W}.@%+~\-]*+ )*
+      | [{_W}.\-]{{1,128}}+ (?: / [{_W}.@\-]{{0,128}}[{_W}] )+ /?""",
+    "address": r"(?<![0-9A-Za-z:]) (?:[0-9A-Fa-f]{0,4}:){2,7} (?:[0-9A-Fa-f]{1,4}|(?<=::)) (?![0-9A-Za-z:])",
+    "setting": rf"[{_W}.\-]{{1,128}}+ = [^\s,;]+",
+    # Any token with a digit in it: amounts, dates, times, versions, addresses, hashes, ticket numbers.
+    "number": rf"""
+        (?: [-+−±]?[$€£¥₹][ ]?(?=\d) | [-+−±.](?=\d) )?
+        (?= [{_A}.,:/'’+\-@]{{0,127}}+ \d )
+        [{_W}]++ (?: [-./:,+@'’–×]{{1,2}} [{_W}]++ )*
+        (?: [ \u00a0]?{_UNIT} (?![{_W}]) | [ ]?[%‰°€£¥"′″](?![{_W}])
+          | [年月日時分秒円元個人歳台本枚回階号週%\uff05] )?""",
+    "identifier": rf"""
+        [0-9A-Za-z]*+_[{_W}]+ (?: [.\-][{_W}]++ )*
+      | [A-Z]*+[a-z]++[A-Z][{_W}]*
+      | [A-Z]{{2,}}+[a-z][{_W}]*
+      | [{_W}]++ (?: \.[{_W}]++ )+ \.?
+      | \.[A-Za-z][{_W}]* | [A-Za-z]\+\+ | [CFJ]\# | [{_W}]++ (?: \+[{_W}]++ )+
+      | [a-z]++ (?: -[a-z]++ ){{3,}}
+      | (?<![{_W}\-]) --?[A-Za-z][\w\-]*(?:=\S+)?""",
+    "call": rf"[{_W}.]{{1,128}}+\([^()\n]{{0,80}}\)",
+}
+
+RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS)
+"""The names of what is protected, in the order in which the rules are tried."""
+
+# Blanks inside a line, then plain words and the marks after them, many at a time. Not at the start
+# of a line, where line rules begin, and no word before a digit, which may belong to a date.
+_SKIP: Final = (
+    r"(?: (?<=[^\n]) [ \t]++ )?+"
+    r" (?: (?<=[ \t(]) [A-Z]?[a-zß-öø-ÿ]++ [,.;:!?)]{0,2}+ [ \t]++ (?!\d) )*+"
+)
+
+
+def _named(rules: dict[str, str]) -> str:
+    return "|".join(f"(?P<{name}>{pattern})" for name, pattern in rules.items())
+
+
+_SCANNER: Final = re.compile(
+    rf"{_SKIP} (?: {_named(_BEFORE_WORDS)} | {_PLAIN_WORD} | {_named(_AFTER_WORDS)}"
+    rf" | [{_W}]+ | [ \t]+ | [^{_W}] | \Z )",
+    re.VERBOSE | re.MULTILINE,
+)
+_OBJECT: Final = re.compile(_AFTER_WORDS["object"], re.VERBOSE)
+_READER: Final = json.JSONDecoder(parse_int=float)
+_FAILED_READS: Final = 64
+"""After so many brackets that open no JSON a text is not tried further: each try may read far."""
+
+
+def protected_spans(text: str) -> tuple[Protected, ...]:
+    """The spans of a text that must survive, in order and without overlap.
+
+    Linear in the length of the text.
+    """
+    found: list[Protected] = []
+    failed = 0
+    at = 0
+    while at < len(text):
+        match = _SCANNER.match(text, at)
+        assert match is not None  # the last alternatives take any character, or the end
+        rule = match.lastgroup
+        at = match.end()
+        if rule is None:
+            continue
+        start = match.start(rule)
+        if rule == "json":
+            end = _json_end(text, start) if failed < _FAILED_READS else None
+            if end is None:
+                failed += 1
+                lenient = _OBJECT.match(text, start)
+                if lenient is None:
+                    continue
+                rule, end = "object", lenient.end()
+            at = end
+        found.append(Protected(start, at, rule))
+    return tuple(found)
+
+
+def _json_end(text: str, start: int) -> int | None:
+    """Where the JSON value that begins at `start` ends, None if none does."""
+    try:
+        return _READER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,82 @@
+"""Punctuation as people leave it out, repeat it or mix it up."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from shadow.perturbations.places import change_places
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator
+
+    from shadow.perturbations.protocol import NotApplicable
+    from shadow.prompt import PromptView
+
+# A terminal mark needs a word of two letters before it ("J." and "e.g." end nothing) and a new
+# sentence, a line end or a closing mark after it. Commas and dashes stand between words, never
+# between numbers. Apostrophes, colons and marks at the start of a line are no places at all.
+# The mark is matched before its surroundings, so that the search can leap to it.
+_L: Final = r"[^\W\d_]"
+_OPENING: Final = r"""["'“\u2018«(¿¡]"""
+_CLOSING: Final = r"""["'”’»)]"""
+_PLACES: Final = re.compile(
+    rf"""
+    [.?!,;\-–—。、¿¡\uff01\uff0c\uff1f] (?:
+        (?P<full_stop>   (?<={_L}{_L}\.) (?= \s*\Z | [ \t]*\r?\n | {_CLOSING}*[ ]+{_OPENING}*[^\Wa-z\d_] ) )
+      | (?P<question>    (?<={_L}[?\uff1f]) (?= \s | \Z | {_CLOSING} | {_L} ) )
+      | (?P<exclamation> (?<={_L}[!\uff01]) (?= \s | \Z | {_CLOSING} | {_L} ) )
+      | (?P<ideographic> (?<={_L}。) (?!。) )
+      | (?P<comma>       (?<={_L},) (?= [ ]{_L} ) )
+      | (?P<enumeration> (?<={_L}[、\uff0c]) (?={_L}) )
+      | (?P<semicolon>   (?<={_L};) (?= [ ]{_L} ) )
+      | (?P<dash>        (?<={_L}[ ][-–—]) -? (?= [ ]{_L} ) )
+      | (?P<tight_dash>  (?<={_L}—) (?={_L}) )
+      | (?P<inverted>    (?<=[¿¡]) (?={_L}) )
+    )
+    """,
+    re.VERBOSE,
+)
+_UNENDED: Final = re.compile(rf"(?P<unended>(?<={_L}))")
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "full_stop": ("", "..", "...", "!"),
+    "question": ("", "??", ".", "?!"),
+    "exclamation": ("", "!!", "."),
+    "ideographic": ("", "。。", "\uff01"),
+    "comma": ("", ",,", " ,", ";"),
+    "enumeration": ("", "、、"),
+    "semicolon": (",", ""),
+    "dash": ("-", "–", "—", "--"),
+    "tight_dash": (" - ", " – "),
+    "inverted": ("",),
+    "unended": (".", "!", "..", "..."),
+}
+
+
+class Punctuation:
+    """Drops, doubles or replaces terminal marks, commas, semicolons and dashes.
+
+    Line structure, list markers, headings, apostrophes, hyphens inside words and every mark that
+    touches a protected span stay.
+    """
+
+    name: Final = "general.punctuation"
+    version: Final = 1
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
+        """A variant with a share of its marks changed, as `Perturbation.apply`."""
+        # A mark added next to an address or a number could be read as part of it: hence the margin.
+        return change_places(view, severity, rng, find=_places, rewrite=_rewrite, margin=1)
+
+
+def _places(text: str) -> Iterator[re.Match[str]]:
+    yield from _PLACES.finditer(text)
+    end = len(text.rstrip())
+    yield from _UNENDED.finditer(text, end, end)
+
+
+def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
+    kind = place.lastgroup
+    assert kind is not None  # every alternative is named
+    return rng.choice(tuple(choice for choice in _CHOICES[kind] if choice != place[0]))

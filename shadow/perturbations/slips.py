@@ -1,0 +1,91 @@
+"""Tables of slips: neighbouring keys, common misspellings, words that a slip must not make."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NEIGHBOURS: Final[dict[str, str]] = {
+    "a": "qwsz", "b": "vghn", "c": "xdfv", "d": "serfcx", "e": "wsdr", "f": "drtgvc", "g": "ftyhbv",
+    "h": "gyujnb", "i": "ujko", "j": "huikmn", "k": "jiolm", "l": "kop", "m": "njk", "n": "bhjm",
+    "o": "iklp", "p": "ol", "q": "wa", "r": "edft", "s": "awedxz", "t": "rfgy", "u": "yhji",
+    "v": "cfgb", "w": "qase", "x": "zsdc", "y": "tghu", "z": "asx",
+}  # fmt: skip
+"""Keys that touch each other on a QWERTY keyboard."""
+
+MISSPELLED: Final[dict[str, str]] = {
+    "accommodate": "accomodate", "account": "acount", "achieve": "acheive", "across": "accross",
+    "address": "adress", "again": "agian", "apparently": "apparantly", "argument": "arguement",
+    "because": "becuase", "before": "befor", "beginning": "begining", "believe": "beleive",
+    "business": "buisness", "calendar": "calender", "changing": "changeing", "coming": "comming",
+    "committed": "commited", "completely": "completly", "correct": "corect", "customer": "custumer",
+    "definitely": "definately", "describe": "discribe", "different": "diffrent",
+    "environment": "enviroment", "error": "eror", "every": "evry", "example": "exemple",
+    "existence": "existance", "experience": "experiance", "explain": "explian", "finally": "finaly",
+    "friend": "freind", "government": "goverment", "grammar": "grammer", "guarantee": "garantee",
+    "happened": "happend", "immediately": "immediatly", "independent": "independant",
+    "information": "infomation", "interesting": "intresting", "knowledge": "knowlege",
+    "language": "langauge", "library": "libary", "maintenance": "maintainance", "message": "mesage",
+    "necessary": "neccessary", "noticeable": "noticable", "occurred": "occured", "password": "pasword",
+    "people": "poeple", "possible": "posible", "preferred": "prefered", "probably": "probaly",
+    "problem": "probelm", "really": "realy", "receive": "recieve", "received": "recieved",
+    "recommend": "recomend", "relevant": "relevent", "request": "reqest", "response": "responce",
+    "schedule": "shedule", "separate": "seperate", "should": "shoud", "similar": "similiar",
+    "successful": "succesful", "summarise": "sumarise", "summarize": "sumarize", "support": "suport",
+    "surprise": "suprise", "system": "sytem", "their": "thier", "through": "thruogh",
+    "tomorrow": "tommorow", "unfortunately": "unfortunatly", "until": "untill", "usually": "usualy",
+    "weird": "wierd", "where": "wher", "which": "wich", "without": "withuot", "writing": "writting",
+}  # fmt: skip
+"""Common misspellings of English words; they keep the first letter."""
+
+FREQUENT: Final = frozenset({
+    "able", "also", "area", "away", "back", "bank", "base", "bear", "been", "best", "bill", "bird",
+    "boat", "body", "bold", "book", "boot", "bore", "born", "both", "bow", "bread", "break", "bring",
+    "broad", "brown", "built", "call", "calm", "came", "card", "care", "case", "cash", "cast", "cause",
+    "chat", "check", "clam", "clean", "clear", "climb", "clod", "close", "cloud", "coal", "coat", "cod",
+    "cold", "come", "cook", "cool", "cop", "copy", "core", "corn", "cost", "could", "count", "cover",
+    "crash", "cut", "dairy", "data", "date", "day", "dead", "deal", "dear", "deer", "deny", "desk",
+    "diary", "died", "diet", "door", "dose", "down", "draw", "drew", "drop", "each", "earn", "east",
+    "easy", "edge", "else", "even", "ever", "face", "fact", "fail", "fair", "fall", "farm", "fast",
+    "fat", "fear", "feel", "feet", "fell", "felt", "file", "fill", "film", "find", "fine", "fire",
+    "firm", "fish", "five", "flat", "flow", "fond", "food", "fool", "foot", "force", "form", "found",
+    "four", "free", "friend", "from", "fuel", "full", "fund", "gain", "game", "gave", "girl", "give",
+    "glad", "goal", "goat", "god", "goes", "gold", "gone", "good", "grow", "hair", "half", "hand",
+    "hang", "hard", "harm", "hat", "hate", "have", "head", "hear", "heat", "held", "hell", "help",
+    "here", "hero", "hide", "high", "hill", "hint", "hire", "hold", "hole", "home", "hope", "hot",
+    "hour", "house", "huge", "hunt", "hurt", "idea", "inch", "into", "iron", "item", "join", "jump",
+    "just", "keep", "kept", "kill", "kind", "king", "knew", "know", "lack", "lad", "lady", "laid",
+    "lake", "land", "lane", "large", "last", "late", "lead", "leaf", "lean", "least", "leave", "left",
+    "less", "life", "lift", "like", "line", "link", "list", "live", "load", "loan", "lone", "long",
+    "look", "loose", "lord", "lose", "loss", "lost", "loud", "love", "low", "luck", "made", "mail",
+    "main", "make", "male", "many", "mark", "mass", "mate", "meal", "mean", "meat", "meet", "mental",
+    "metal", "mind", "mine", "minor", "miss", "mode", "model", "month", "moon", "moral", "more",
+    "mortal", "most", "mouth", "move", "much", "must", "name", "near", "neat", "neck", "need", "news",
+    "next", "nice", "night", "none", "noon", "north", "nose", "note", "once", "only", "open", "other",
+    "over", "pace", "pack", "page", "paid", "pain", "pair", "pale", "park", "part", "pass", "past",
+    "path", "peak", "pear", "phone", "pick", "piece", "place", "plain", "plan", "plane", "plate",
+    "play", "plot", "plus", "point", "pool", "poor", "port", "post", "pour", "pray", "press", "price",
+    "print", "prize", "proof", "prove", "public", "pull", "pure", "push", "quick", "quiet", "quit",
+    "quite", "race", "rain", "raise", "rate", "read", "real", "rear", "rely", "rest", "rice", "rich",
+    "ride", "right", "ring", "rise", "risk", "road", "rock", "role", "roll", "roof", "room", "root",
+    "rope", "rose", "round", "rule", "rush", "sacred", "safe", "said", "sail", "sale", "salt", "same",
+    "sand", "save", "scare", "scared", "scored", "seat", "seed", "seek", "seem", "seen", "sell", "send",
+    "sense", "sent", "sever", "severe", "ship", "shoe", "shop", "shore", "short", "shot", "should",
+    "show", "shown", "shut", "sick", "side", "sign", "silver", "sing", "site", "size", "skin", "slave",
+    "sleep", "slip", "slow", "small", "snow", "soap", "soft", "soil", "sold", "some", "song", "soon",
+    "sore", "sort", "soul", "sour", "south", "space", "speak", "speed", "spend", "spot", "staff",
+    "stage", "stair", "stare", "start", "state", "stay", "steal", "steam", "steel", "step", "stick",
+    "still", "stock", "stone", "stop", "store", "storm", "story", "strange", "stranger", "stronger",
+    "such", "suit", "sure", "table", "take", "tale", "talk", "tall", "tank", "tape", "task", "team",
+    "tear", "tell", "term", "test", "text", "than", "thank", "that", "them", "then", "there", "these",
+    "they", "thin", "thing", "think", "this", "those", "though", "thought", "threat", "three", "throw",
+    "thus", "tide", "tie", "time", "tiny", "tire", "told", "tone", "took", "tool", "tore", "torn",
+    "tour", "toward", "town", "track", "trade", "trail", "tree", "trial", "trick", "trip", "true",
+    "trust", "try", "tune", "turn", "twice", "type", "unit", "united", "untied", "upon", "used", "user",
+    "vary", "vast", "very", "view", "visit", "voice", "vote", "wage", "wait", "wake", "walk", "wall",
+    "want", "war", "ward", "warm", "warn", "wash", "waste", "watch", "water", "wave", "weak", "wear",
+    "week", "well", "went", "were", "west", "what", "wheat", "when", "where", "which", "while", "white",
+    "whole", "whom", "whose", "wide", "wife", "wild", "will", "wind", "wine", "wing", "wire", "wise",
+    "wish", "with", "wood", "wool", "word", "wore", "work", "world", "worn", "worse", "wound", "wrap",
+    "write", "wrote", "yard", "year", "your", "zero",
+})  # fmt: skip
+"""Frequent English words that are one slip away from another: a slip must not say something else."""

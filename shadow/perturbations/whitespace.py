@@ -1,0 +1,68 @@
+"""Whitespace as hurried typing and copying leave it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from shadow.perturbations.places import change_places
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator
+
+    from shadow.perturbations.protocol import NotApplicable
+    from shadow.prompt import PromptView
+
+# Indentation is never a place: `gap`, `double` and `tabs` stand between two visible characters of a
+# line. The first character is matched before its surroundings, so that the search can leap to it.
+_PLACES: Final = re.compile(
+    r"""
+    [ \t\r\n] (?:
+        (?P<gap>      (?<=\S[ ]) (?=\S) )
+      | (?P<double>   (?<=[.!?][ ]) [ ] (?=\S) )
+      | (?P<tab>      (?<=\S\t) (?=\S) )
+      | (?P<trailing> (?<=\S[ \t]) [ \t]* (?=\r?\n) )
+      | (?P<line_end> (?: (?<=\S\n) | (?<=\S\r) \n ) )
+      | (?P<blank>    (?: (?<=\n\n) | (?<=\n\r) \n ) )
+    )
+    """,
+    re.VERBOSE,
+)
+_TEXT_END: Final = re.compile(r"(?P<text_end>(?<=\S)\Z)")
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    # "{}" is what stood there
+    "gap": ("{} ", "{} ", "{} ", "{}  "),
+    "double": (" ",),
+    "tab": ("    ",),
+    "trailing": ("",),
+    "line_end": (" {}", "  {}", "   {}"),
+    "blank": ("{0}{0}",),
+    "text_end": (" ", "  ", "\n"),
+}
+
+
+class Whitespace:
+    """Doubles spaces, turns tabs into spaces, adds or strips trailing blanks, adds blank lines.
+
+    Words are never joined or split, lines never joined, and blank lines only added to blank lines,
+    so paragraphs stay what they were.
+    """
+
+    name: Final = "general.whitespace"
+    version: Final = 1
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
+        """A variant with a share of its gaps and line ends changed, as `Perturbation.apply`."""
+        return change_places(view, severity, rng, find=_places, rewrite=_rewrite)
+
+
+def _places(text: str) -> Iterator[re.Match[str]]:
+    yield from _PLACES.finditer(text)
+    yield from _TEXT_END.finditer(text, len(text))
+
+
+def _rewrite(place: re.Match[str], rng: random.Random) -> str:
+    kind = place.lastgroup
+    assert kind is not None  # every alternative is named
+    return rng.choice(_CHOICES[kind]).format(place[0])

@@ -1,0 +1,139 @@
+"""Where the values of a JSON text stand, so that an edit can leave every other byte alone.
+
+Positions are indices into the text (not bytes); the text is valid UTF-8 decoded strictly, so
+splicing the text and encoding it again leaves the bytes outside an edit as they were.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Numbers are never used, and `int` refuses more than 4,300 digits: JSON does not.
+_DECODER: Final = json.JSONDecoder(parse_int=float)
+_WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A JSON value and the half-open span of its text."""
+
+    start: int
+    end: int
+    decoded: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One `"key": value` of an object. Keys may repeat; readers take the last, as most servers do."""
+
+    key: str
+    start: int
+    """Where the key's quotation mark stands."""
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the half-open span by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def value_at(text: str, start: int) -> Value:
+    """The value that begins at `start`.
+
+    Raises: json.JSONDecodeError if there is none; RecursionError if it is nested too deeply.
+    """
+    decoded, end = _DECODER.raw_decode(text, start)
+    return Value(start, end, decoded)
+
+
+def skip_whitespace(text: str, at: int) -> int:
+    """The first position from `at` on that holds no JSON whitespace; at most `len(text)`."""
+    found = _WHITESPACE.match(text, at)
+    assert found is not None  # the pattern matches the empty string
+    return found.end()
+
+
+def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
+    """The members of the object whose brace opens at `start`, in order, and the position after it.
+
+    Raises: json.JSONDecodeError, RecursionError as `value_at`.
+    """
+    found: list[Member] = []
+    at = skip_whitespace(text, start + 1)
+    if text.startswith("}", at):
+        return (), at + 1
+    while True:
+        if not text.startswith('"', at):
+            raise json.JSONDecodeError("Expecting a key in double quotes", text, at)
+        key = value_at(text, at)
+        colon = skip_whitespace(text, key.end)
+        if not text.startswith(":", colon):
+            raise json.JSONDecodeError("Expecting ':'", text, colon)
+        value = value_at(text, skip_whitespace(text, colon + 1))
+        found.append(Member(key.decoded, at, value))
+        at, closed = _after_value(text, value.end, "}")
+        if closed:
+            return tuple(found), at
+
+
+def elements_of(text: str, start: int) -> tuple[Value, ...]:
+    """The elements of the array whose bracket opens at `start`, in order.
+
+    Raises: json.JSONDecodeError, RecursionError as `value_at`.
+    """
+    found: list[Value] = []
+    at = skip_whitespace(text, start + 1)
+    if text.startswith("]", at):
+        return ()
+    while True:
+        value = value_at(text, at)
+        found.append(value)
+        at, closed = _after_value(text, value.end, "]")
+        if closed:
+            return tuple(found)
+
+
+def _after_value(text: str, end: int, closing: str) -> tuple[int, bool]:
+    """Where the next value begins, or the position after the closing bracket and True."""
+    at = skip_whitespace(text, end)
+    if text.startswith(closing, at):
+        return at + 1, True
+    if not text.startswith(",", at):
+        raise json.JSONDecodeError(f"Expecting ',' or '{closing}'", text, at)
+    return skip_whitespace(text, at + 1), False
+
+
+def string_literal(text: str, *, ascii_only: bool) -> str:
+    """`text` as a JSON string literal that any UTF-8 body can hold.
+
+    Args:
+        text: May hold lone surrogates, which JSON can only carry as escapes.
+        ascii_only: Escape everything beyond ASCII, as a client that sends ASCII bodies does.
+    """
+    written = json.dumps(text, ensure_ascii=ascii_only)
+    if ascii_only:
+        return written
+    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def splice(text: str, edits: Iterable[Edit]) -> str:
+    """`text` with the edits made. Edits may touch but not overlap; their order does not matter."""
+    pieces: list[str] = []
+    done = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        assert edit.start >= done
+        pieces += (text[done : edit.start], edit.text)
+        done = edit.end
+    pieces.append(text[done:])
+    return "".join(pieces)

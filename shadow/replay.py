@@ -1,0 +1,159 @@
+"""Replays: sends a variant to the upstream the original went to, and reads the answer.
+
+A replay gives way. It honours `Retry-After`, and once an upstream throttles, every replay to that
+upstream waits: shadow calls must not take the quota of the application's own requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from metrics.verdict import Failure
+from shadow.answer import UnreadableAnswer, read_answer
+from shadow.handoff import LOOP_GUARD_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from metrics.pair import Answer
+
+VERSION = 1
+"""Version of the replay policy, recorded in failures."""
+
+_ATTEMPTS = 3
+_WAIT_LONGEST_S = 60.0
+_THROTTLED = frozenset({429, 503})
+_UNAUTHORIZED = frozenset({401, 403})
+_FIRST_ERROR_STATUS = 400
+_FIRST_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a route's replays go, and with which credential."""
+
+    url: str
+    """Absolute URL of the upstream call."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The shadow credential and the like. Never logged."""
+
+    def __repr__(self) -> str:
+        return f"Target(url={self.url!r}, headers=<{len(self.headers)} hidden>)"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The answer to a variant."""
+
+    answer: Answer
+    duration_s: float
+
+
+def retry_after_s(value: str | None, now: float) -> float | None:
+    """Seconds to wait as a `Retry-After` header says: a number or an HTTP date; None if unreadable."""
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now)
+    except ValueError:
+        return None
+
+
+class Replayer:
+    """Sends variants under a concurrency limit shared by all routes."""
+
+    def __init__(
+        self,
+        *,
+        concurrency: int,
+        timeout_s: float,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        user_agent: str = "evenkeel",
+    ) -> None:
+        self._client = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(timeout_s),
+            limits=httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
+            headers={"user-agent": user_agent, LOOP_GUARD_HEADER.decode(): "1"},
+            follow_redirects=False,
+            trust_env=False,
+        )
+        self._slots = asyncio.Semaphore(concurrency)
+        self._clock = clock
+        self._sleep = sleep
+        self._not_before: dict[str, float] = {}
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def send(self, target: Target, body: bytes) -> Replay | Failure:
+        """The upstream's answer to `body`, or why there is none."""
+        async with self._slots:
+            for attempt in range(1, _ATTEMPTS + 1):
+                await self._give_way(target)
+                started = self._clock()
+                try:
+                    response = await self._client.post(
+                        target.url,
+                        content=body,
+                        headers=[("content-type", "application/json"), *target.headers],
+                    )
+                except httpx2.TimeoutException as error:
+                    return _failure("timeout", f"no answer in time ({type(error).__name__})")
+                except httpx2.HTTPError as error:
+                    return _failure("connection", f"{type(error).__name__}: {error}")
+                if response.status_code in _THROTTLED and attempt < _ATTEMPTS:
+                    self._throttle(target, response, attempt)
+                    continue
+                break
+        return self._read(response, self._clock() - started)
+
+    async def _give_way(self, target: Target) -> None:
+        wait = self._not_before.get(_host(target), 0.0) - self._clock()
+        if wait > 0:
+            await self._sleep(wait)
+
+    def _throttle(self, target: Target, response: httpx2.Response, attempt: int) -> None:
+        now = self._clock()
+        asked = retry_after_s(response.headers.get("retry-after"), now)
+        wait = min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked)
+        host = _host(target)
+        self._not_before[host] = max(self._not_before.get(host, 0.0), now + wait)
+
+    def _read(self, response: httpx2.Response, duration_s: float) -> Replay | Failure:
+        status = response.status_code
+        if status in _UNAUTHORIZED:
+            return _failure(
+                "unauthorized", f"the upstream answered {status} to a replay; set a shadow credential"
+            )
+        if status in _THROTTLED:
+            return _failure("rate_limited", f"the upstream answered {status} {_ATTEMPTS} times")
+        if status >= _FIRST_SERVER_ERROR:
+            return _failure("server_error", f"the upstream answered {status}")
+        if status >= _FIRST_ERROR_STATUS:
+            return _failure("rejected", f"the upstream answered {status} to the variant")
+        # httpx2 has undone the content coding, so the body is read as plain.
+        headers = {"content-type": response.headers.get("content-type", "")}
+        try:
+            return Replay(read_answer(headers, response.content), duration_s)
+        except UnreadableAnswer as error:
+            return _failure(error.reason, error.detail)
+
+
+def _host(target: Target) -> str:
+    return httpx2.URL(target.url).netloc.decode()
+
+
+def _failure(reason: str, detail: str) -> Failure:
+    return Failure("replay", VERSION, reason, detail)

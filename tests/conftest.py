@@ -1,0 +1,61 @@
+"""What all tests share: real services are used where they are installed, and missed loudly."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+_SERVICES = {
+    "chromium": "apt-get install chromium",
+    "prometheus": "apt-get install prometheus",
+    "promtool": "apt-get install prometheus",
+    "redis-server": "apt-get install redis-server",
+    "prometheus-alertmanager": "apt-get install prometheus-alertmanager",
+}
+_MODULES = {"sentence_transformers": "make semantic"}
+
+
+def pytest_addoption(parser):
+    """`--strict-services`: a missing service is a failure, as in CI."""
+    parser.addoption("--strict-services", action="store_true", help="a skipped test is a failure")
+
+
+def _missing(name):
+    if name in _SERVICES:
+        return None if shutil.which(name) else _SERVICES[name]
+    if name in _MODULES:
+        return None if importlib.util.find_spec(name) else _MODULES[name]
+    if name == "shared-data":
+        return None if SHARED_DATA.is_dir() else "the public data set beside the checkout"
+    raise ValueError(f"unknown service {name!r}")
+
+
+def pytest_runtest_setup(item):
+    """Skip a test whose service is missing, saying what to install."""
+    for marker in item.iter_markers("service"):
+        for name in marker.args:
+            install = _missing(name)
+            if install:
+                pytest.skip(f"needs {name}: {install}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Under the strict flag a skip is a failure, whatever its reason."""
+    report = yield
+    if report.skipped and item.config.getoption("--strict-services"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped: {report.longrepr[2]}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say at the end what was not tested."""
+    reasons = sorted({str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])})
+    for reason in reasons:
+        terminalreporter.write_line(f"NOT TESTED: {reason}", yellow=True)

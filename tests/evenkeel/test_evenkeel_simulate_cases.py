@@ -1,0 +1,91 @@
+"""The catalogue, the cases made from it, and what is read back out of a prompt."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.simulate.details import Details, SideDetails, read_details
+from evenkeel.simulate.topics import TOPICS
+
+SEEDS = st.integers(min_value=0, max_value=2**63)
+
+
+@given(SEEDS)
+def test_case_length(seed):
+    """A case has 120 to 200 words, whatever its seed."""
+    assert 120 <= len(make_case(seed).text.split()) <= 200
+
+
+@given(SEEDS)
+def test_case_is_a_function_of_its_seed(seed):
+    """The same seed gives the same case again."""
+    assert make_case(seed) == make_case(seed)
+
+
+def test_cases_differ_and_cover_the_catalogue():
+    """A few hundred seeds give as many texts and every topic."""
+    cases = [make_case(seed) for seed in range(400)]
+    assert len({case.text for case in cases}) == 400
+    assert {case.topic.name for case in cases} == {topic.name for topic in TOPICS}
+
+
+@given(SEEDS)
+def test_case_details_are_read_back(seed):
+    """What a case was made from is what its prompt is read as."""
+    case = make_case(seed)
+    assert read_details(summary_prompt(case)) == case.details
+
+
+@given(SEEDS, st.randoms(use_true_random=False))
+def test_details_do_not_depend_on_order(seed, rng):
+    """Shuffling the sentences of a case leaves its details as they are."""
+    case = make_case(seed)
+    sentences = case.text.replace("\n\n", " ").split(". ")
+    rng.shuffle(sentences)
+    assert read_details(". ".join(sentences)) == case.details
+
+
+@given(SEEDS)
+def test_case_names_both_sides(seed):
+    """A case holds every clause of its topic, so that either side is a faithful summary."""
+    case = make_case(seed)
+    for side in (case.topic.first, case.topic.second):
+        for clause in side:
+            assert clause.lower() in case.text.lower()
+
+
+def test_details_by_shape():
+    """Each kind is told by its shape; numbers are ordered by value and strangers are no one's."""
+    text = (
+        "INC-4711 CHG-12345 KB4000001; MUC-GW-02 and BER-DB-11 on 10.0.1 or 9.12.3, 0x80FF00AA once, "
+        "9 people, later 120, 2026-02-03 at 17:05; not these: build4 3rd a1b2 7-up."
+    )
+    assert read_details(text) == Details(
+        ticket="INC-4711",
+        change="CHG-12345",
+        article="KB4000001",
+        first=SideDetails("BER-DB-11", "9.12.3", "0x80FF00AA", "17:05", "9", "2026-02-03"),
+        second=SideDetails("MUC-GW-02", "10.0.1", "", "", "120", ""),
+    )
+
+
+def test_details_of_nothing():
+    """A text without identifiers has none."""
+    assert set(read_details("nothing to see here").first) == {""}
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_clauses_hold_no_details(topic):
+    """Clauses have neither digits nor capitals nor quotes, so identifiers are a case's only details."""
+    for clause in (*topic.first, *topic.second):
+        assert clause == clause.lower()
+        assert not any(mark.isdigit() or mark in "\"'`.!?:;" for mark in clause)
+
+
+def test_topics_are_named_apart():
+    """No two topics share a name or a clause."""
+    clauses = [clause for topic in TOPICS for clause in (topic.name, *topic.first, *topic.second)]
+    assert len(set(clauses)) == len(clauses) == len(TOPICS) * 7

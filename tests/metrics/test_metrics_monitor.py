@@ -1,0 +1,381 @@
+"""The monitor: what it folds, and that restarts and failed commits neither lose nor double anything."""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.cells import CellKey
+from metrics.estimate import paired_excess, proportion
+from metrics.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
+from metrics.monitor import Monitor
+from metrics.stores.protocols import AlertEvent, LoggedVerdict
+from metrics.verdict import BASELINE, Failure, QualityScore, Verdict
+
+SETTINGS = MonitorSettings(
+    threshold=0.1,
+    mean_trials_between_false_alarms=50,
+    min_trials=5,
+    max_models_per_route=2,
+    trend_interval_s=7,
+)
+VERDICT = Verdict(
+    id="v",
+    exchange_id="e",
+    scored_at=0.0,
+    route="chat",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="metrics",
+    rating=3,
+    baseline_rating=3,
+)
+
+
+def log_of(*verdicts: Verdict) -> list[LoggedVerdict]:
+    """Number verdicts as a log does: offsets grow, with gaps, and ids differ."""
+    return [
+        LoggedVerdict(3 * place, replace(verdict, id=f"v{place}"))
+        for place, verdict in enumerate(verdicts, 1)
+    ]
+
+
+def traffic(count: int, seed: int) -> list[LoggedVerdict]:
+    """A mixed log: several cells, failures, missing baselines, clocks that jump, a change half-way."""
+    choice = random.Random(seed)
+    verdicts = []
+    for place in range(count):
+        perturbation = choice.choice([BASELINE, "general.casing", "general.spelling"])
+        fragile = perturbation == "general.spelling" and place > count / 2
+        shifted = choice.random() < (0.8 if fragile else 0.1)
+        failed = choice.random() < 0.1
+        rating = None if failed else choice.choice([1, 2]) if shifted else 3
+        verdicts.append(
+            replace(
+                VERDICT,
+                perturbation=perturbation,
+                model=choice.choice(["m", "m", "m", "n", "p", "q"]),
+                scored_at=place + choice.choice([0.0, 0.0, 0.25, -40.0, 0.1]),
+                rating=rating,
+                failure=Failure("replay", 1, choice.choice(["timeout", "refused"])) if failed else None,
+                baseline_rating=None
+                if perturbation == BASELINE or choice.random() < 0.1
+                else choice.choice([3, 3, 3, 2]),
+                quality=(QualityScore("faithfulness", 1, 3, choice.choice([1, 3])),)
+                if rating in (1, 2) and choice.random() < 0.9
+                else (),
+            )
+        )
+    return log_of(*verdicts)
+
+
+@dataclass
+class MemoryLog:
+    """A verdict log of which the monitor only reads."""
+
+    verdicts: list[LoggedVerdict]
+
+    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """Verdicts after an offset."""
+        return [logged for logged in self.verdicts if logged.offset > offset][:limit]
+
+
+@dataclass
+class MemoryStore:
+    """A monitor store in memory, whose commits fail as `faults` says, one entry for each commit."""
+
+    faults: list[str] = field(default_factory=list)
+    state: bytes | None = None
+    offset: int = 0
+    all_events: list[AlertEvent] = field(default_factory=list)
+    rows: list[tuple] = field(default_factory=list)
+
+    def load(self):
+        """What was committed."""
+        return self.state, self.offset
+
+    def commit(self, state, offset, events, trend):
+        """Keep all of it, or fail as planned."""
+        fault = self.faults.pop(0) if self.faults else "none"
+        if fault == "lost":
+            raise OSError("disk full")
+        self.state, self.offset = state, offset
+        self.all_events += events
+        self.rows += trend
+        if fault == "stored, then failed":
+            raise TimeoutError("no answer")
+
+
+def monitor_of(verdicts: list[LoggedVerdict], store: MemoryStore, **options) -> Monitor:
+    return Monitor(MemoryLog(verdicts), store, SETTINGS, clock=lambda: 77.0, **options)
+
+
+def drain(monitor: Monitor) -> None:
+    """Step until the log is used up."""
+    while monitor.step():
+        pass
+
+
+def reports_of(verdicts: list[LoggedVerdict], monitor_settings: MonitorSettings = SETTINGS):
+    state = MonitorState(monitor_settings)
+    for logged in verdicts:
+        state.apply(logged)
+    return {report.key: report for report in state.reports()}
+
+
+def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
+    """Perturbed trials make deltas and excess, identical resends the noise floor and their own cell."""
+    shifted = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),), scorer="judge")
+    resend = replace(VERDICT, perturbation=BASELINE, baseline_rating=None)
+    verdicts = log_of(
+        *[VERDICT] * 6,
+        *[resend] * 9,
+        replace(resend, rating=2),
+        *[replace(shifted, scored_at=12.0)] * 4,
+        replace(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"), scored_at=99.0),
+    )
+    reports = reports_of(verdicts)
+    perturbed = reports[CellKey("chat", "m", "general.spelling")]
+    baseline = reports[CellKey("chat", "m", BASELINE)]
+    assert (perturbed.trials, perturbed.failures, perturbed.ratings) == (
+        10,
+        {"timeout": 1},
+        {1: 4, 2: 0, 3: 6},
+    )
+    assert (perturbed.scorer, perturbed.last_scored_at) == ("judge", 12.0)
+    assert perturbed.content_delta == proportion(4, 10, alpha=1 - 0.95)
+    assert perturbed.quality_delta is None, "four shifted trials are below the minimum of five"
+    assert perturbed.excess == paired_excess(4, 0, 6, alpha=1 - 0.95)
+    assert perturbed.noise_floor == baseline.content_delta == proportion(1, 10, alpha=1 - 0.95)
+    assert perturbed.threshold == 0.1
+    assert perturbed.alarm_log10 == pytest.approx(1.69897, abs=1e-5)
+    assert baseline.excess is None
+    assert baseline.noise_floor == baseline.content_delta
+    assert (baseline.alert, baseline.threshold, baseline.evidence_log10) == (False, 0.0, 0.0)
+
+
+def test_trials_without_a_baseline_feed_the_deltas_only():
+    """Without the resend of its exchange a trial says nothing about the excess or the alert."""
+    alone = replace(VERDICT, rating=1, baseline_rating=None)
+    report = reports_of(log_of(*[alone] * 40))[CellKey("chat", "m", "general.spelling")]
+    assert report.trials == 40
+    assert report.excess is None
+    assert (report.evidence_log10, report.alert) == (0.0, False)
+
+
+def test_an_alert_event_tells_when_where_and_how_much():
+    """The raised and the resolved event carry the deciding verdict's place and time, and a sentence."""
+    moved = replace(VERDICT, rating=1)
+    verdicts = log_of(*[replace(moved, scored_at=5.0 + i) for i in range(12)], *[VERDICT] * 120)
+    state = MonitorState(SETTINGS)
+    events = [event for logged in verdicts for event in state.apply(logged).events]
+    raised, resolved = events
+    assert (raised.kind, resolved.kind) == ("raised", "resolved")
+    assert (raised.route, raised.model, raised.perturbation) == ("chat", "m", "general.spelling")
+    assert raised.offset == 3 * raised.trials
+    assert raised.at == 5.0 + raised.trials - 1
+    assert raised.excess == 1.0
+    assert raised.id != resolved.id
+    assert raised.summary == (
+        f"Robustness fell for general.spelling on chat (m): over the last {raised.trials} paired trials "
+        f"answers shifted +100% compared with an identical resend, where 10% is tolerated; over all "
+        f"{raised.trials} pairs +100% [{state_lower(raised.trials):+.0%}, +100%]."
+    )
+
+
+def state_lower(trials: int) -> float:
+    """Lower end of the excess if all of some trials shifted."""
+    estimate = paired_excess(trials, 0, 0, alpha=0.05)
+    assert estimate is not None
+    return estimate.lower
+
+
+def test_offsets_that_are_counted_already_change_nothing():
+    """Reading the log again from an earlier place leaves the state as it is."""
+    verdicts = traffic(200, seed=1)
+    state = MonitorState(SETTINGS)
+    for logged in verdicts:
+        state.apply(logged)
+    before = state.to_bytes()
+    assert all(state.apply(logged) == ([], []) for logged in verdicts)
+    assert state.to_bytes() == before
+
+
+def test_models_beyond_the_limit_are_counted_together():
+    """A client that invents model names fills one shared cell, not the memory and the labels."""
+    names = ["a", "b", *(f"invented-{i}" for i in range(100)), "a"]
+    verdicts = log_of(
+        *[replace(VERDICT, model=name) for name in names], replace(VERDICT, route="x", model="z")
+    )
+    state = MonitorState(SETTINGS)
+    for logged in verdicts:
+        state.apply(logged)
+    trials = {(report.key.route, report.key.model): report.trials for report in state.reports()}
+    assert trials == {("chat", "a"): 2, ("chat", "b"): 1, ("chat", OTHER_MODEL): 100, ("x", "z"): 1}
+    assert state.folded_models == {"chat": 100}
+
+
+def test_trend_points_come_at_most_once_per_interval_and_at_every_alert():
+    """Points follow the verdicts' own time, in either direction, and an alert always has one."""
+    times = [0, 1, 6.9, 7, 8, 13.9, 14, 3, 4, 10.5]
+    verdicts = log_of(*[replace(VERDICT, scored_at=time) for time in times])
+    state = MonitorState(SETTINGS)
+    rows = [row for logged in verdicts for row in state.apply(logged).trend]
+    assert [row.point.at for row in rows] == [0, 7, 14, 3, 10.5]
+    assert {row[:3] for row in rows} == {("chat", "m", "general.spelling")}
+    first, *_, last = (row.point for row in rows)
+    assert (first.trials, first.content_delta, first.excess, first.robustness) == (1, None, None, None)
+    assert (last.trials, last.content_delta, last.excess, last.robustness) == (10, 0.0, 0.0, 1.0)
+    assert (last.excess_lower, last.excess_upper) == (-last.excess_upper, last.excess_upper)
+    failed = replace(VERDICT, rating=None, failure=Failure("judge", 1, "timeout"), scored_at=1e6)
+    assert state.apply(LoggedVerdict(1000, failed)).trend == []
+    applied = [
+        state.apply(LoggedVerdict(2000 + i, replace(VERDICT, rating=1, scored_at=11))) for i in range(30)
+    ]
+    alerted = [result for result in applied if result.events]
+    assert alerted
+    assert all(result.trend[0].point.alert for result in alerted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10),
+    restarts=st.lists(st.sampled_from(["step", "restart"]), max_size=12),
+    faults=st.lists(st.sampled_from(["none", "lost", "stored, then failed"]), max_size=8),
+    batch=st.integers(1, 90),
+)
+def test_any_way_of_stepping_restarting_and_failing_ends_like_one_clean_fold(seed, restarts, faults, batch):
+    """State, events and trend are those of a fold that was never interrupted."""
+    verdicts = traffic(250, seed)
+    clean = MemoryStore()
+    monitor = monitor_of(verdicts, clean, batch=1000)
+    drain(monitor)
+
+    store = MemoryStore(faults=list(faults))
+    broken = monitor_of(verdicts, store, batch=batch)
+    for action in [*restarts, *["step"] * (len(faults) + 1)]:
+        if action == "restart":
+            broken = monitor_of(verdicts, store, batch=batch)
+        try:
+            broken.step()
+        except OSError:  # TimeoutError is one
+            continue
+    drain(broken)
+    assert (store.state, store.offset) == (clean.state, clean.offset)
+    assert store.all_events == clean.all_events
+    assert store.rows == clean.rows
+    assert broken.reports() == monitor.reports()
+    assert len({event.id for event in store.all_events}) == len(store.all_events)
+
+
+def test_the_mixed_logs_raise_the_alert_of_the_fragile_cells():
+    """The logs of the restart test have alerts in them, so that test is not about nothing."""
+    raised = set()
+    for seed in range(11):
+        store = MemoryStore()
+        drain(monitor_of(traffic(250, seed), store))
+        assert store.all_events
+        raised |= {(event.kind, event.perturbation, event.model) for event in store.all_events}
+    assert {("raised", "general.spelling", "m"), ("raised", "general.spelling", OTHER_MODEL)} <= raised
+
+
+def test_reports_never_run_ahead_of_the_store():
+    """After a failed commit the reports are those of the last one that succeeded."""
+    store = MemoryStore(faults=["none", "lost"])
+    monitor = monitor_of(traffic(40, seed=2), store, batch=20)
+    assert monitor.reports() == []
+    monitor.step()
+    before = monitor.reports()
+    with pytest.raises(OSError, match="disk full"):
+        monitor.step()
+    assert monitor.reports() == before
+    assert monitor.step() == 20
+    assert monitor.reports() != before
+
+
+def test_reports_do_not_wait_for_a_commit_that_hangs():
+    """A scrape during a slow commit gets the reports of the last one."""
+    store = MemoryStore()
+    monitor = monitor_of(traffic(40, seed=2), store, batch=20)
+    monitor.step()
+    before = monitor.reports()
+    entered, release, commit = threading.Event(), threading.Event(), store.commit
+
+    def slow(*arguments):
+        entered.set()
+        assert release.wait(20)
+        commit(*arguments)
+
+    store.commit = slow
+    thread = threading.Thread(target=monitor.step)
+    thread.start()
+    try:
+        assert entered.wait(20)
+        assert monitor.reports() == before
+    finally:
+        release.set()
+        thread.join(20)
+    assert monitor.reports() != before
+
+
+def test_an_unreadable_checkpoint_is_folded_again_from_the_log(caplog):
+    """A damaged or foreign checkpoint costs time, not data."""
+    store = MemoryStore()
+    verdicts = traffic(60, seed=4)
+    drain(monitor_of(verdicts, store))
+    good = store.state
+    for damaged in (b"{", b'{"version": 99}', b"[]", b'{"version": 1, "offset": 3}'):
+        with pytest.raises(CheckpointError):
+            MonitorState.from_bytes(damaged, SETTINGS)
+        store.state = damaged
+        drain(monitor_of(verdicts, store))
+        assert store.state == good
+    assert "folding the verdict log again" in caplog.text
+
+
+def test_new_settings_keep_the_counts_and_restart_the_evidence():
+    """A changed threshold changes no estimate; evidence is gathered anew."""
+    state = MonitorState(SETTINGS)
+    for logged in log_of(*[replace(VERDICT, rating=1)] * 3):
+        state.apply(logged)
+    (before,) = state.reports()
+    assert before.evidence_log10 > 0
+    (after,) = MonitorState.from_bytes(state.to_bytes(), replace(SETTINGS, threshold=0.3)).reports()
+    assert (after.trials, after.threshold, after.evidence_log10) == (3, 0.3, 0.0)
+
+
+def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
+    """The loop reports a fault once, tries again, and stops when told."""
+    stop = threading.Event()
+    verdicts = traffic(30, seed=5)
+
+    class FlakyLog(MemoryLog):
+        calls = 0
+
+        def read_after(self, offset, limit):
+            self.calls += 1
+            if self.calls <= 3:
+                raise OSError("log is locked")
+            if self.calls == 5:
+                stop.set()
+            return super().read_after(offset, limit)
+
+    store = MemoryStore()
+    monitor = Monitor(FlakyLog(verdicts), store, SETTINGS, clock=lambda: 77.0)
+    assert monitor.snapshot()["gauges"] == []
+    monitor.run(stop, poll_s=0)
+    assert store.offset == verdicts[-1].offset
+    assert caplog.text.count("could not fold") == 1
+    assert monitor.stepped_at == 77.0
+    assert monitor.snapshot() == {
+        "counters": [["monitor_verdicts", {}, 30], ["monitor_failures", {}, 3]],
+        "gauges": [["monitor_last_step_timestamp_seconds", {}, 77.0]],
+    }

@@ -1,0 +1,140 @@
+"""The cheap stand-ins for faithfulness and completeness, and the bundles."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.pair import Answer, ToolCall
+from metrics.quality import BUNDLES, CompletenessProxy, FaithfulnessProxy, bundle
+from metrics.verdict import Failure
+
+CONTEXT = (
+    "Summarise the case. On 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped connecting with "
+    "error 0x80070005. Maria Lopez rolled the update back under change CHG-881, and 35 users could work again."
+)
+GOOD = "VPN client 4.2.1 on BER-12 failed on 2024-03-05 with 0x80070005; Maria Lopez rolled it back under CHG-881."
+
+
+def faithfulness(answer: str, context: str = CONTEXT) -> int | Failure:
+    return FaithfulnessProxy().rate_now(Answer(answer), context).outcome
+
+
+def completeness(answer: str, context: str = CONTEXT) -> int | Failure:
+    return CompletenessProxy().rate_now(Answer(answer), context).outcome
+
+
+@pytest.mark.parametrize(
+    ("answer", "rating"),
+    [
+        (GOOD, 3),
+        ("The VPN client stopped connecting.", 3),
+        ("", 3),
+        (GOOD.replace("2024-03-05", "2024-03-06"), 2),
+        ("The VPN client 9.9.9 on host HAM-77 stopped connecting for 500 users on 2020-01-01.", 1),
+        ("Bees collect nectar and make honey all summer long.", 1),
+    ],
+)
+def test_faithfulness_asks_whether_details_are_in_the_context(answer: str, rating: int) -> None:
+    """Leaving out costs nothing, one invented detail a step, mostly invented ones or another subject two."""
+    assert faithfulness(answer) == rating
+
+
+@pytest.mark.parametrize(
+    ("answer", "rating"),
+    [
+        (GOOD, 3),
+        (CONTEXT, 3),
+        ("The client 4.2.1 on BER-12 had trouble.", 2),
+        ("There was some trouble and it was solved.", 1),
+        ("", 1),
+    ],
+)
+def test_completeness_asks_how_many_details_are_covered(answer: str, rating: int) -> None:
+    """From four in ten details 3, from fifteen in a hundred 2, below 1."""
+    assert completeness(answer) == rating
+
+
+def test_completeness_of_a_hand_worked_answer() -> None:
+    """Two of five details covered is 0.4."""
+    context = "we saw INC001, INC002, INC003, INC004 and INC005"
+    rating = CompletenessProxy().rate_now(Answer("it was INC001 and INC004"), context)
+    assert rating.details == {"details_covered": pytest.approx(0.4)}
+    assert rating.outcome == 3
+    assert "inc002" in rating.explanation
+
+
+def test_faithfulness_of_a_hand_worked_answer() -> None:
+    """One of two details is in the context: 0.5, named in the explanation."""
+    rating = FaithfulnessProxy().rate_now(
+        Answer("the incident was INC001 or INC009"), "the incident INC001 was seen"
+    )
+    assert rating.details["details_supported"] == pytest.approx(0.5)
+    assert rating.outcome == 2
+    assert "inc009" in rating.explanation
+
+
+_GLUE = st.lists(
+    st.sampled_from(["however", "the", "it was", "there is", "and then", "also", "with"]), max_size=6
+)
+
+
+@given(_GLUE, st.permutations(["4.2.1", "BER-12", "2024-03-05", "0x80070005", "CHG-881"]))
+def test_the_same_details_give_the_same_rating_however_worded(glue: list[str], details: list[str]) -> None:
+    """Glue words and the order of details move neither rating."""
+    woven = " ".join(word for pair in zip(details, [*glue, *[""] * 6], strict=False) for word in pair)
+    plain = "the client 4.2.1 BER-12 2024-03-05 0x80070005 CHG-881"
+    assert faithfulness(f"the client {woven}") == faithfulness(plain) == 3
+    assert completeness(f"the client {woven}") == completeness(plain) == 3
+
+
+def test_typos_do_not_move_the_ratings() -> None:
+    """An answer that repeats a user's typing errors is as faithful and complete as without them."""
+    typos = GOOD.replace("client", "cleint").replace("failed", "faild").replace("Lopez", "Lopze").lower()
+    assert faithfulness(typos) == faithfulness(GOOD)
+    assert completeness(typos) == completeness(GOOD)
+
+
+def test_without_details_words_decide() -> None:
+    """Prose without a single specific is measured by its content words."""
+    context = "the printer in the corridor was jammed because somebody used thick paper"
+    assert faithfulness("thick paper jammed the printer", context) == 3
+    assert faithfulness("thick paper jammed an expensive colourful machine again", context) == 2
+    assert completeness("thick paper jammed the printer", context) == 3
+    assert completeness("the printer", context) == 2
+    assert completeness("something else", context) == 1
+
+
+@pytest.mark.parametrize("metric", [FaithfulnessProxy(), CompletenessProxy()], ids=lambda metric: metric.name)
+def test_a_prompt_without_text_is_a_failure(metric: FaithfulnessProxy | CompletenessProxy) -> None:
+    """Nothing to check against gives a failure under the stand-in's name, not a rating."""
+    outcome = asyncio.run(metric.rate(Answer(GOOD), " \n")).outcome
+    assert isinstance(outcome, Failure)
+    assert (outcome.metric, outcome.version, outcome.reason) == (metric.name, metric.version, "no_context")
+
+
+def test_tool_calls_are_claims_too() -> None:
+    """An invented argument lowers faithfulness, a covered one counts for completeness."""
+    call = Answer(
+        "", (ToolCall("open_change", '{"change": "CHG-881", "host": "BER-12", "error": "0x80070005"}'),)
+    )
+    invented = Answer("", (ToolCall("open_change", '{"change": "CHG-111", "host": "BER-99"}'),))
+    assert FaithfulnessProxy().rate_now(call, CONTEXT).outcome == 3
+    assert FaithfulnessProxy().rate_now(invented, CONTEXT).outcome == 1
+    assert CompletenessProxy().rate_now(call, CONTEXT).outcome == 2
+
+
+def test_stand_ins_are_marked_by_name() -> None:
+    """Nobody can take a stand-in for a judged metric."""
+    assert FaithfulnessProxy.name == "faithfulness_proxy"
+    assert CompletenessProxy.name == "completeness_proxy"
+
+
+def test_every_task_has_a_bundle() -> None:
+    """Known tasks have theirs; no task and an unknown one are generic chat."""
+    assert bundle("case_summary") == ("faithfulness", "completeness")
+    assert bundle(None) == bundle("something new") == ("faithfulness", "completeness")
+    assert set(BUNDLES) == {"case_summary", "chat_summary"}

@@ -1,0 +1,147 @@
+"""Words, stems, typos, and the three wording metrics built on them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.pair import Answer, Pair, ToolCall
+from metrics.similarity import BUILTIN, ContentWords, EditSimilarity, RougeL
+from metrics.similarity.content_words import word_overlap
+from metrics.similarity.edit import edit_similarity
+from metrics.similarity.rouge_l import rouge_l
+from metrics.similarity.words import content_words, find_word, negation_count, same_word, stem, words
+from metrics.verdict import Failure
+
+
+def test_rouge_l_of_a_hand_worked_pair() -> None:
+    """Six words against five with "the cat on mat" in common: F1 = 2 * 4 / 11."""
+    assert rouge_l("the cat sat on the mat", "the cat lay on mat") == pytest.approx(8 / 11)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "score"), [("", "", 1.0), ("a", "", 0.0), ("a b", "c d", 0.0), ("A-b", "a b", 1.0)]
+)
+def test_rouge_l_at_its_ends(first: str, second: str, score: float) -> None:
+    """Two empty sides are the same, one is nothing in common, case and punctuation do not count."""
+    assert rouge_l(first, second) == score
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(st.characters(max_codepoint=127), max_size=80),
+    st.text(st.characters(max_codepoint=127), max_size=80),
+)
+def test_rouge_l_agrees_with_the_reference_package(first: str, second: str) -> None:
+    """On ASCII text the score equals the rouge-score package's to 1e-9, empty sides aside."""
+    from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415 - imports nltk: only where it is needed
+
+    if words(first) or words(second):
+        expected = RougeScorer(["rougeL"]).score(first, second)["rougeL"].fmeasure
+        assert rouge_l(first, second) == pytest.approx(expected, abs=1e-9)
+
+
+def test_words_of_scripts_without_spaces_are_single_characters() -> None:
+    """Japanese text gives comparable tokens instead of one long word or none."""
+    assert words("接続OK、再起動") == ["接", "続", "ok", "再", "起", "動"]
+    assert rouge_l("接続できない", "接続できた") > 0.7
+
+
+def test_accented_words_stay_whole() -> None:
+    """Letters beyond ASCII belong to their word."""
+    assert words("Größe, déjà_vu") == ["größe", "déjà", "vu"]
+
+
+def test_edit_similarity_of_a_hand_worked_pair() -> None:
+    """Four letters against three of them: common subsequence 3, so 1 - (7 - 6) / 7."""
+    assert edit_similarity("AB cd", "a-bd!") == pytest.approx(6 / 7)
+
+
+def test_edit_similarity_survives_lost_spaces() -> None:
+    """Glued words cost nothing in letters though they cost whole words."""
+    assert edit_similarity("the server restarted", "theserver restarted") == 1.0
+    assert rouge_l("the server restarted", "theserver restarted") < 0.5
+
+
+def test_word_overlap_of_a_hand_worked_pair() -> None:
+    """{printer, jam, floor} against {printer, jam}: (2 + 2) / 5, glue and order aside."""
+    assert word_overlap("The printer jams on the floor", "a jam in this printer") == pytest.approx(4 / 5)
+
+
+def test_word_overlap_forgives_typos_but_not_other_words() -> None:
+    """A swapped, lost or doubled letter keeps a word; another word stays another."""
+    assert word_overlap("customer password expired", "cusotmer pasword expierd") == 1.0
+    assert word_overlap("password expired", "keyboard broken") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "same"),
+    [
+        ("reset", "reste", True),
+        ("server", "sevrer", True),
+        ("cat", "car", False),
+        ("authentication", "authentcatoin", True),
+        ("inc00469", "inc00468", False),
+        ("router", "printer", False),
+    ],
+)
+def test_same_word_allows_typos_by_length(word: str, other: str, same: bool) -> None:  # noqa: FBT001 - a table
+    """One edit from four letters, two from eight, none in short words and anything with digits."""
+    assert same_word(word, other) is same
+    assert (find_word(word, {other, "unrelated"}) is not None) is same
+
+
+def test_forms_of_a_word_share_a_stem() -> None:
+    """Plural, past and -ing forms come together, also of words ending in e."""
+    assert len({stem(form) for form in ("restart", "restarts", "restarted", "restarting")}) == 1
+    assert len({stem(form) for form in ("update", "updates", "updated", "updating")}) == 1
+    assert stem("address") == "address"
+    assert stem("inc00469") == "inc00469"
+
+
+def test_a_text_of_glue_keeps_its_words() -> None:
+    """Answers of function words alone can still be told apart."""
+    assert content_words("It is") == {"it", "is"}
+    assert word_overlap("I do", "you did") == 0.0
+
+
+def test_negations_are_counted_in_every_spelling() -> None:
+    """Words, contractions with either apostrophe, and "cannot" count."""
+    assert negation_count("It isn't, can\u2019t and will not; never. Cannot.") == 5
+    assert negation_count("Nothing") == 1
+    assert negation_count("notable knots") == 0
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_every_metric_is_a_ratio_symmetric_and_one_on_itself(first: str, second: str) -> None:
+    """Whatever the texts: a finite value in [0, 1], the same both ways round, 1 for equal sides."""
+    for metric in BUILTIN:
+        there = metric.score(Pair(Answer(first), Answer(second), ""))
+        back = metric.score(Pair(Answer(second), Answer(first), ""))
+        if isinstance(there, Failure):
+            assert there.reason == "no_text"
+            assert not first.strip()
+            assert not second.strip()
+            continue
+        assert not isinstance(back, Failure)
+        assert 0.0 <= there <= 1.0
+        assert math.isclose(there, back, abs_tol=1e-9)
+        if first.strip():
+            assert metric.score(Pair(Answer(first), Answer(first), "")) == 1.0
+
+
+@pytest.mark.parametrize("metric", BUILTIN, ids=lambda metric: metric.name)
+def test_metrics_fail_on_two_empty_answers(metric: object) -> None:
+    """No metric makes a number out of nothing; the failure carries its name and version."""
+    outcome = metric.score(Pair(Answer(""), Answer("  "), "context"))
+    assert isinstance(outcome, Failure)
+    assert (outcome.metric, outcome.version, outcome.reason) == (metric.name, metric.version, "no_text")
+
+
+def test_wording_metrics_take_answers_of_tool_calls_alone() -> None:
+    """Two answers that only call tools have equal (empty) texts."""
+    pair = Pair(Answer("", (ToolCall("f", "{}"),)), Answer("", (ToolCall("g", "{}"),)), "")
+    assert [metric.score(pair) for metric in (RougeL(), EditSimilarity(), ContentWords())] == [1.0, 1.0, 1.0]

@@ -1,0 +1,167 @@
+"""The contract of `ExchangeQueue`; every implementation runs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from metrics.stores.sqlite import Database
+from shadow.handoff import Exchange
+from shadow.queues.sqlite import SqliteExchangeQueue
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def exchange(number, **changes):
+    given = Exchange(
+        id=f"{number:016x}",
+        route="default",
+        received_at=1000.0,
+        duration_s=0.5,
+        method="POST",
+        path="/v1/chat/completions",
+        status=200,
+        request_headers=(("content-type", "application/json"),),
+        request_body=b'{"messages": []}\xff',
+        response_headers=(("content-encoding", "gzip"),),
+        response_body=bytes(range(256)) * 4,
+        task="case_summary",
+    )
+    return dataclasses.replace(given, **changes)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(params=["sqlite"])
+def queue(request, tmp_path, clock):
+    database = Database(tmp_path / "evenkeel.db")
+    yield SqliteExchangeQueue(database, clock, max_waiting=50)
+    database.close()
+
+
+def ids(leases):
+    return [lease.exchange.id for lease in leases]
+
+
+def test_an_exchange_comes_out_as_it_went_in(queue):
+    """Every field survives storage, bytes that are not text included."""
+    queue.put([exchange(1, prompt_version="v7", session="s")])
+    (lease,) = queue.reserve(10, 60)
+    assert lease.exchange == exchange(1, prompt_version="v7", session="s")
+    assert lease.attempt == 1
+
+
+def test_exchanges_are_leased_oldest_first_and_once(queue):
+    """Two reservations never hold the same exchange."""
+    queue.put([exchange(number) for number in (3, 1, 2)])
+    assert ids(queue.reserve(2, 60)) == [exchange(3).id, exchange(1).id]
+    assert ids(queue.reserve(2, 60)) == [exchange(2).id]
+    assert queue.reserve(2, 60) == []
+
+
+def test_a_known_id_is_ignored(queue):
+    """Putting an exchange twice queues it once."""
+    assert queue.put([exchange(1), exchange(2)]) == 2
+    assert queue.put([exchange(2), exchange(3)]) == 1
+    assert queue.lag().waiting == 3
+
+
+def test_an_expired_lease_is_given_to_another_worker(queue, clock):
+    """What a dead worker held is delivered again, counted as another attempt."""
+    queue.put([exchange(1)])
+    queue.reserve(1, 60)
+    clock.now += 59
+    assert queue.reserve(1, 60) == []
+    clock.now += 1
+    (lease,) = queue.reserve(1, 60)
+    assert lease.attempt == 2
+
+
+def test_an_extended_lease_is_kept(queue, clock):
+    """A heartbeat holds an exchange past the first lease."""
+    queue.put([exchange(1)])
+    queue.reserve(1, 60)
+    clock.now += 50
+    queue.extend([exchange(1).id], 60)
+    clock.now += 50
+    assert queue.reserve(1, 60) == []
+
+
+def test_an_acknowledged_exchange_is_gone(queue, clock):
+    """Finished work is not delivered again; unknown ids do no harm."""
+    queue.put([exchange(1)])
+    queue.reserve(1, 60)
+    queue.acknowledge([exchange(1).id, "unknown"])
+    clock.now += 100
+    assert queue.reserve(1, 60) == []
+    assert queue.lag().waiting == 0
+
+
+def test_a_released_lease_is_free_at_once_and_not_counted(queue):
+    """A shutdown gives work back without using up an attempt."""
+    queue.put([exchange(1)])
+    queue.reserve(1, 60)
+    queue.release([exchange(1).id])
+    (lease,) = queue.reserve(1, 60)
+    assert lease.attempt == 1
+
+
+def test_a_buried_exchange_is_counted_and_not_delivered(queue, clock):
+    """Dead letters leave the queue."""
+    queue.put([exchange(1)])
+    queue.reserve(1, 60)
+    queue.bury(exchange(1).id, "not_json")
+    clock.now += 100
+    assert queue.reserve(1, 60) == []
+    assert (queue.lag().dead, queue.lag().leased) == (1, 0)
+
+
+def test_lag_tells_what_waits_and_how_long(queue, clock):
+    """Waiting and leased are told apart; the age is the oldest of both."""
+    assert queue.lag().oldest_s == 0
+    queue.put([exchange(1)])
+    clock.now += 7
+    queue.put([exchange(2)])
+    queue.reserve(1, 60)
+    lag = queue.lag()
+    assert (lag.waiting, lag.leased, lag.oldest_s) == (1, 1, 7)
+
+
+def test_a_full_queue_takes_no_more(queue):
+    """The queue is bounded: `put` says how many it took."""
+    assert queue.put([exchange(number) for number in range(60)]) == 50
+    assert queue.lag().waiting == 50
+
+
+def test_leases_of_a_killed_process_are_recovered(tmp_path):
+    """A real process killed with -9 while holding leases loses nothing."""
+    path = tmp_path / "evenkeel.db"
+    database = Database(path)
+    queue = SqliteExchangeQueue(database, lambda: 1000.0)
+    queue.put([exchange(number) for number in range(4)])
+    script = textwrap.dedent(f"""
+        import os, signal
+        from pathlib import Path
+        from metrics.stores.sqlite import Database
+        from shadow.queues.sqlite import SqliteExchangeQueue
+        queue = SqliteExchangeQueue(Database(Path({str(path)!r})), lambda: 1000.0)
+        assert len(queue.reserve(4, 60)) == 4
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
+    later = SqliteExchangeQueue(database, lambda: 1061.0)
+    assert len(later.reserve(10, 60)) == 4
+    database.close()
