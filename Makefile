@@ -8,7 +8,7 @@ LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 PACKAGES := proxy shadow metrics console evenkeel
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types format lock semantic bench-proxy clean
+.PHONY: help demo test check lint types format lock semantic docs clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -55,6 +55,9 @@ lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic \
 		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
+
+docs: $(VENV)/.dev ## Write the generated reference pages
+	$(BIN)/python -m evenkeel.reference docs
 
 clean: ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build

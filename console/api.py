@@ -22,7 +22,7 @@ Limit = Annotated[int, Parameter(ge=1, le=MAX_VERDICTS)]
 
 
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
-    """`/api/cells`, `/api/alerts` and `/api/verdicts`, each an object with one list or two."""
+    """`/api/cells`, `/api/alerts`, `/api/verdicts` and `/api/pipeline`, each an object."""
 
     @get("/api/cells", sync_to_thread=True)
     def cells() -> Response[bytes]:
@@ -41,7 +41,11 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         found = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
         return json_response({"verdicts": [asdict(verdict) for verdict in found]})
 
-    return [cells, alerts, verdicts]
+    @get("/api/pipeline", sync_to_thread=True)
+    def pipeline() -> Response[bytes]:
+        return json_response(asdict(sources.pipeline()))
+
+    return [cells, alerts, verdicts, pipeline]
 
 
 def json_response(body: Any, status_code: int = 200) -> Response[bytes]:

@@ -75,7 +75,7 @@ def _static_handler(assets: Assets) -> HTTPRouteHandler:
     return static
 
 
-async def _add_headers(message: Message, scope: Scope) -> None:
+async def _add_headers(message: Message, _scope: Scope) -> None:
     """Put the security headers on every response, errors of the router included."""
     if message["type"] != "http.response.start":
         return

@@ -17,6 +17,9 @@ MAX_POINTS = 80
 
 _TICKS_S = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800)
 _MAX_TIME_TICKS = 5
+_SHORTEST_S = 60.0
+"""Shortest time shown: less would blow two points up to a trend."""
+
 _LABEL_WIDTH = 92
 """Room an alert's label needs, in user units."""
 
@@ -113,19 +116,25 @@ def value_scale(series: Sequence[Sequence[Sample]], threshold: float) -> Scale:
     return Scale(max(-1.0, low), min(1.0, max(high, low + 0.2)))
 
 
-def chart(series: Sequence[Sequence[Sample]], marks: Sequence[Mark], threshold: float, scale: Scale) -> Chart:
-    """Lay out one chart.
+def chart(
+    series: Sequence[Sequence[Sample]],
+    marks: Sequence[Mark],
+    *,
+    threshold: float,
+    scale: Scale,
+    now: float,
+) -> Chart:
+    """Lay out one chart, from its first sample to now; without samples it has no time axis.
 
     Args:
         series: oldest model first; the last is the current one. Samples in order of time.
         marks: alerts raised and resolved.
         threshold: the largest excess allowed, in [0, 1].
         scale: from `value_scale`.
+        now: Unix time in seconds, the right edge, so that a line that has stopped is seen to have.
     """
     times = [sample.at for samples in series for sample in samples if _finite(sample.value)]
-    start, end = (min(times), max(times)) if times else (0.0, 60.0)
-    if end - start < 60:  # noqa: PLR2004 - a minute: less would blow two points up to a trend
-        start = end - 60
+    start, end = _time_range(times, now)
 
     def x(at: float) -> float:
         return LEFT + (RIGHT - LEFT) * (at - start) / (end - start)
@@ -139,9 +148,18 @@ def chart(series: Sequence[Sequence[Sample]], marks: Sequence[Mark], threshold: 
         threshold_y=round(scale.y(threshold), 1),
         zero_y=round(scale.y(0.0), 1),
         y_ticks=_value_ticks(scale),
-        x_ticks=tuple(Tick(round(x(at), 1), label) for at, label in time_ticks(start, end)),
+        x_ticks=tuple(Tick(round(x(at), 1), label) for at, label in time_ticks(start, end)) if times else (),
         marks=_mark_lines([(x(mark.at), mark) for mark in marks if start <= mark.at <= end]),
     )
+
+
+def _time_range(times: Sequence[float], now: float) -> tuple[float, float]:
+    start, end = min(times, default=now), max([now, *times])
+    # The right edge moves in steps: an edge that moved with every second would make the page
+    # change, and be sent again, at every refresh.
+    step = max(1.0, (end - start) / 60)
+    end = math.ceil(end / step) * step
+    return min(start, end - _SHORTEST_S), end
 
 
 def time_ticks(start: float, end: float) -> list[tuple[float, str]]:
@@ -200,7 +218,7 @@ def _value_ticks(scale: Scale) -> tuple[Tick, ...]:
     tenths = range(round(scale.low * 10), round(scale.high * 10) + 1)
     step = next(step for step in (1, 2, 5, 10, 20) if len(tenths) / step <= 5)  # noqa: PLR2004 - labels that fit
     return tuple(
-        Tick(round(scale.y(tenth / 10), 1), f"{tenth * 10}".replace("-", "−"))  # noqa: RUF001 - a true minus
+        Tick(round(scale.y(tenth / 10), 1), f"{tenth * 10}".replace("-", "−"))
         for tenth in tenths
         if tenth % step == 0
     )

@@ -22,7 +22,7 @@ MAX_WORDS = 2500
 _GAP_WORDS = 3
 """A gap that would hide no more words than this is not worth its dots."""
 
-_WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")  # noqa: RUF001 - a typed apostrophe
+_WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")
 _MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})
 
 

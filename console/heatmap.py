@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2s
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from console import figures, links, wording
@@ -35,7 +35,7 @@ BANDS = tuple(
     for index, label in enumerate(
         (
             f"≥ {BAND_FLOORS[0]:.0f}",
-            *(f"{low:.0f}–{high:.0f}" for high, low in zip(BAND_FLOORS, BAND_FLOORS[1:], strict=False)),
+            *(f"{low:.0f}–{high:.0f}" for high, low in pairwise(BAND_FLOORS)),
             f"< {BAND_FLOORS[-1]:.0f}",
         )
     )
@@ -148,8 +148,9 @@ def retired_models(reports: Sequence[CellReport]) -> set[tuple[str, str]]:
 
 def cell_id(report: CellReport) -> str:
     """An element id for a cell: a digest of its key, which may hold any character."""
-    key = "\0".join((report.key.route, report.key.model, report.key.perturbation))
-    return f"cell-{blake2s(key.encode(errors='replace'), digest_size=6).hexdigest()}"
+    key = report.key
+    text = f"{key.route}\0{key.model}\0{key.perturbation}"
+    return f"cell-{blake2s(text.encode(errors='replace'), digest_size=6).hexdigest()}"
 
 
 def _rows_of_route(
@@ -216,7 +217,8 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
         score = report.robustness
         lines.append(
             f"robustness {figures.number(score.value * 100, 1)} of 100 "
-            f"[{figures.number(score.lower * 100)}, {figures.number(score.upper * 100)}], {report.trials} trials"
+            f"[{figures.number(score.lower * 100)}, {figures.number(score.upper * 100)}], "
+            f"{report.trials} trials"
         )
     else:
         lines.append(f"collecting: {report.trials} of {minimum} trials")
@@ -227,7 +229,8 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
         lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} moved answers")
     if report.excess:
         lines.append(
-            f"excess over noise {figures.estimate_text(report.excess)}, allowed {figures.percent(report.threshold)}"
+            f"excess over noise {figures.estimate_text(report.excess)}, "
+            f"allowed {figures.percent(report.threshold)}"
         )
     if key.perturbation != BASELINE and report.alarm_log10 > 0:
         lines.append(

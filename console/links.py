@@ -6,7 +6,10 @@ from urllib.parse import quote, urlencode
 
 
 def overview_query(**parts: str | None) -> str:
-    """The parts that are set, as a query string. Half a surrogate pair, which no URL can hold, becomes "?"."""
+    """The parts that are set, as a query string.
+
+    Half a surrogate pair, which no URL can hold, becomes "?".
+    """
     return urlencode({name: value for name, value in parts.items() if value}, errors="replace")
 
 

@@ -113,8 +113,8 @@ def _pipeline_notices(pipeline: PipelineView) -> list[str]:
     notices = []
     if pipeline.oldest_s > STUCK_AFTER_S:
         notices.append(
-            f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, so the "
-            "numbers below are as old. Check that the worker runs and that the budget is not spent."
+            f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
+            "so the numbers below are as old. Check that the worker runs and that the budget is not spent."
         )
     if pipeline.budget_usd is not None and pipeline.usd_today >= pipeline.budget_usd:
         notices.append(
@@ -133,9 +133,9 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     assert worst.excess is not None
     last = max(report.last_scored_at or 0.0 for report in watched)
     text = (
-        f"{_count(len(watched), 'cell')} watched on {_count(len(routes), 'route')}. Largest excess over noise: "
-        f"{figures.percent(worst.excess.value)} for {wording.phrase(worst.key.perturbation)} on {worst.key.route} "
-        f"(allowed {figures.percent(worst.threshold)})."
+        f"{_count(len(watched), 'cell')} watched on {_count(len(routes), 'route')}. "
+        f"Largest excess over noise: {figures.percent(worst.excess.value)} "
+        f"for {wording.phrase(worst.key.perturbation)} on {worst.key.route} (allowed {figures.percent(worst.threshold)})."
     )
     return f"{text} Last verdict {figures.moment(last, now)} UTC." if last else text
 

@@ -45,7 +45,7 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
     )
-    for noisy in ("httpx2", "httpcore2", "openai", "httpx", "httpcore"):
+    for noisy in ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

@@ -60,13 +60,14 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Listen(_Section):
     """Where the data plane listens. Applications use `http://HOST:PORT/v1` as base URL."""
 
     host: str = "127.0.0.1"
+    """Address to listen on; `0.0.0.0` for all."""
     port: Port = 8100
     """0 picks a free port."""
 
@@ -75,7 +76,9 @@ class Admin(_Section):
     """Where metrics, health and the console listen: a port of their own."""
 
     host: str = "127.0.0.1"
+    """Address to listen on."""
     port: Port = 8101
+    """0 picks a free port."""
     token_env: str | None = None
     """Variable with the admin token; required beyond loopback."""
 
@@ -95,24 +98,31 @@ class Timeouts(_Section):
     """Limits of a forwarded request, in seconds."""
 
     connect_s: Seconds = 5.0
+    """For name resolution, TCP and TLS."""
     first_byte_s: Seconds = 600.0
+    """From the end of the request to the first byte of the answer."""
     idle_s: Seconds = 600.0
+    """Between two bytes of an answer."""
 
 
 class Route(_Section):
     """One route of the data plane and how its exchanges are tried."""
 
     name: Name = "default"
+    """Label of the route in gauges and on the page."""
     prefix: Annotated[str, Field(pattern=r"^(/[^/\s?#]+)*$")] = ""
     """Path prefix that selects the route; removed before forwarding."""
     upstream: UpstreamUrl
+    """The endpoint. A client path under `/v1` is put on this URL's path, if it has one."""
     timeouts: Timeouts = Timeouts()
     sampling_rate: Rate = 0.1
     """Share of eligible requests that are replayed."""
     task: str | None = None
     """Task of the route's requests, e.g. `case_summary`; the application's header wins."""
     perturbations: Annotated[list[str], AfterValidator(_perturbations)] = list(DEFAULT_PERTURBATIONS)
+    """Which kinds are tried, besides the identical resend."""
     severities: Annotated[list[Rate], Field(min_length=1)] = [0.1, 0.3, 0.5]
+    """Shares of the eligible places that are changed; one is drawn for each trial."""
     trials_per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
     """Perturbed replays for each sampled exchange, besides the identical resend."""
 
@@ -125,13 +135,16 @@ class Shadow(_Section):
     api_key_header: str = "authorization"
     """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Replays under way at once, all routes together."""
     timeout_s: Seconds = 120.0
+    """Limit of one replay."""
 
 
 class Budget(_Section):
     """What replays and judging may cost per UTC day, all routes together. `null` = no limit."""
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
+    """As the endpoints report them; estimated from the length where they do not."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 10.0
     """By public list prices; models without one count zero dollars."""
 
@@ -147,10 +160,15 @@ class Judge(_Section):
     """An OpenAI-compatible model that rates pairs of answers."""
 
     base_url: HttpUrl = "https://api.openai.com/v1"
+    """Its endpoint, up to and including the version."""
     model: str
+    """Its model name."""
     api_key_env: str = "EVENKEEL_JUDGE_API_KEY"
+    """Variable with its key."""
     timeout_s: Seconds = 60.0
+    """Limit of one call."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
+    """Calls under way at once."""
 
 
 class Alert(_Section):
@@ -170,12 +188,17 @@ class Settings(BaseSettings):
     """Everything `evenkeel up` can be told."""
 
     model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, env_prefix="EVENKEEL_", env_nested_delimiter="__"
+        extra="forbid",
+        frozen=True,
+        env_prefix="EVENKEEL_",
+        env_nested_delimiter="__",
+        use_attribute_docstrings=True,
     )
 
     listen: Listen = Listen()
     admin: Admin = Admin()
     data_dir: Path = Path("evenkeel-data")
+    """Folder of the store."""
     routes: Annotated[list[Route], Field(min_length=1)]
     shadow: Shadow = Shadow()
     budget: Budget = Budget()

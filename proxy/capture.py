@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 ENDPOINTS = (b"/chat/completions",)
 """Ends of the paths whose exchanges the replay plane can read."""
 
-KEPT_HEADERS = frozenset({b"content-type", b"content-encoding", b"openai-version", b"openai-model", b"x-request-id"})
+KEPT_HEADERS = frozenset(
+    {b"content-type", b"content-encoding", b"openai-version", b"openai-model", b"x-request-id"}
+)
 """The only header fields that leave the data plane: none of them carries a credential."""
 
-CREDENTIAL_PARAMETERS = frozenset({b"key", b"api_key", b"api-key", b"token", b"access_token", b"sig", b"code"})
+CREDENTIAL_PARAMETERS = frozenset(
+    {b"key", b"api_key", b"api-key", b"token", b"access_token", b"sig", b"code"}
+)
 
 CAPTURED_STATUS = 200
 
@@ -50,17 +54,23 @@ class Capture:
     __slots__ = (
         "_answer",
         "_head",
+        "_method",
+        "_notes",
         "_received_at",
         "_request",
         "_request_id",
         "_response",
         "_room",
+        "_status",
+        "_target",
         "duration_s",
         "route",
         "size_bytes",
     )
 
-    def __init__(self, request_id: int, route: str, head: RequestHead, received_at: float, max_bytes: int) -> None:
+    def __init__(
+        self, request_id: int, route: str, head: RequestHead, received_at: float, max_bytes: int
+    ) -> None:
         """Begin with the head.
 
         Args:
@@ -75,12 +85,16 @@ class Capture:
         """What the capture holds in memory, heads included."""
         self.duration_s = 0.0
         self._request_id = request_id
-        self._head = head
+        self._method = head.method
+        self._target = head.target
+        self._notes = head.notes
+        self._head = head.raw[: head.end]
         self._received_at = received_at
         self._room = max_bytes
         self._request: list[bytes] = []
         self._response: list[bytes] = []
-        self._answer: ResponseHead | None = None
+        self._answer = b""
+        self._status = 0
 
     def add_request(self, payload: bytes) -> bool:
         """Keep a piece of the request body. Returns False if the exchange is now too large."""
@@ -91,7 +105,8 @@ class Capture:
 
     def add_answer(self, head: ResponseHead) -> None:
         """Keep the response head."""
-        self._answer = head
+        self._answer = head.raw[: head.end]
+        self._status = head.status
         self.size_bytes += head.end
 
     def add_response(self, payload: bytes) -> bool:
@@ -103,10 +118,7 @@ class Capture:
 
     def exchange(self) -> Exchange:
         """Join the pieces and drop everything that is not on the allow-list."""
-        head = self._head
-        answer = self._answer
-        assert answer is not None
-        notes = head.notes or {}
+        notes = self._notes or {}
 
         def note(name: bytes) -> str | None:
             return notes[name].decode("utf-8", "replace") if name in notes else None
@@ -116,12 +128,12 @@ class Capture:
             route=self.route,
             received_at=self._received_at,
             duration_s=self.duration_s,
-            method=head.method.decode("ascii"),
-            path=redacted(head.target),
-            status=answer.status,
-            request_headers=selected(head.raw, head.end, KEPT_HEADERS),
+            method=self._method.decode("ascii"),
+            path=redacted(self._target),
+            status=self._status,
+            request_headers=selected(self._head, KEPT_HEADERS),
             request_body=b"".join(self._request),
-            response_headers=selected(answer.raw, answer.end, KEPT_HEADERS),
+            response_headers=selected(self._answer, KEPT_HEADERS),
             response_body=b"".join(self._response),
             task=note(b"task"),
             prompt_version=note(b"prompt-version"),

@@ -119,11 +119,15 @@ class Counters:
                 ("proxy_upstream_errors", found.upstream_errors),
                 ("exchanges_skipped", found.skipped),
             ):
-                counters += [[name, {**label, "reason": reason}, number] for reason, number in dict(by_reason).items()]
+                counters += [
+                    [name, {**label, "reason": reason}, number] for reason, number in dict(by_reason).items()
+                ]
             gauges.append(["proxy_in_flight", label, found.in_flight])
             for name, histogram in (
                 ("proxy_first_byte_seconds", found.first_byte),
                 ("proxy_overhead_seconds", found.overhead),
             ):
-                histograms.append([name, label, list(histogram.bounds), list(histogram.counts), histogram.total_s])
+                histograms.append(
+                    [name, label, list(histogram.bounds), list(histogram.counts), histogram.total_s]
+                )
         return {"counters": counters, "gauges": gauges, "histograms": histograms}

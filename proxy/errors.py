@@ -42,18 +42,30 @@ _UPSTREAM_ERROR = "upstream_error"
 _TABLE = {
     Fault.MALFORMED: _Kind(400, "The request is not valid HTTP/1.1: {detail}."),
     Fault.AMBIGUOUS: _Kind(400, "The request can be read in two ways: {detail}. Send exactly one framing."),
-    Fault.HEAD_TOO_LARGE: _Kind(431, "The request head is too large: {detail}. Send fewer or shorter headers."),
+    Fault.HEAD_TOO_LARGE: _Kind(
+        431, "The request head is too large: {detail}. Send fewer or shorter headers."
+    ),
     Fault.VERSION: _Kind(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here; the request asks for {detail}."),
     Fault.TRANSFER_CODING: _Kind(501, "The only transfer coding accepted is chunked, not {detail}."),
     Fault.CONNECT_METHOD: _Kind(
         501, "CONNECT is not supported. Use this address as the API's base URL, not as an HTTP proxy."
     ),
-    Fault.NO_ROUTE: _Kind(404, "No route matches the path {detail}. Check the base URL and the configured prefixes."),
+    Fault.NO_ROUTE: _Kind(
+        404, "No route matches the path {detail}. Check the base URL and the configured prefixes."
+    ),
     Fault.CLIENT_STALLED: _Kind(408, "The request did not arrive completely in time. Send it again."),
-    Fault.UNRESOLVED: _Kind(502, "{where}: the host name could not be resolved. Check the upstream URL and DNS."),
-    Fault.REFUSED: _Kind(502, "{where} refused the connection. Check that it is running and that the port is right."),
-    Fault.UNREACHABLE: _Kind(502, "{where} could not be reached ({detail}). Check the upstream URL and the network."),
-    Fault.TLS: _Kind(502, "{where}: the TLS handshake failed ({detail}). Check the scheme and the certificate."),
+    Fault.UNRESOLVED: _Kind(
+        502, "{where}: the host name could not be resolved. Check the upstream URL and DNS."
+    ),
+    Fault.REFUSED: _Kind(
+        502, "{where} refused the connection. Check that it is running and that the port is right."
+    ),
+    Fault.UNREACHABLE: _Kind(
+        502, "{where} could not be reached ({detail}). Check the upstream URL and the network."
+    ),
+    Fault.TLS: _Kind(
+        502, "{where}: the TLS handshake failed ({detail}). Check the scheme and the certificate."
+    ),
     Fault.CONNECT_TIMEOUT: _Kind(
         504, "{where} did not accept a connection in time. Check the network, or raise the connect timeout."
     ),
@@ -72,7 +84,9 @@ def status_of(fault: Fault) -> int:
     return _TABLE[fault].status
 
 
-def error_response(fault: Fault, *, where: str = "The upstream", detail: str = "", close: bool, bare: bool) -> bytes:
+def error_response(
+    fault: Fault, *, where: str = "The upstream", detail: str = "", close: bool, bare: bool
+) -> bytes:
     """Render the response to a fault, head and body.
 
     Args:

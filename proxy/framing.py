@@ -38,6 +38,7 @@ class ChunkError(Exception):
     """A chunked body that breaks the grammar; the text says how."""
 
 
+MAX_LENGTH_DIGITS = 18
 MAX_SIZE_LINE_BYTES = 4 << 10
 MAX_TRAILER_BYTES = 16 << 10
 
@@ -45,7 +46,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n")
 _TRAILER_LINE = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)?\r\n")
-_LENGTH = re.compile(rb"([0-9]{1,18})[ \t]*")
+_LENGTH = re.compile(rb"([0-9]{1,%d})[ \t]*" % MAX_LENGTH_DIGITS)
 
 
 def parse_length(value: bytes) -> int | None:

@@ -27,7 +27,9 @@ class HandOff:
     their difference is the buffer's size, without a lock.
     """
 
-    def __init__(self, queue: ExchangeQueue, counters: Counters, *, max_bytes: int, max_batch: int = 64) -> None:
+    def __init__(
+        self, queue: ExchangeQueue, counters: Counters, *, max_bytes: int, max_batch: int = 64
+    ) -> None:
         """Prepare; `start` begins.
 
         Args:

@@ -33,7 +33,9 @@ _NAMES = (
     rb"connection|content-length|keep-alive|proxy-(?:authenticate|authorization|connection)"
     rb"|te|trailer|transfer-encoding|upgrade"
 )
-REQUEST_SPECIALS = re.compile(rb"\r\n(" + _NAMES + rb"|host|x-evenkeel-[^:]*+):[ \t]*+([^\r]*+)", re.IGNORECASE)
+REQUEST_SPECIALS = re.compile(
+    rb"\r\n(" + _NAMES + rb"|host|x-evenkeel-[^:]*+):[ \t]*+([^\r]*+)", re.IGNORECASE
+)
 """The request fields the relay must look at, each with its line break. Groups: name, value."""
 
 RESPONSE_SPECIALS = re.compile(rb"\r\n(" + _NAMES + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
@@ -60,7 +62,9 @@ def named_fields(found: Iterable[bytes]) -> set[bytes]:
 def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[Edit]:
     """Edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
     return [
-        (match.start(), match.end(), b"") for match in _FIELD.finditer(raw, start, end) if match[1].lower() in names
+        (match.start(), match.end(), b"")
+        for match in _FIELD.finditer(raw, start, end)
+        if match[1].lower() in names
     ]
 
 
@@ -71,11 +75,11 @@ def merged(first: Iterable[Edit], second: Iterable[Edit]) -> list[Edit]:
     return [by_place[place] for place in sorted(by_place)]
 
 
-def selected(raw: bytes, end: int, names: Collection[bytes]) -> tuple[tuple[str, str], ...]:
-    """The fields of the head `raw[:end]` whose lower-case name is in `names`, in order."""
+def selected(head: bytes, names: Collection[bytes]) -> tuple[tuple[str, str], ...]:
+    """The fields of a head whose lower-case name is in `names`, in order."""
     return tuple(
         (name.decode("latin-1"), match[2].decode("latin-1").rstrip(" \t"))
-        for match in _FIELD.finditer(raw, 0, end)
+        for match in _FIELD.finditer(head)
         if (name := match[1].lower()) in names
     )
 

@@ -12,7 +12,7 @@ from proxy.liveness import tcp_info
 from proxy.upstream import UpstreamConnection
 
 if TYPE_CHECKING:
-    from proxy.client import ClientConnection
+    from proxy.answering import Answering
     from proxy.lanes import Limits
     from proxy.routing import Upstream
 
@@ -43,8 +43,6 @@ class Pool:
         idle = self._idle
         while idle:
             connection = idle.pop()
-            if connection.transport.is_closing():
-                continue
             if connection.quiet_s:
                 # It has been idle for a while: the upstream's close may be waiting to be read.
                 info = tcp_info(connection.transport)
@@ -59,64 +57,74 @@ class Pool:
         if self.closing or len(self._idle) >= self._limits.max_idle_upstream:
             connection.transport.close()
         else:
-            connection.quiet_s = 0.0
             self._idle.append(connection)
 
-    def connect(self, client: ClientConnection, timeout_s: float) -> asyncio.Task[None]:
+    def connect(self, client: Answering, timeout_s: float) -> asyncio.Task[None]:
         """Make a connection for a client, which is told of it or of the fault. Cancel to give up."""
         task = asyncio.get_running_loop().create_task(self._connect(client, timeout_s))
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
         return task
 
-    async def _connect(self, client: ClientConnection, timeout_s: float) -> None:
+    async def _connect(self, client: Answering, timeout_s: float) -> None:
         detail = ""
+        connection = UpstreamConnection(self, tls=self.upstream.tls)
+        taken = False
         try:
             async with asyncio.timeout(timeout_s):
-                connection = await self._open_transport()
+                await self._open_transport(connection)
+            taken = True
         except TimeoutError:
             fault = Fault.CONNECT_TIMEOUT
         except ssl.SSLError as error:
-            fault, detail = Fault.TLS, getattr(error, "verify_message", "") or error.reason or type(error).__name__
+            fault, detail = (
+                Fault.TLS,
+                getattr(error, "verify_message", "") or error.reason or type(error).__name__,
+            )
         except socket.gaierror:
             fault = Fault.UNRESOLVED
         except ConnectionRefusedError:
             fault = Fault.REFUSED
         except OSError as error:
             fault, detail = Fault.UNREACHABLE, error.strerror or type(error).__name__
+        finally:
+            # Given up at the very moment the connection was made: nobody else would close it.
+            if not taken and connection in self._open:
+                connection.transport.abort()
+        if not taken:
+            client.not_connected(fault, detail)
+        elif connection.transport.is_closing():
+            client.not_connected(Fault.CLOSED, detail)
         else:
             client.connected(connection)
-            return
-        client.not_connected(fault, detail)
 
-    async def _open_transport(self) -> UpstreamConnection:
+    async def _open_transport(self, connection: UpstreamConnection) -> None:
         loop = asyncio.get_running_loop()
         upstream = self.upstream
-
-        def make() -> UpstreamConnection:
-            return UpstreamConnection(self, tls=upstream.tls)
-
         if upstream.unix_path is not None:
-            _, connection = await loop.create_unix_connection(make, upstream.unix_path)
+            await loop.create_unix_connection(lambda: connection, upstream.unix_path)
         else:
-            _, connection = await loop.create_connection(
-                make,
+            await loop.create_connection(
+                lambda: connection,
                 upstream.host,
                 upstream.port,
                 ssl=self._tls,
                 server_hostname=upstream.host if upstream.tls else None,
             )
-        return connection
 
     def opened(self, connection: UpstreamConnection) -> None:
         """A connection was made."""
         self._open.add(connection)
 
+    def forget(self, connection: UpstreamConnection) -> None:
+        """A connection is closing: it may be idle, but must not be taken any more."""
+        if connection in self._idle:
+            self._idle.remove(connection)
+
     def closed(self, connection: UpstreamConnection) -> None:
         """A connection is gone."""
         self._open.discard(connection)
-        if connection in self._idle:
-            self._idle.remove(connection)
+        self.forget(connection)
 
     def tick(self, elapsed_s: float) -> None:
         """Let time pass for idle connections, and close those that were idle for too long."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from proxy.errors import Fault
-from proxy.framing import Framing, MessageError, parse_length
+from proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
 from proxy.headers import (
     FIELD_LINES,
     RESPONSE_SPECIALS,
@@ -19,11 +19,15 @@ from proxy.headers import (
 MAX_HEAD_BYTES = 256 << 10
 
 SWITCHING_PROTOCOLS = 101
-_FIRST_FINAL = 200
-_NO_CONTENT = 204
-_NOT_MODIFIED = 304
+_BODYLESS = frozenset({*range(100, 200), 204, 304})
 
-_HEAD = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?" + FIELD_LINES + rb"\r\n\r\n")
+_HEAD = re.compile(
+    rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?" + FIELD_LINES + rb"\r\n\r\n"
+)
+_NONE = Framing.NONE
+_LENGTH = Framing.LENGTH
+_CLOSE = Framing.CLOSE
+
 _START = b"HTTP/1."
 _VERSION_END = len(b"HTTP/1.1")
 _LINE_END = len(b"HTTP/1.1 200")
@@ -50,7 +54,9 @@ class ResponseHead:
     """Lines to cut, in order of place."""
 
 
-def parse_response(data: bytes, method: bytes) -> ResponseHead | None:
+def parse_response(  # noqa: C901, PLR0912 - see `parse_request`
+    data: bytes, method: bytes
+) -> ResponseHead | None:
     """Read the response head that `data` starts with.
 
     Args:
@@ -74,7 +80,7 @@ def parse_response(data: bytes, method: bytes) -> ResponseHead | None:
     length: bytes | None = None
     coding: bytes | None = None
     options: set[bytes] | None = None
-    bodyless = status < _FIRST_FINAL or status == _NO_CONTENT or status == _NOT_MODIFIED
+    bodyless = status in _BODYLESS
     for found in RESPONSE_SPECIALS.finditer(data, _LINE_END, end):
         name = found[1].lower()
         if name == b"content-length":
@@ -99,8 +105,11 @@ def parse_response(data: bytes, method: bytes) -> ResponseHead | None:
         if named:
             head.edits = merged(edits, cuts_of(data, _LINE_END, end, named))
     if bodyless or method == b"HEAD":
-        head.framing = Framing.NONE
+        head.framing = _NONE
         head.length = 0
+    elif coding is None and length is not None and length.isdigit() and len(length) <= MAX_LENGTH_DIGITS:
+        head.length = number = int(length)
+        head.framing = _LENGTH if number else _NONE
     else:
         _frame(head, length, coding)
     return head
@@ -136,9 +145,11 @@ def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> byte
         keep_alive: Whether the client's connection stays open afterwards.
     """
     edits = head.edits
+    if minor and head.minor and keep_alive and not edits and head.framing is not _CLOSE:
+        return None
     added = b""
     if minor:
-        if head.framing is Framing.CLOSE:
+        if head.framing is _CLOSE:
             added = b"\r\nTransfer-Encoding: chunked"
     elif head.framing is Framing.CHUNKED:
         edits = merged(edits, cuts_of(head.raw, _LINE_END, head.end, {b"transfer-encoding"}))
@@ -146,8 +157,6 @@ def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> byte
         added += b"\r\nConnection: close"
     elif not minor:
         added += b"\r\nConnection: keep-alive"
-    if not edits and not added and head.minor:
-        return None
     raw = head.raw
     pieces = [b"HTTP/1.1"]
     position = _VERSION_END
@@ -156,11 +165,6 @@ def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> byte
         position = end
     pieces += (raw[position : head.end - 4], added, b"\r\n\r\n")
     return b"".join(pieces)
-
-
-def can_keep_alive(head: ResponseHead, minor: int) -> bool:
-    """Whether a client of this HTTP/1 minor version sees the end of the answer without a close."""
-    return minor == 1 or head.framing is Framing.NONE or head.framing is Framing.LENGTH
 
 
 def _refuse_unless_partial(data: bytes) -> None:

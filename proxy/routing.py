@@ -6,7 +6,7 @@ Targets are bytes from the request line and stay so: nothing is decoded, normali
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
@@ -57,19 +57,32 @@ class Upstream:
         if parts.scheme not in {"http", "https", "http+unix"} or not parts.netloc:
             raise ValueError(f"upstream {url!r} needs a scheme and a host; {_EXAMPLE}")
         if parts.query or parts.fragment or "?" in url or "#" in url:
-            raise ValueError(f"upstream {url!r} holds a query or fragment; leave it out, clients send their own")
+            raise ValueError(
+                f"upstream {url!r} holds a query or fragment; leave it out, clients send their own"
+            )
         base_path = parts.path.rstrip("/").encode("ascii")
         if parts.scheme == "http+unix":
-            return cls("localhost", 0, tls=False, authority=b"localhost", base_path=base_path,
-                       unix_path=unquote(parts.netloc))
+            return cls(
+                "localhost",
+                0,
+                tls=False,
+                authority=b"localhost",
+                base_path=base_path,
+                unix_path=unquote(parts.netloc),
+            )
         host = parts.hostname
         if not host or port == 0:
             raise ValueError(f"upstream {url!r} has no usable host or port; {_EXAMPLE}")
         default = _DEFAULT_PORTS[parts.scheme]
         bracketed = f"[{host}]" if ":" in host else host
         authority = bracketed if port in {None, default} else f"{bracketed}:{port}"
-        return cls(host, port or default, tls=parts.scheme == "https",
-                   authority=authority.encode("ascii"), base_path=base_path)
+        return cls(
+            host,
+            port or default,
+            tls=parts.scheme == "https",
+            authority=authority.encode("ascii"),
+            base_path=base_path,
+        )
 
     def __str__(self) -> str:
         """Scheme and authority, for messages; holds no credentials."""
@@ -120,13 +133,6 @@ class Route:
             raise ValueError(f"route {self.name!r}: sampling rate {self.sampling_rate} is outside 0 to 1")
 
 
-class Match(NamedTuple):
-    """The route of a request and the target to send upstream."""
-
-    route: Route
-    target: bytes
-
-
 class RouteTable:
     """All routes; the longest prefix that matches at a path boundary wins."""
 
@@ -146,9 +152,11 @@ class RouteTable:
                     raise ValueError(f"two routes have the {what} {value!r}; give each its own")
                 seen.add(value)
         ordered = sorted(self.routes, key=lambda route: len(route.prefix), reverse=True)
-        self._entries = tuple((route, route.prefix.encode("ascii"), route.upstream.base_path) for route in ordered)
+        self._entries = tuple(
+            (route, route.prefix.encode("ascii"), route.upstream.base_path) for route in ordered
+        )
 
-    def match(self, target: bytes) -> Match | None:
+    def match(self, target: bytes) -> tuple[Route, bytes] | None:
         """Find the route of a request target and the target its upstream is sent.
 
         A path under `/v1` moves to the upstream's base path; every other path, and every path if
@@ -170,5 +178,5 @@ class RouteTable:
                 and rest[3:4] in (b"/", b"?", b"")
             ):
                 rest = base_path + rest[3:]
-            return Match(route, rest)
+            return route, rest
         return None

@@ -11,7 +11,7 @@ from proxy.liveness import TcpInfo, tcp_info
 from proxy.response_head import SWITCHING_PROTOCOLS, parse_response
 
 if TYPE_CHECKING:
-    from proxy.client import ClientConnection
+    from proxy.answering import Answering
     from proxy.pool import Pool
     from proxy.response_head import ResponseHead
 
@@ -50,7 +50,7 @@ class UpstreamConnection(asyncio.Protocol):
     def __init__(self, pool: Pool, *, tls: bool) -> None:
         self._pool = pool
         self.tls = tls
-        self.client: ClientConnection | None = None
+        self.client: Answering | None = None
         """Whose request is being answered; None while idle."""
         self.quiet_s = 0.0
         """Time since something last happened, as far as the sweep has noticed."""
@@ -68,7 +68,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._chunks = ChunkReader()
         self._tunnel = False
 
-    def begin(self, client: ClientConnection, method: bytes) -> None:
+    def begin(self, client: Answering, method: bytes) -> None:
         """Expect the answer to a request of this method, which the caller writes."""
         self.client = client
         self._method = method
@@ -79,11 +79,16 @@ class UpstreamConnection(asyncio.Protocol):
     def release(self) -> None:
         """The answer is complete and so was the request: back to the pool, if it may."""
         self.client = None
-        if self.keep_alive and not self.transport.is_closing():
+        if self.keep_alive and self.writable:
             self.used = True
             self._pool.put(self)
         else:
             self.transport.close()
+
+    def hang_up(self) -> None:
+        """The client has ended a tunnel; what it sent before is still delivered."""
+        self.client = None
+        self.transport.close()
 
     def abandon(self) -> None:
         """The request is given up: the upstream sees a lost connection at once."""
@@ -100,6 +105,7 @@ class UpstreamConnection(asyncio.Protocol):
         client = self.client
         if client is None:
             # Nobody asked. Most often a 408 before the upstream closes an idle connection.
+            self._pool.forget(self)
             self.transport.abort()
             return
         self.quiet_s = 0.0
@@ -121,7 +127,7 @@ class UpstreamConnection(asyncio.Protocol):
         else:
             client.answer(data, done=False)
 
-    def _read_head(self, client: ClientConnection, data: bytes) -> None:
+    def _read_head(self, client: Answering, data: bytes) -> None:
         self.answered = True
         if self._buffer:
             data = self._buffer + data
@@ -146,7 +152,7 @@ class UpstreamConnection(asyncio.Protocol):
             if not data:
                 return
 
-    def _begin_body(self, client: ClientConnection, head: ResponseHead, data: bytes) -> None:
+    def _begin_body(self, client: Answering, head: ResponseHead, data: bytes) -> None:
         self.keep_alive = head.keep_alive
         self._framing = framing = head.framing
         excess = 0
@@ -166,7 +172,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.keep_alive = False
         client.answer_head(head, data[head.end : excess] if excess else None, done=left <= 0)
 
-    def _unchunked(self, client: ClientConnection, data: bytes, position: int) -> bytes | None:
+    def _unchunked(self, client: Answering, data: bytes, position: int) -> bytes | None:
         """The payload in `data[position:]`; None if it was malformed, which the client was told."""
         chunks = self._chunks
         try:
@@ -178,7 +184,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.keep_alive = False
         return payload
 
-    def _switch(self, client: ClientConnection, head: ResponseHead, data: bytes) -> None:
+    def _switch(self, client: Answering, head: ResponseHead, data: bytes) -> None:
         if not client.upgrade_offered:
             client.upstream_failed(Fault.GARBAGE, "it switched protocols without being asked")
             return
@@ -190,6 +196,7 @@ class UpstreamConnection(asyncio.Protocol):
         """The upstream has sent all it will: an end, or a loss."""
         client = self.client
         if client is None:
+            self._pool.forget(self)
             return None
         if self._tunnel:
             return client.upstream_half_closed()
@@ -210,7 +217,7 @@ class UpstreamConnection(asyncio.Protocol):
         else:
             client.upstream_failed(Fault.TRUNCATED if self.answered else Fault.CLOSED, "")
 
-    def _ended(self, client: ClientConnection, info: TcpInfo | None) -> None:
+    def _ended(self, client: Answering, info: TcpInfo | None) -> None:
         if self._framing is _CLOSE:
             client.answer(b"", done=True)
         elif self.answered:

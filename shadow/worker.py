@@ -43,7 +43,8 @@ class WorkerSettings:
     """How the worker treats the queue."""
 
     exchanges_at_once: int = 16
-    lease_s: float = 60.0
+    lease_s: float = 15.0
+    """Renewed three times in that span; so long a dead worker's exchanges wait for another."""
     attempts: int = 5
     """Deliveries of one exchange before it is buried."""
     poll_s: float = 0.2

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from evenkeel.demo.comparison import Comparison, compare
+from evenkeel.demo.comparison import Comparison, Row, compare
 from evenkeel.demo.processes import Addresses, DemoError, running
 from evenkeel.demo.traffic import Application
 
@@ -236,24 +237,30 @@ class _Story:
 
 
 def _table(comparison: Comparison) -> Table:
-    table = Table(title="planted against measured (simulated model, 95 % intervals, %)")
-    for heading in ("route", "model", "perturbation", "n"):
-        table.add_column(heading, justify="right" if heading == "n" else "left", no_wrap=True)
+    """Planted and measured values in per cent, one row a cell."""
+    table = Table(title="planted | measured [95 % interval], in %", box=box.SIMPLE_HEAD, pad_edge=False)
     quantities = ("content_delta", "quality_delta", "robustness", "excess")
+    for heading in ("route", "model", "perturbation"):
+        table.add_column(heading)
+    table.add_column("n", justify="right")
     for quantity in quantities:
-        table.add_column(quantity.replace("_", " "), no_wrap=True)
-    cells: dict[tuple[str, str, str], dict[str, Any]] = {}
+        table.add_column(quantity.replace("_", " "))
+    cells: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in comparison.rows:
         cells.setdefault((row.route, row.model, row.perturbation), {})[row.quantity] = row
-    for key, found in sorted(cells.items()):
-        shown = [_entry(found.get(quantity)) for quantity in quantities]
-        table.add_row(*key, str(found["content_delta"].n) if "content_delta" in found else "", *shown)
+    previous: tuple[str, str] | None = None
+    for (route, model, perturbation), found in sorted(cells.items()):
+        place = (route, model) if (route, model) != previous else ("", "")
+        previous = (route, model)
+        trials = str(found["content_delta"].n) if "content_delta" in found else ""
+        entries = [_entry(found.get(quantity)) for quantity in quantities]
+        table.add_row(*place, perturbation.partition(".")[2], trials, *entries)
     return table
 
 
-def _entry(row: Any) -> str:
+def _entry(row: Row | None) -> str:
     if row is None:
-        return ""
+        return "-"
     mark = "" if row.covered else " [red]✗[/]"
     interval = f"\\[{row.lower * 100:.0f}, {row.upper * 100:.0f}]"
     return f"{row.planted * 100:.0f} | {row.value * 100:.0f} {interval}{mark}"

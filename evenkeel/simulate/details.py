@@ -11,17 +11,20 @@ import re
 from typing import Final, NamedTuple
 
 _SHAPES: Final = re.compile(
+    # The lookahead passes over words without a digit at once; the alternatives are in order of precedence.
     r"""
-      (?P<host>    \b [A-Z]{3} - [A-Z]{2,4} - [0-9]{2} \b )
-    | (?P<ticket>  \b INC-[0-9]{3,8} \b )
-    | (?P<change>  \b CHG-[0-9]{3,8} \b )
-    | (?P<article> \b KB[0-9]{4,9} \b )
-    | (?P<code>    \b 0x[0-9A-Fa-f]{4,16} \b )
-    | (?P<date>    \b [0-9]{4}-[0-9]{2}-[0-9]{2} \b )
-    | (?P<time>    \b [0-9]{2}:[0-9]{2} \b )
-    | (?P<version> \b [0-9]{1,4} \. [0-9]{1,4} \. [0-9]{1,4} \b )
-    | (?P<other>   \b (?: [A-Za-z]+ [-_.]? [0-9] | [0-9]+ (?: [-_.:/] [A-Za-z0-9] | [A-Za-z] ) ) [\w.:/-]* )
-    | (?P<people>   \b [0-9]{1,4} \b )
+    \b (?= [A-Za-z_.-]{0,16} [0-9] ) (?:
+        (?P<host>    [A-Z]{3} - [A-Z]{2,4} - [0-9]{2} \b )
+      | (?P<ticket>  INC-[0-9]{3,8} \b )
+      | (?P<change>  CHG-[0-9]{3,8} \b )
+      | (?P<article> KB[0-9]{4,9} \b )
+      | (?P<code>    0x[0-9A-Fa-f]{4,16} \b )
+      | (?P<date>    [0-9]{4}-[0-9]{2}-[0-9]{2} \b )
+      | (?P<time>    [0-9]{2}:[0-9]{2} \b )
+      | (?P<version> [0-9]{1,4} \. [0-9]{1,4} \. [0-9]{1,4} \b )
+      | (?P<other>   (?: [A-Za-z]+ [-_.]? [0-9] | [0-9]+ (?: [-_.:/] [A-Za-z0-9] | [A-Za-z] ) ) [\w.:/-]* )
+      | (?P<people>  [0-9]{1,4} \b )
+    )
     """,
     re.VERBOSE | re.ASCII,
 )

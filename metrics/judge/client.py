@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -17,16 +18,16 @@ from metrics.similarity.protocol import Rating
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from metrics.judge.prompts import Question
 
-    Price = Callable[[str, int, int], float]
-    """US dollars for (model, prompt tokens, completion tokens)."""
+Price = Callable[[str, int, int], float]
+"""US dollars for (model, prompt tokens, completion tokens)."""
 
 _SEED = 7
 """Any fixed number: it only asks the endpoint to answer the same question the same way."""
 _PROBE_TIMEOUT_S = 15.0
+_LONGEST_PAUSE_S = 60.0
+"""The SDK waits at most so long between attempts, if the endpoint's Retry-After asks for it."""
 _UNHEALTHY = frozenset({"timeout", "rate_limited", "unauthorized", "connection", "server_error"})
 """Failures of the endpoint, which open the breaker; the others are about one reply."""
 _DETAIL_CHARS = 300
@@ -102,6 +103,8 @@ class Judge:
             base_url=base_url, api_key=api_key or "none", timeout=timeout_s, max_retries=max_retries
         )
         self._timeout_s = timeout_s
+        # The SDK's limit is on each silence: an endpoint that drips bytes never meets it.
+        self._deadline_s = (max_retries + 1) * timeout_s + max_retries * _LONGEST_PAUSE_S
         self._slots = asyncio.Semaphore(concurrency)
         self._breaker = breaker or Breaker()
         self._price = price
@@ -138,7 +141,7 @@ class Judge:
                     )
                 )
             try:
-                got = await self._complete(self._client, question)
+                got = await self._complete(self._client, question, self._deadline_s)
             except BaseException:
                 # A trial call that was cancelled tells nothing: the next call may try again soon.
                 self._breaker.abandon()
@@ -158,12 +161,23 @@ class Judge:
         question = PROBE.fill(
             {"FIRST TEXT": "The ferry leaves at noon.", "SECOND TEXT": "At noon the ferry leaves."}
         )
-        client = self._client.with_options(max_retries=0, timeout=min(self._timeout_s, _PROBE_TIMEOUT_S))
-        got = await self._complete(client, question)
+        limit_s = min(self._timeout_s, _PROBE_TIMEOUT_S)
+        got = await self._complete(
+            self._client.with_options(max_retries=0, timeout=limit_s), question, limit_s
+        )
         outcome = _failure(question, got) if isinstance(got, _Fault) else self._reply(question, got).outcome
         return outcome if isinstance(outcome, Failure) else None
 
-    async def _complete(self, client: openai.AsyncOpenAI, question: Question) -> ChatCompletion | _Fault:
+    async def _complete(
+        self, client: openai.AsyncOpenAI, question: Question, deadline_s: float
+    ) -> ChatCompletion | _Fault:
+        try:
+            async with asyncio.timeout(deadline_s):
+                return await self._negotiate(client, question)
+        except TimeoutError:
+            return _Fault("timeout", f"No complete reply within {deadline_s:g} s.")
+
+    async def _negotiate(self, client: openai.AsyncOpenAI, question: Question) -> ChatCompletion | _Fault:
         """The completion, leaving out what the endpoint rejects; what worked is remembered."""
         accepted: Accepted | None = self._accepted
         fault = _Fault("bad_request", "")
@@ -193,9 +207,8 @@ class Judge:
         return completion
 
     def _reply(self, question: Question, completion: ChatCompletion) -> Reply:
-        usage = completion.usage
-        prompt_tokens = (usage.prompt_tokens or 0) if usage else 0
-        completion_tokens = (usage.completion_tokens or 0) if usage else 0
+        prompt_tokens = _count(completion.usage, "prompt_tokens")
+        completion_tokens = _count(completion.usage, "completion_tokens")
         read = _read(completion)
         outcome = (
             _failure(question, _Fault(read.reason, read.detail)) if isinstance(read, Unreadable) else read
@@ -242,6 +255,12 @@ def _read(completion: ChatCompletion) -> Ruling | Unreadable:
     if content is not None and not isinstance(content, str):
         return Unreadable("bad_schema", "The judge's message is not text.")
     return read_ruling(content)
+
+
+def _count(usage: object, field: str) -> int:
+    """Tokens as the endpoint reports them, 0 if it does not or reports something else."""
+    tokens = getattr(usage, field, 0)
+    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 def _failure(question: Question, fault: _Fault) -> Failure:

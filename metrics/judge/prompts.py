@@ -55,9 +55,11 @@ class Prompt:
             texts: What is judged, by label ("REFERENCE ANSWER"), in the order in which it is shown.
                 Labels come from the code, texts from anywhere.
         """
-        tag = unforgeable_tag(texts.values())
+        # Lone surrogates can come out of JSON and cannot be sent.
+        sendable = {label: text.encode("utf-8", "replace").decode() for label, text in texts.items()}
+        tag = unforgeable_tag(sendable.values())
         shown = "\n\n".join(
-            f"<<<BEGIN {label} {tag}>>>\n{text}\n<<<END {label} {tag}>>>" for label, text in texts.items()
+            f"<<<BEGIN {label} {tag}>>>\n{text}\n<<<END {label} {tag}>>>" for label, text in sendable.items()
         )
         system = f"{self.role}\n\n{_DATA_RULE.format(tag=tag)}"
         user = f"{self.question}\n\n{self.scale}\n\n{shown}\n\n{_OUTPUT.format(tag=tag)}"
@@ -70,7 +72,7 @@ def unforgeable_tag(texts: Iterable[str]) -> str:
     for attempt in count():
         digest = hashlib.sha256(str(attempt).encode())
         for part in parts:
-            # Lengths keep ("ab", "c") and ("a", "bc") apart; lone surrogates can come out of JSON.
+            # Lengths keep ("ab", "c") and ("a", "bc") apart.
             data = part.encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
         tag = digest.hexdigest()[:_TAG_DIGITS]

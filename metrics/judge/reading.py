@@ -26,6 +26,7 @@ _REFUSAL = re.compile(
 _READ_CHARS = 20_000
 """A reply longer than this is not a rating with one explanation; what follows is not looked at."""
 _TRIED_BRACES = 64
+_RATING_CHARS = 80
 _EXPLANATION_CHARS = 600
 
 
@@ -94,7 +95,7 @@ def _ruling(item: dict[str, Any]) -> Ruling | Unreadable:
         case bool() | None | list() | dict():
             return Unreadable("bad_schema", "The rating is not a number.")
         case str():
-            written = _WRITTEN.match(raw)
+            written = _WRITTEN.match(raw.strip()[:_RATING_CHARS])
             if not written:
                 return Unreadable("bad_schema", "The rating is not one whole number.")
             rating = int(written[1])

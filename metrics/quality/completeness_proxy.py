@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from metrics.similarity.details import read_details
 from metrics.similarity.protocol import Rating
-from metrics.similarity.rendering import render
+from metrics.similarity.rendering import claims
 from metrics.similarity.words import content_words, matched_count
 from metrics.verdict import Failure
 
@@ -47,7 +47,7 @@ class CompletenessProxy:
             return Rating(
                 Failure(self.name, self.version, "no_context", "The prompt has no text to check against.")
             )
-        reading, source = read_details(render(answer)), read_details(context)
+        reading, source = read_details(claims(answer)), read_details(context)
         if source.details:
             missing = sorted(detail.text for detail in source.details if not reading.mentions(detail))
             covered = 1 - len(missing) / len(source.details)

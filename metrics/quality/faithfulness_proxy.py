@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from metrics.similarity.details import read_details
 from metrics.similarity.protocol import Rating
-from metrics.similarity.rendering import render
+from metrics.similarity.rendering import claims
 from metrics.similarity.words import content_words, matched_count
 from metrics.verdict import Failure
 
@@ -48,7 +48,7 @@ class FaithfulnessProxy:
             return Rating(
                 Failure(self.name, self.version, "no_context", "The prompt has no text to check against.")
             )
-        text = render(answer)
+        text = claims(answer)
         spoken = content_words(text)
         if not spoken:
             return Rating(3, "The answer makes no claim.")

@@ -113,11 +113,11 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s<>\"'`)\]}]+|\bwww\.[^\s<>\"'`)\]}]+", re.IGNORECASE)
-_EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
 _IDENTIFIER = re.compile(
     # Dotted digits (10.0.0.1), a time of day, letters and digits in one token (INC00469, v2.3.1,
     # 0x8007), snake_case, or a path.
-    r"(?<![\w./-])(?:"
+    r"(?<![\w.:/-])(?:"
     r"\d+(?:\.\d+){2,}|\d{1,2}:\d\d(?::\d\d)?"
     r"|(?=[\w.:-]*[A-Za-z])(?=[\w.:-]*\d)[A-Za-z0-9][\w.:-]*\w"
     r"|[A-Za-z]+(?:_[A-Za-z]+)+"
@@ -130,9 +130,9 @@ _COUNTED = "two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTED.split(), start=2)}
 _CHOICE = re.compile(r"\(([A-Z])\)|\bboxed\{\s*(?:\\text\{)?\(?([A-Z])\b")
 _QUOTED = re.compile(r'"([^"\n]{2,60})"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)\'([^\'\n]{2,60})\'(?!\w)')
-_LIST_NUMBER = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\*\*)?\d{1,2}[.)]\s", re.MULTILINE)
-_HEADING = re.compile(r"^\s*#{1,6}\s.*$|^\s*\*\*[^*\n]{1,60}\*\*:?\s*$", re.MULTILINE)
-_LABEL = re.compile(r"^\s*(?:[-*+•]\s+)?\**[A-Za-z][\w /-]{0,40}:\**(?=\s|$)", re.MULTILINE)
+_LIST_NUMBER = re.compile(r"^[ \t]*(?:[-*+•][ \t]+)?(?:\*\*)?\d{1,2}[.)]\s", re.MULTILINE)
+_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$|^[ \t]*\*\*[^*\n]{1,60}\*\*:?[ \t]*$", re.MULTILINE)
+_LABEL = re.compile(r"^[ \t]*(?:[-*+•][ \t]+)?\**[A-Za-z][\w /-]{0,40}:\**(?=\s|$)", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
 _NAME = re.compile(r"[A-Z][\w'-]*(?:[ \t]+(?:(?:of|de|van|von|du|la)[ \t]+)?[A-Z][\w'-]*)*")
 _LETTERS = re.compile(r"[A-Za-z][\w'-]*")

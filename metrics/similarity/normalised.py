@@ -12,7 +12,6 @@ from metrics.verdict import Failure
 if TYPE_CHECKING:
     from metrics.pair import Answer, Pair, ToolCall
 
-_FENCE = re.compile(r"\A\s*```[\w+-]*[ \t]*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _LINE_MARK = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+|(?:-{3,}|={3,}|\*{3,})[ \t]*$)", re.MULTILINE
 )
@@ -21,8 +20,9 @@ _EMPHASIS = re.compile(r"~~|`+|(?<!\w)[*_]{1,3}(?=\S)|(?<=[^\s*_])[*_]{1,3}(?!\w
 _QUOTES_AND_DASHES = str.maketrans(
     {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "-"}
 )
-# NFKC has already made full-width marks ASCII and "…" three dots. "5!" is a factorial.
-_TRAILING = re.compile(r"(?:[.,;:?。、]|(?<!\d)!)+(?=\s|$)")
+_FENCE = "```"
+_TRAILING = ".,;:!?\u3002\u3001"
+"""NFKC has already made full-width marks ASCII and the ellipsis three dots."""
 
 
 def parse_json(text: str) -> Any | None:
@@ -30,8 +30,9 @@ def parse_json(text: str) -> Any | None:
 
     A bare string, number or literal is prose as far as answers go, so it gives None.
     """
-    fenced = _FENCE.match(text)
-    body = (fenced[1] if fenced else text).strip()
+    body = text.strip()
+    if body.startswith(_FENCE) and body.endswith(_FENCE) and "\n" in body:
+        body = body[body.index("\n") : -len(_FENCE)].strip()
     if not body or body[0] not in "{[":
         return None
     try:
@@ -64,7 +65,13 @@ _ROUNDS = 8
 def _normalise_once(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES_AND_DASHES).casefold()
     text = _EMPHASIS.sub("", _LINE_MARK.sub("", text))
-    return " ".join(_TRAILING.sub("", text).split())
+    return " ".join(word for token in text.split() if (word := _without_end_marks(token)))
+
+
+def _without_end_marks(token: str) -> str:
+    word = token.rstrip(_TRAILING)
+    # "5!" is a factorial.
+    return f"{word}!" if word[-1:].isdigit() and token.startswith(f"{word}!") else word
 
 
 def canonical_json(value: Any) -> str:
@@ -98,7 +105,7 @@ def canonical_text(text: str) -> str:
 def canonical_call(call: ToolCall) -> str:
     """Name and arguments of a tool call in one spelling; unparsable arguments count as text."""
     try:
-        arguments = canonical_json(json.loads(call.arguments))
+        arguments = canonical_json(json.loads(call.arguments.strip() or "{}"))
     except (ValueError, RecursionError):
         arguments = normalise(call.arguments)
     return f"{call.name}({arguments})"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
+from metrics.similarity.details import leaves
 
 if TYPE_CHECKING:
     from metrics.pair import Answer
@@ -12,4 +15,20 @@ def render(answer: Answer) -> str:
     """The answer's text, then one line "call name(arguments)" for each tool call; "" if it is empty."""
     lines = [answer.text.strip()] if answer.text.strip() else []
     lines += [f"call {call.name}({call.arguments})" for call in answer.tool_calls]
+    return "\n".join(lines)
+
+
+def claims(answer: Answer) -> str:
+    """What the answer says of the case: its text and the values passed to tools, not the tools' names.
+
+    An answer without tool calls is its text unchanged, JSON included.
+    """
+    if not answer.tool_calls:
+        return answer.text
+    lines = [answer.text.strip()] if answer.text.strip() else []
+    for call in answer.tool_calls:
+        try:
+            lines += leaves(json.loads(call.arguments.strip() or "{}"))
+        except (ValueError, RecursionError):
+            lines.append(call.arguments)
     return "\n".join(lines)

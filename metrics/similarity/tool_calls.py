@@ -48,7 +48,7 @@ def _items(calls: Iterable[ToolCall]) -> Iterator[tuple[str, ...]]:
     for call in calls:
         yield (call.name,)
         try:
-            arguments = json.loads(call.arguments or "{}")
+            arguments = json.loads(call.arguments.strip() or "{}")
         except (ValueError, RecursionError):
             yield (call.name, "", normalise(call.arguments))
         else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _WORD: Final = re.compile(r"[\w'’]+")
 """With its apostrophes, so that a contraction is one word."""
 _SHOUTABLE = 4
-"""Fewest letters of a lower-case word worth putting into capitals."""
+"""Fewest letters of a word put into capitals: shorter ones would look like acronyms ("it", "us")."""
 _ACRONYM = 5
 """Most letters of a word in capitals that may be an acronym."""
 
@@ -54,9 +54,9 @@ def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
     if word.islower():
         # Capitals for the whole word twice as often as for its first letter.
         new = word.upper() if rng.randrange(3) else word[0].upper() + word[1:]
-    elif word.isupper() or rng.randrange(4):
+    elif word.isupper() or len(word) < _SHOUTABLE or rng.randrange(4):
         new = word.lower()
     else:
         new = word.upper()
-    # Some letters have no other case, or one that does not lead back ("ß"): leave those words.
+    # Some letters have no other case ("ĸ"), or one that reads differently ("İ"): leave those words.
     return new if new != word and new.casefold() == word.casefold() else None

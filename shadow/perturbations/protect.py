@@ -43,14 +43,16 @@ _UNIT: Final = (
 
 # Rules that may begin with a plain word.
 _BEFORE_WORDS: Final[dict[str, str]] = {
-    # Unfenced code, one line at a time: what ends like a statement or begins like one.
+    # Unfenced code, one line at a time: what ends like a statement or begins like one. A line in which
+    # a fence or JSON begins is left to those rules.
     "code_line": rf"""
-        ^[ \t]*+ (?:
-            (?:def|class|if|elif|else|for|while|try|except|finally|with|switch|do)\b [^\n]* [:{{] [ \t]* $
+        ^[ \t]*+ (?! [`~{{\[] | [^\n]*(?:```|~~~) ) (?:
+            (?:def|class|if|elif|else|for|while|try|except|finally|with|switch|do)\b [^\n]* : [ \t]* $
+          | [^\n{{}}]* [{_W})>] [ \t]* \{{ [ \t]* $ (?!\s*["}}\[{{])
+          | \}}[^\n]*
           | (?=[^\n]*;[ \t]*$) [^\n]*? [=()\[\]<>] [^\n]*
-          | [^\n]* [{{}}] [ \t]* $
           | import [ ] [{_W}.*{{}}, ]+ ;? $  |  from [ ] [{_W}.]++ [ ] import [ ] [^\n]*
-          | [{_W}.\[\]"']++ [ \t]* [-+*/|&%:]? = [ \t]* [^\s=] [^\n]*
+          | [{_W}.\[\]"']++ [ \t]* [-+*/|&%:]? = [ \t]* (?: (?=[{{\[]) | [^\s=] [^\n]* )
           | (?:\$|>>>|\#include|\#!) [ \t]* (?=[^\d\s]) [^\n]*
           | (?:SELECT|INSERT[ ]INTO|DELETE[ ]FROM|CREATE[ ]TABLE|ALTER[ ]TABLE) \b [^\n]*
           | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*

@@ -15,19 +15,23 @@ if TYPE_CHECKING:
     from shadow.prompt import PromptView
 
 # A terminal mark needs a word of two letters before it ("J." and "e.g." end nothing) and a new
-# sentence, a line end or a closing mark after it. Commas and dashes stand between words, never
-# between numbers. Apostrophes, colons and marks at the start of a line are no places at all.
-# The mark is matched before its surroundings, so that the search can leap to it.
+# sentence, a line end or a closing mark after it; French puts a space before "?" and "!". Commas and
+# dashes stand between words, never between numbers. Apostrophes, colons and marks at the start of a
+# line are no places at all. The mark is matched before its surroundings, so that the search can
+# leap to it.
 _L: Final = r"[^\W\d_]"
+_SPACED: Final = r"[ \u00a0\u202f]"
 _OPENING: Final = r"""["'“\u2018«(¿¡]"""
 _CLOSING: Final = r"""["'”’»)]"""
 _PLACES: Final = re.compile(
     rf"""
     [.?!,;\-–—。、¿¡\uff01\uff0c\uff1f] (?:
         (?P<full_stop>   (?<={_L}{_L}\.) (?= \s*\Z | [ \t]*\r?\n | {_CLOSING}*[ ]+{_OPENING}*[^\Wa-z\d_] ) )
-      | (?P<question>    (?<={_L}[?\uff1f]) (?= \s | \Z | {_CLOSING} | {_L} ) )
-      | (?P<exclamation> (?<={_L}[!\uff01]) (?= \s | \Z | {_CLOSING} | {_L} ) )
-      | (?P<ideographic> (?<={_L}。) (?!。) )
+      | (?P<question>    (?: (?<={_L}\?) | (?<={_L}{_SPACED}\?) ) (?= \s | \Z | {_CLOSING} ) )
+      | (?P<exclamation> (?: (?<={_L}!) | (?<={_L}{_SPACED}!) ) (?= \s | \Z | {_CLOSING} ) )
+      | (?P<wide_stop>        (?<={_L}。) (?!。) )
+      | (?P<wide_question>    (?<={_L}\uff1f) )
+      | (?P<wide_exclamation> (?<={_L}\uff01) )
       | (?P<comma>       (?<={_L},) (?= [ ]{_L} ) )
       | (?P<enumeration> (?<={_L}[、\uff0c]) (?={_L}) )
       | (?P<semicolon>   (?<={_L};) (?= [ ]{_L} ) )
@@ -43,7 +47,9 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "full_stop": ("", "..", "...", "!"),
     "question": ("", "??", ".", "?!"),
     "exclamation": ("", "!!", "."),
-    "ideographic": ("", "。。", "\uff01"),
+    "wide_stop": ("", "。。", "\uff01"),
+    "wide_question": ("", "\uff1f\uff1f", "。"),
+    "wide_exclamation": ("", "\uff01\uff01", "。"),
     "comma": ("", ",,", " ,", ";"),
     "enumeration": ("", "、、"),
     "semicolon": (",", ""),

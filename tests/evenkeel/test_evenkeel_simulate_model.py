@@ -88,6 +88,7 @@ def test_salt_decides_which_prompts_are_fragile():
         ([Message("user", "a")], [Message("user", "a ")]),
         ([Message("user", "ab"), Message("user", "c")], [Message("user", "a"), Message("user", "bc")]),
         ([Message("user", "a")], [Message("user", "a"), Message("user", "")]),
+        ([Message("user", "auserb")], [Message("user", "a"), Message("user", "b")]),
         ([Message("user", "é")], [Message("user", "e\u0301")]),
         ([Message("user", "\ud800")], [Message("user", "\ud801")]),
     ],

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -126,9 +129,14 @@ def test_stream(client):
     assert {chunk.id for chunk in chunks} == {whole.id}
 
 
-def test_stream_without_usage(http):
-    """Counts are sent only where they are asked for, and the stream ends with [DONE]."""
-    reply = http.post("/v1/chat/completions", json={"model": "sound", "messages": CHAT, "stream": True})
+def test_events_of_a_stream(http):
+    """Counts are sent only where asked for, and then as null before; the stream ends with [DONE]."""
+    request = {"model": "sound", "messages": CHAT, "stream": True}
+    asked = http.post("/v1/chat/completions", json={**request, "stream_options": {"include_usage": True}})
+    usages = [json.loads(event.removeprefix("data: "))["usage"] for event in asked.text.split("\n\n")[:-2]]
+    assert set(map(bool, usages[:-1])) == {False}
+    assert usages[-1]["completion_tokens"] > 0
+    reply = http.post("/v1/chat/completions", json=request)
     assert reply.headers["content-type"].startswith("text/event-stream")
     events = reply.text.split("\n\n")
     assert events[-2:] == ["data: [DONE]", ""]
@@ -220,6 +228,7 @@ def test_deterministic_answers_are_equal_byte_by_byte(http):
         first, second = (http.post("/v1/chat/completions", json=request) for _ in range(2))
         assert first.content == second.content
         assert first.headers.raw == second.headers.raw
+        assert "date" not in first.headers
 
 
 def test_ids_and_time_move_otherwise():
@@ -326,6 +335,21 @@ def test_reset_on_demand(base):
         )
         with pytest.raises(ConnectionResetError):
             raw.recv(1)
+
+
+def test_body_in_pieces(base):
+    """A body that arrives in pieces is read to its end; a client that leaves half-way is no failure."""
+    host, port = base.removeprefix("http://").split(":")
+    body = json.dumps({"model": "sound", "messages": CHAT}).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: simulated\r\ncontent-length: %d\r\n\r\n" % len(body)
+    with socket.create_connection((host, int(port)), timeout=10) as left:
+        left.sendall(head + body[:10])
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start in range(0, len(body), 100):
+            raw.sendall((head if start == 0 else b"") + body[start : start + 100])
+            time.sleep(0.001)
+        assert raw.recv(64).startswith(b"HTTP/1.1 200 OK")
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -483,6 +507,24 @@ def test_port_in_use(base):
     port = int(base.rpartition(":")[2])
     with pytest.raises(OSError, match="in use"):
         run(Simulation(), "127.0.0.1", port)
+
+
+def test_run_in_a_process():
+    """`run` tells its address once it can be asked, and ends on an interrupt."""
+    script = (
+        "from evenkeel.simulate import Simulation, run\n"
+        "run(Simulation(), '127.0.0.1', 0, on_listening=lambda url: print(url, flush=True))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        url = process.stdout.readline().strip()
+        with httpx2.Client(base_url=url, timeout=10) as http:
+            assert http.get("/healthz").text == "ok\n"
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=10)
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_requests_in_parallel(base):

@@ -14,9 +14,9 @@ from metrics.verdict import Failure
 
 CONTEXT = (
     "Summarise the case. On 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped connecting with "
-    "error 0x80070005. Maria Lopez rolled the update back under change CHG-881, and 35 users could work again."
+    "error 0x80070005. Maria Lopez rolled the update back under change CHG-881; 35 users could work again."
 )
-GOOD = "VPN client 4.2.1 on BER-12 failed on 2024-03-05 with 0x80070005; Maria Lopez rolled it back under CHG-881."
+GOOD = "VPN client 4.2.1 on BER-12 failed 2024-03-05: 0x80070005. Maria Lopez undid it by CHG-881."
 
 
 def faithfulness(answer: str, context: str = CONTEXT) -> int | Failure:
@@ -124,6 +124,8 @@ def test_tool_calls_are_claims_too() -> None:
     invented = Answer("", (ToolCall("open_change", '{"change": "CHG-111", "host": "BER-99"}'),))
     assert FaithfulnessProxy().rate_now(call, CONTEXT).outcome == 3
     assert FaithfulnessProxy().rate_now(invented, CONTEXT).outcome == 1
+    cut_short = Answer("Done.", (ToolCall("open_change", '{"change": "CHG-111", "ho'),))
+    assert FaithfulnessProxy().rate_now(cut_short, "we opened change CHG-881 and are done").outcome == 2
     assert CompletenessProxy().rate_now(call, CONTEXT).outcome == 2
 
 

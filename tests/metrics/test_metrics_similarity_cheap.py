@@ -91,6 +91,14 @@ def test_tool_call_score_of_a_hand_worked_pair() -> None:
     assert ToolCalls().score(pair) == pytest.approx(4 / 6)
 
 
+def test_tool_arguments_need_not_be_json_objects() -> None:
+    """Arguments cut short, empty, nested or bare are compared as what they are."""
+    for arguments in ('{"a": [1, {"b": []}], "c": {}}', '{"a": 1', "", "{}", "7"):
+        assert rate(call("f", arguments), call("f", arguments + " ", "Calling f.")) == 3
+    assert rate(call("f", '{"a": 1'), call("f", '{"a": 2')) == 2
+    assert rate(call("f", '{"a": [1, 2]}'), call("f", '{"a": [2, 1]}')) == 2
+
+
 def test_nothing_on_both_sides_is_a_failure() -> None:
     """Two empty answers give no rating, under the rater's own name."""
     outcome = rate("", " ")

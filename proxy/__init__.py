@@ -1,0 +1,26 @@
+"""The data plane: forwards requests, samples some, hands those over.
+
+A *route* names traffic of one kind and says which *upstream* it goes to; at run time it is a
+*lane*, with its pool of connections and its counters. A *head* is the first part of a message, up
+to the empty line; it is read strictly and edited in place, so that what nobody needs to change
+does not change. *Framing* is how the end of a body is found. A *capture* holds references to the
+bytes of a sampled exchange while they pass; the *hand-off* takes it to the queue from a thread of
+its own.
+
+The modules `routing`, `sampling`, `headers`, `framing`, `request_head`, `response_head`,
+`retrying`, `capture` and `errors` decide and do no I/O. `client`, `answering` and `upstream` are
+the two ends of a relayed request as asyncio protocols; `pool` connects, `server` listens.
+
+Nothing behind the hand-off can change a user's response, and nothing of ours is imported here
+but the hand-off protocol of `shadow`.
+"""
+
+from __future__ import annotations
+
+from proxy.counters import Counters
+from proxy.handoff import HandOff
+from proxy.lanes import Limits
+from proxy.routing import Route, RouteTable, Timeouts, Upstream
+from proxy.server import DataPlane
+
+__all__ = ["Counters", "DataPlane", "HandOff", "Limits", "Route", "RouteTable", "Timeouts", "Upstream"]

@@ -1,0 +1,157 @@
+"""The data plane: listens, holds the lanes, lets time pass, drains, and reports its numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from proxy.client import ClientConnection
+from proxy.lanes import Lane, Limits
+from proxy.pool import Pool
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+    from collections.abc import Callable, Sequence
+
+    from proxy.handoff import HandOff
+    from proxy.retrying import RetryPolicy
+    from proxy.routing import RouteTable, Upstream
+
+UNROUTED = "none"
+"""Label of requests that were refused before they had a route."""
+
+_BACKLOG = 4096
+_SWEEPS_PER_TIMEOUT = 4
+_SWEEP_RANGE_S = (0.01, 1.0)
+
+
+class DataPlane:
+    """Forwards requests from listening sockets to the upstreams of its routes.
+
+    Timeouts are kept by one sweep over the connections every second or quarter of the shortest
+    timeout; a timer for each request would cost more than the rest of its bookkeeping. A timeout
+    is therefore late by up to that time, and never early by more.
+    """
+
+    def __init__(
+        self,
+        routes: RouteTable,
+        handoff: HandOff,
+        *,
+        max_exchange_bytes: int = 4 << 20,
+        limits: Limits | None = None,
+        retry: RetryPolicy = "unread",
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.perf_counter,
+        rng: random.Random | None = None,
+    ) -> None:
+        """Prepare; `serve` begins.
+
+        Args:
+            routes: Where requests go.
+            handoff: Where sampled exchanges go; its counters are this data plane's.
+            max_exchange_bytes: Both bodies of a captured exchange together; used without `limits`.
+            limits: Bounds on memory and patience.
+            retry: What to do with unanswered requests that may have an effect.
+            tls: For TLS upstreams; None verifies against the system's certificates.
+            clock: Unix time in seconds.
+            timer: Monotonic time in seconds, for durations.
+            rng: Source of request ids; None seeds one from the system, so that processes differ.
+        """
+        self.routes = routes
+        self.handoff = handoff
+        self.limits = limits or Limits(max_exchange_bytes=max_exchange_bytes)
+        self.retry: RetryPolicy = retry
+        self.clock = clock
+        self.timer = timer
+        self.counters = handoff.counters
+        self.unrouted = self.counters.of(UNROUTED)
+        self.draining = False
+        self._random = rng or random.Random(secrets.randbits(128))
+        self._pools: dict[Upstream, Pool] = {}
+        self.lanes: dict[str, Lane] = {}
+        """By the route's name."""
+        for route in routes.routes:
+            pool = self._pools.setdefault(route.upstream, Pool(route.upstream, self.limits, tls))
+            self.lanes[route.name] = Lane(route, pool, self.counters.of(route.name))
+        self._clients: set[ClientConnection] = set()
+        self._servers: list[asyncio.Server] = []
+        self._sweep: asyncio.TimerHandle | None = None
+        self._gone = asyncio.Event()
+
+    async def serve(self, sockets: Sequence[socket.socket]) -> None:
+        """Accept connections on sockets that are bound and listening already; returns at once."""
+        loop = asyncio.get_running_loop()
+        for sock in sockets:
+            self._servers.append(
+                await loop.create_server(lambda: ClientConnection(self), sock=sock, backlog=_BACKLOG)
+            )
+        patience = [self.limits.client_head_s, self.limits.client_idle_s, self.limits.linger_s]
+        patience += [self.limits.upstream_idle_s]
+        for route in self.routes.routes:
+            patience += [route.timeouts.first_byte_s, route.timeouts.idle_s]
+        shortest, longest = _SWEEP_RANGE_S
+        interval = min(longest, max(shortest, min(patience) / _SWEEPS_PER_TIMEOUT))
+        self._sweep = loop.call_later(interval, self._tick, loop, interval, self.timer())
+
+    def _tick(self, loop: asyncio.AbstractEventLoop, interval_s: float, before: float) -> None:
+        now = self.timer()
+        # A loop that was held up has not been listening either: nobody was quiet meanwhile.
+        elapsed_s = min(now - before, 2 * interval_s)
+        self._sweep = loop.call_later(interval_s, self._tick, loop, interval_s, now)
+        for client in list(self._clients):
+            client.tick(elapsed_s)
+        for pool in self._pools.values():
+            pool.tick(elapsed_s)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Stop accepting, let requests finish, then drop what is left after the timeout.
+
+        Idle connections are closed at once; answers that begin from now on say that they are the
+        last on their connection.
+        """
+        self.draining = True
+        for server in self._servers:
+            server.close()
+        for client in list(self._clients):
+            client.retire()
+        if self._clients:
+            self._gone.clear()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._gone.wait()
+            except TimeoutError:
+                for client in list(self._clients):
+                    client.transport.abort()
+        for pool in self._pools.values():
+            await pool.abort()
+        if self._sweep is not None:
+            self._sweep.cancel()
+        # Lost connections are reported by the next round of the loop.
+        await asyncio.sleep(0)
+
+    def snapshot(self) -> dict[str, list[list[Any]]]:
+        """All numbers as JSON-able data, see `Counters.snapshot`."""
+        return self.counters.snapshot(self.handoff.size_bytes)
+
+    # For the connections
+
+    def joined(self, client: ClientConnection) -> None:
+        """A client connected."""
+        self.counters.connections += 1
+        self._clients.add(client)
+
+    def left(self, client: ClientConnection) -> None:
+        """A client's connection is gone."""
+        self._clients.discard(client)
+        if not self._clients:
+            self._gone.set()
+
+    def next_id(self) -> int:
+        """A fresh request id of 64 random bits."""
+        return self._random.getrandbits(64)

@@ -1,0 +1,89 @@
+"""Settings: precedence, and errors that say where, what and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.settings import SettingsError, load
+
+UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(text):
+        path = tmp_path / "evenkeel.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+def test_one_upstream_is_enough():
+    """Everything else has a default."""
+    settings = load(None, {}, UPSTREAM)
+    assert [route.name for route in settings.routes] == ["default"]
+    assert settings.listen.port == 8100
+
+
+def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
+    """Command line, then environment, then file, section by section."""
+    path = write("listen: {port: 1, host: 127.0.0.2}\nroutes: [{upstream: 'http://a/v1', task: t}]\n")
+    monkeypatch.setenv("EVENKEEL_LISTEN__PORT", "2")
+    assert load(path, {}, {}).listen.port == 2
+    settings = load(path, {"listen": {"port": 3}}, {"upstream": "http://b/v1"})
+    assert (settings.listen.port, settings.listen.host) == (3, "127.0.0.2")
+    assert (settings.routes[0].upstream, settings.routes[0].task) == ("http://b/v1", "t")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "routes: [{upstream: 'http://a', smapling_rate: 1}]",
+            r"routes\[0\]\.smapling_rate: unknown setting; "
+            r"did you mean 'sampling_rate'\?",
+        ),
+        ("routes: [{upstream: 'ftp://a'}]", r"routes\[0\]\.upstream: .*ftp://a.*http://127"),
+        (
+            "routes: [{upstream: 'http://a', sampling_rate: 2}]",
+            r"sampling_rate: .*less than or equal to 1.*it is 2",
+        ),
+        ("routes: [{upstream: 'http://a', perturbations: [spelling]}]", r"did you mean general\.spelling"),
+        ("routes: [{upstream: 'http://a'}, {upstream: 'http://b'}]", r"two routes have the name 'default'"),
+        ("routes: []", r"routes: List should have at least 1"),
+        ("listen: {port: 70000}\nroutes: [{upstream: 'http://a'}]", r"listen\.port: .*it is 70000"),
+        ("admin: {host: 0.0.0.0}\nroutes: [{upstream: 'http://a'}]", r"admin: .*set token_env"),
+        ("alert: {webhook: x}\nroutes: [{upstream: 'http://a'}]", r"alert\.webhook: 'x' is not an http"),
+        ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
+        ("- a", r"must be a mapping"),
+        ("listen: {port: 1}", r"no upstream to forward to; name one with --upstream"),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(write, text, message):
+    """The error names the file and the place, and fits in one line."""
+    with pytest.raises(SettingsError, match=message) as caught:
+        load(write(text), {}, {})
+    assert "\n" not in str(caught.value)
+    assert "evenkeel.yaml" in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    """A wrong --config says which file."""
+    with pytest.raises(SettingsError, match=r"nowhere\.yaml: cannot be read: No such file"):
+        load(tmp_path / "nowhere.yaml", {}, {})
+
+
+def test_route_options_do_not_fit_several_routes(write):
+    """--upstream and a file with two routes contradict each other."""
+    path = write("routes: [{name: a, upstream: 'http://a'}, {name: b, prefix: /b, upstream: 'http://b'}]")
+    with pytest.raises(SettingsError, match=r"several routes; set upstream there"):
+        load(path, {}, UPSTREAM)
+
+
+def test_a_named_but_empty_admin_token_is_refused(write, monkeypatch):
+    """An empty token must not mean no token."""
+    monkeypatch.delenv("ADMIN_TOKEN", raising=False)
+    path = write("admin: {host: 0.0.0.0, token_env: ADMIN_TOKEN}\nroutes: [{upstream: 'http://a'}]")
+    with pytest.raises(SettingsError, match=r"ADMIN_TOKEN named by token_env is empty"):
+        load(path, {}, {})

@@ -1,0 +1,274 @@
+"""`evenkeel up`, whole: real processes, a simulated model behind them, the openai SDK in front."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import openai
+import pytest
+
+from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.supervisor import listen
+
+TOOLS = [{"type": "function", "function": {"name": "restart_host", "parameters": {"type": "object"}}}]
+
+
+def ask(client, seed, **options):
+    return client.chat.completions.create(
+        model="simulated-1",
+        messages=[{"role": "user", "content": summary_prompt(make_case(seed))}],
+        **options,
+    )
+
+
+def send(url, seeds, workers=4):
+    """Requests on parallel connections; returns how many failed."""
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=30)
+
+    def one(seed):
+        try:
+            if seed % 2:
+                return sum(1 for _ in ask(client, seed, stream=True)) == 0
+            return not ask(client, seed).choices
+        except openai.OpenAIError:
+            return True
+
+    with ThreadPoolExecutor(workers) as pool:
+        return sum(pool.map(one, seeds))
+
+
+def test_the_sdk_sees_through_the_proxy_what_it_sees_directly(start, upstream):
+    """Plain, streamed, tool-call, list and error responses are equal, field by field and header by header."""
+
+    def observe(base):
+        client = openai.OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
+        seen = []
+        plain = client.chat.completions.with_raw_response.create(
+            model="simulated-1", messages=[{"role": "user", "content": "Say hello to Ana."}]
+        )
+        seen += [plain.status_code, plain.text, sorted(plain.headers.items())]
+        stream = ask(client, 7, stream=True, stream_options={"include_usage": True})
+        seen.append([chunk.model_dump() for chunk in stream])
+        tool = client.chat.completions.create(
+            model="simulated-1",
+            tools=TOOLS,
+            messages=[{"role": "user", "content": "Please call restart_host for db-01."}],
+        )
+        assert tool.choices[0].message.tool_calls
+        seen += [tool.model_dump(), [model.model_dump() for model in client.models.list()]]
+        for status in (429, 500):
+            with pytest.raises(openai.APIStatusError) as caught:
+                ask(client, 1, extra_headers={"x-simulate-error": str(status)})
+            seen += [
+                caught.value.status_code,
+                caught.value.body,
+                sorted(caught.value.response.headers.items()),
+            ]
+        with pytest.raises(openai.BadRequestError) as caught:
+            client.chat.completions.create(model="simulated-1", messages=[])
+        return [*seen, caught.value.body]
+
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+        assert observe(running.proxy) == observe(upstream)
+
+
+def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream):
+    """Every stage counts, and the gauges of each cell are there with their intervals."""
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+        assert send(running.proxy, range(40)) == 0
+        running.settle()
+        for stage in ("eligible", "sampled", "queued", "scored"):
+            assert running.metric(f"evenkeel_exchanges_{stage}_total", route="default") == 40
+        cells = {cell["perturbation"]: cell for cell in running.get("/api/cells")["cells"]}
+        assert cells["baseline.identical"]["trials"] == 40
+        assert cells["baseline.identical"]["content_delta"]["value"] == 0  # no noise is planted
+        assert sum(cell["trials"] for cell in cells.values()) == 40 * 3
+        for suffix in ("", "_lower", "_upper"):
+            name = f"evenkeel_robustness_score{suffix}"
+            assert 0 < running.metric(name, perturbation="baseline.identical", scorer="metrics") <= 1
+        page = httpx2.get(f"{running.admin}/", timeout=10)
+        assert page.status_code == 200
+        assert "baseline" in page.text
+
+
+def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, upstream):
+    """No forwarded request fails, every queued exchange is scored, no trial is counted twice."""
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+        killed = running.child("worker")
+        with ThreadPoolExecutor(1) as pool:
+            sending = pool.submit(send, running.proxy, range(120))
+            deadline = time.monotonic() + 30
+            while running.metric("evenkeel_exchanges_scored_total") < 5 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            os.kill(killed, signal.SIGKILL)
+            assert sending.result() == 0
+        deadline = time.monotonic() + 100
+        while running.child("worker") == killed and time.monotonic() < deadline:
+            time.sleep(0.05)
+        while time.monotonic() < deadline:
+            try:
+                running.settle(timeout_s=max(1.0, deadline - time.monotonic()))
+                break
+            except httpx2.HTTPError:
+                time.sleep(0.2)
+        path = running.log.parent / "data" / "evenkeel.db"
+        with sqlite3.connect(path) as database:
+            bodies = [json.loads(body) for (body,) in database.execute("SELECT body FROM verdicts")]
+            dead = database.execute("SELECT count(*) FROM dead_exchanges").fetchone()
+        database.close()
+        trials = collections.Counter(body["exchange_id"] for body in bodies)
+        assert dead == (0,)
+        assert len(trials) == 120
+        assert set(trials.values()) == {3}
+        assert len({body["id"] for body in bodies}) == len(bodies) == 360
+        assert sum(cell["trials"] for cell in running.get("/api/cells")["cells"]) == 360
+
+
+def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
+    """A killed data plane is restarted; requests after it succeed and counters go on."""
+    with start("--upstream", upstream) as running:
+        assert send(running.proxy, range(10)) == 0
+        time.sleep(1.5)  # counters are published every second
+        os.kill(running.child("proxy"), signal.SIGKILL)
+        assert send(running.proxy, range(10, 20)) == 0  # these wait in the listening socket's backlog
+        time.sleep(1.5)
+        assert running.metric("evenkeel_proxy_requests_total", status_class="2xx") >= 20
+
+
+def test_a_judge_with_a_bad_key_stops_scoring_and_nothing_else(start, upstream):
+    """The log and the page say what is wrong in one line; requests pass; exchanges wait."""
+    with start(
+        "--upstream",
+        upstream,
+        "--sampling-rate",
+        "1",
+        "--judge-model",
+        "m",
+        "--judge-url",
+        "http://127.0.0.1:9/v1",
+        environment={"EVENKEEL_JUDGE_API_KEY": "bad"},
+    ) as running:
+        deadline = time.monotonic() + 20
+        while "cannot be used" not in running.log.read_text() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert send(running.proxy, range(6)) == 0
+        time.sleep(1.0)
+        assert running.get("/api/pipeline")["waiting"] == 6
+        assert "judge" in httpx2.get(f"{running.admin}/readyz", timeout=10).text
+        assert httpx2.get(f"{running.admin}/readyz", timeout=10).status_code == 503
+        line = next(line for line in running.log.read_text().splitlines() if "cannot be used" in line)
+        assert "check judge.base_url" in line
+        assert "bad" not in line.replace("bad_", "")
+
+
+def run(*arguments, **options):
+    """The output of a command that must fail at once."""
+    return subprocess.run(
+        [os.sys.executable, "-m", "evenkeel", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        **options,
+    )
+
+
+def test_wrong_settings_are_one_line_that_says_what_to_do(tmp_path, upstream):
+    """Each mistake ends the start with its own line and exit code 2."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "typo.yaml").write_text(f"routes: [{{upstream: '{upstream}'}}]\nsamplng: 1\n")
+    taken = listen("127.0.0.1", 0, option="")
+    port = str(taken.getsockname()[1])
+    good = ("--upstream", upstream, "--data-dir", str(tmp_path / "d"), "--port", "0", "--admin-port", "0")
+    for arguments, message in [
+        (("--config", str(tmp_path / "typo.yaml")), "samplng: unknown setting"),
+        (("--upstream", "localhost:8000"), "needs a scheme"),
+        ((*good, "--port", port), "choose another with --port"),
+        ((*good, "--admin-port", port), "choose another with --admin-port"),
+        ((*good, "--data-dir", str(tmp_path / "file")), "choose a writable folder with --data-dir"),
+        ((), "--upstream URL"),
+    ]:
+        done = run("up", *arguments, cwd=tmp_path)
+        assert done.returncode == 2, done
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
+    taken.close()
+
+
+def test_an_unreachable_upstream_is_said_and_answered_with_502(start):
+    """evenkeel starts all the same: the upstream may come later."""
+    with start("--upstream", "http://127.0.0.1:9/v1") as running:
+        answer = httpx2.get(f"{running.proxy}/v1/models", timeout=10)
+        assert answer.status_code == 502
+        assert "127.0.0.1:9" in answer.json()["error"]["message"]
+        assert "cannot be reached" in running.log.read_text()
+    done = run("check-config", "--upstream", "http://127.0.0.1:9/v1")
+    assert done.returncode == 1
+    assert "cannot be reached" in done.stderr
+
+
+def test_a_data_folder_has_one_owner(start, upstream, tmp_path):
+    """A second evenkeel on the same folder is refused, with the pid of the first."""
+    with start("--upstream", upstream) as running:
+        done = run(
+            "up",
+            "--upstream",
+            upstream,
+            "--port",
+            "0",
+            "--admin-port",
+            "0",
+            "--data-dir",
+            str(tmp_path / "data"),
+        )
+        assert done.returncode == 2
+        assert f"in use by another evenkeel (pid {running.process.pid})" in done.stderr
+
+
+def test_children_end_when_the_supervisor_is_killed(start, upstream):
+    """No orphan keeps a port or the store."""
+
+    def gone(pid):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().split()[2] == "Z"
+
+    with pytest.raises(AssertionError), start("--upstream", upstream) as running:
+        pids = [running.child("proxy"), running.child("worker")]
+        running.process.kill()
+        deadline = time.monotonic() + 20
+        while not all(map(gone, pids)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert all(map(gone, pids)), "orphans"
+        raise AssertionError("the fixture reports the kill")
+
+
+def test_streams_arrive_as_they_are_made(start, simulation, upstream):
+    """The first event of a stream is there long before the last one is made."""
+    simulation.change("simulated-1", {"latency_s": 1.0})
+
+    async def watch(base):
+        client = openai.AsyncOpenAI(base_url=f"{base}/v1", api_key="k")
+        started, times = time.monotonic(), []
+        stream = await ask(client, 3, stream=True)
+        async for _ in stream:
+            times.append(time.monotonic() - started)
+        await client.close()
+        return times
+
+    with start("--upstream", upstream) as running:
+        times = asyncio.run(watch(running.proxy))
+    assert len(times) > 20
+    assert times[-1] - times[0] > 0.2

@@ -1,0 +1,228 @@
+"""The two-stage score, with planted raters and with the cheap metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.pair import Answer, Pair
+from metrics.scoring import TwoStageScorer, cheap_scorer
+from metrics.similarity import Rating
+from metrics.verdict import Failure, Judgement
+
+CASE = (
+    "Summarise the case. Ticket INC00469: on 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped "
+    "connecting with error 0x80070005. Support rolled the update back under CHG-881 and 35 users could work."
+)
+GOOD = "INC00469: VPN client 4.2.1 on BER-12 failed with 0x80070005, 2024-03-05 at 09:40; CHG-881 helped 35."
+VAGUE = "The client stopped connecting and somebody found a remedy."
+
+
+@dataclass
+class Planted:
+    """A rater and a quality metric whose outcomes are given, by candidate or answer text."""
+
+    outcomes: dict[str, int | str]
+    name: str = "planted"
+    version: int = 4
+    tokens: int = 10
+    seen: list[tuple[str, str]] = field(default_factory=list)
+
+    async def rate(self, subject: Pair | Answer, context: str = "") -> Rating:
+        """The planted outcome; a string stands for the reason of a failure."""
+        text = subject.candidate.text if isinstance(subject, Pair) else subject.text
+        self.seen.append((text, context))
+        outcome = self.outcomes[text]
+        made = Failure(self.name, self.version, outcome) if isinstance(outcome, str) else outcome
+        return Rating(made, "planted", {"closeness": 0.5}, tokens=self.tokens, cost_usd=self.tokens / 1000)
+
+
+def scored(rating: int | str, faithfulness: Planted, completeness: Planted) -> Judgement:
+    scorer = TwoStageScorer(
+        "judge", Planted({"b": rating}), {"faithfulness": faithfulness, "completeness": completeness}
+    )
+    return asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context")))
+
+
+def test_a_three_ends_after_the_first_stage() -> None:
+    """Quality is not asked for answers that say the same, and nothing but the rating is paid."""
+    quality = Planted({})
+    judgement = scored(3, quality, quality)
+    assert judgement == Judgement("judge", 3, "planted", {"closeness": 0.5}, cost_usd=0.01, tokens=10)
+    assert quality.seen == []
+
+
+@pytest.mark.parametrize("rating", [2, 1])
+def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
+    """Each metric rates each answer alone against the context; tokens and cost of all five calls add up."""
+    faithful, complete = (
+        Planted({"a": 3, "b": 3}, "faithful"),
+        Planted({"a": 2, "b": 1}, "complete", tokens=100),
+    )
+    judgement = scored(rating, faithful, complete)
+    assert judgement.rating == rating
+    assert [(s.metric, s.version, s.reference, s.candidate, s.changed) for s in judgement.quality] == [
+        ("faithful", 4, 3, 3, False),
+        ("complete", 4, 2, 1, True),
+    ]
+    assert sorted(faithful.seen) == [("a", "context"), ("b", "context")]
+    assert judgement.tokens == 10 + 2 * 10 + 2 * 100
+    assert judgement.cost_usd == pytest.approx(0.23)
+
+
+@pytest.mark.parametrize(
+    "outcomes", [{"a": "timeout", "b": 3}, {"a": 3, "b": "timeout"}, {"a": "timeout", "b": "timeout"}]
+)
+def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(outcomes: dict[str, int | str]) -> None:
+    """Whichever answer it failed on: one failure, no score of that metric, the rating and the other kept."""
+    judgement = scored(2, Planted(outcomes, "faithful"), Planted({"a": 2, "b": 2}, "complete"))
+    assert judgement.rating == 2
+    assert [score.metric for score in judgement.quality] == ["complete"]
+    assert judgement.failures == (Failure("faithful", 4, "timeout"),)
+    assert judgement.tokens == 50
+
+
+def test_a_rater_that_fails_leaves_no_rating() -> None:
+    """The failure is the only content; what the attempt cost is booked; quality is not asked."""
+    quality = Planted({})
+    judgement = scored("bad_schema", quality, quality)
+    assert judgement == Judgement(
+        "judge", None, failures=(Failure("planted", 4, "bad_schema"),), cost_usd=0.01, tokens=10
+    )
+    assert quality.seen == []
+
+
+def test_equality_is_free_under_any_scorer() -> None:
+    """Equal after normalisation asks nobody."""
+    rater = Planted({})
+    judgement = asyncio.run(
+        TwoStageScorer("judge", rater, {}).score(Pair(Answer("Yes."), Answer("**yes**"), ""))
+    )
+    assert (judgement.scorer, judgement.rating, judgement.tokens) == ("judge", 3, 0)
+    assert judgement.details == {"normalised": 1.0}
+    assert rater.seen == []
+
+
+def test_two_empty_answers_are_a_failure() -> None:
+    """No text and no tool call on either side: no rating, one reason."""
+    judgement = asyncio.run(cheap_scorer().score(Pair(Answer(""), Answer(""), CASE)))
+    assert judgement.rating is None
+    assert [failure.reason for failure in judgement.failures] == ["no_text"]
+
+
+def cheap(reference: str, candidate: str, context: str = CASE, task: str | None = None) -> Judgement:
+    return asyncio.run(cheap_scorer().score(Pair(Answer(reference), Answer(candidate), context, task)))
+
+
+def test_a_degraded_answer_is_a_shift_that_changes_quality() -> None:
+    """A vague answer against a specific one: rated below 3, less complete, by stand-ins marked as such."""
+    judgement = cheap(GOOD, VAGUE)
+    assert judgement.scorer == "metrics"
+    assert judgement.rating == 1
+    assert [(s.metric, s.reference, s.candidate) for s in judgement.quality] == [
+        ("faithfulness_proxy", 3, 3),
+        ("completeness_proxy", 3, 1),
+    ]
+
+
+def test_a_different_answer_of_equal_quality_is_a_shift_without_change() -> None:
+    """The other half of a case, as faithful and as complete: content moved, quality did not."""
+    context = (
+        "Tickets INC001, INC002, INC003 and INC004 were opened on 2024-03-05 and 2024-03-06 by two teams."
+    )
+    judgement = cheap(
+        "Tickets INC001 and INC002 on 2024-03-05 were opened.",
+        "Opened on 2024-03-06: tickets INC003, INC004.",
+        context,
+    )
+    assert judgement.rating is not None
+    assert judgement.rating < 3
+    assert [score.changed for score in judgement.quality] == [False, False]
+
+
+def test_typing_errors_carried_over_are_no_shift() -> None:
+    """An answer that repeats the perturbed prompt's typing errors and capitals says the same."""
+    assert cheap(GOOD, GOOD.replace("client", "cleint").replace("failed", "faield")).rating == 3
+    assert cheap(GOOD, GOOD.upper(), task="case_summary").rating == 3
+
+
+def test_a_prompt_without_text_fails_quality_and_keeps_the_rating() -> None:
+    """Stand-ins have nothing to check against: two failures, each named, and the rating stands."""
+    judgement = cheap(GOOD, VAGUE, context="")
+    assert judgement.rating == 1
+    assert judgement.quality == ()
+    assert [(failure.metric, failure.reason) for failure in judgement.failures] == [
+        ("faithfulness_proxy", "no_context"),
+        ("completeness_proxy", "no_context"),
+    ]
+
+
+def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No metric runs in the loop's own thread."""
+    import metrics.similarity.cheap as module  # noqa: PLC0415 - patched where it is used
+
+    threads: list[threading.Thread] = []
+    original = module.read_details
+
+    def noted(text: str) -> object:
+        threads.append(threading.current_thread())
+        return original(text)
+
+    monkeypatch.setattr(module, "read_details", noted)
+    cheap(GOOD, VAGUE)
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a:",
+        "a.",
+        ".",
+        "!",
+        "\n",
+        " ",
+        "#",
+        "**",
+        "- ",
+        "1,",
+        "A ",
+        "{",
+        "[",
+        '"',
+        "`",
+        "Aa of ",
+        "x@",
+        "```\n ",
+    ],
+)
+def test_hostile_texts_take_no_unusual_time(piece: str) -> None:
+    """Fifty thousand characters of any one pattern are scored within seconds, ending odd or not."""
+    text = piece * (50_000 // len(piece))
+    for candidate in (text + "z", "z " + text):
+        judgement = cheap(text, candidate, "z " + text)
+        assert judgement.rating in {1, 2, 3, None}
+
+
+_TEXT = st.text(st.sampled_from('ab1 .(){}":,*_\n\u00df\u3042'), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_TEXT, _TEXT, _TEXT)
+def test_any_texts_give_a_rating_or_a_reason(reference: str, candidate: str, context: str) -> None:
+    """Never an exception; no rating exactly if similarity failed; quality only below 3."""
+    judgement = cheap(reference, candidate, context)
+    if judgement.rating is None:
+        assert len(judgement.failures) == 1
+    else:
+        assert judgement.rating in {1, 2, 3}
+        assert judgement.rating < 3 or not (judgement.quality or judgement.failures)
+    assert all(0.0 <= value <= 1.0 for value in judgement.details.values())
+    assert judgement.tokens == 0

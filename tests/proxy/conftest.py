@@ -1,0 +1,279 @@
+"""A relay between raw sockets: a scripted upstream that records bytes, and a client that sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import socket
+import struct
+import threading
+from typing import TYPE_CHECKING, Any
+
+import httptools
+import pytest
+import uvloop
+
+from proxy import Counters, DataPlane, HandOff, Limits, Route, RouteTable, Timeouts, Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+
+    from shadow.handoff import Exchange
+
+PATIENCE_S = 5.0
+"""Longest wait for something that should happen at once; only failing tests wait so long."""
+
+
+class Wire(asyncio.Protocol):
+    """One connection to the fake upstream. `answer` is called for each complete request."""
+
+    def __init__(self, upstream: FakeUpstream) -> None:
+        self.upstream = upstream
+        self.received = b""
+        self.bodies: list[bytes] = []
+        self.requests = 0
+        self.lost = asyncio.Event()
+        self.started = asyncio.Event()
+        self._body = b""
+        self._parser = httptools.HttpRequestParser(self) if upstream.parse else None
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.upstream.wires.append(self)
+        self.upstream.accepted.set()
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        self.started.set()
+        if self.upstream.on_data is not None:
+            self.upstream.on_data(self, data)
+        if self._parser is not None:
+            with contextlib.suppress(httptools.HttpParserUpgrade):
+                self._parser.feed_data(data)
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        self.bodies.append(self._body)
+        self._body = b""
+        self.requests += 1
+        answer = self.upstream.answer
+        if callable(answer):
+            answer(self)
+        else:
+            self.transport.write(answer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost.set()
+
+    def write(self, data: bytes) -> None:
+        self.transport.write(data)
+
+    def close(self) -> None:
+        self.transport.close()
+
+    def reset(self) -> None:
+        """Close so that the peer sees a reset."""
+        sock = self.transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
+
+
+class FakeUpstream:
+    """A server whose every answer is scripted."""
+
+    def __init__(self, answer: Any, *, parse: bool = True) -> None:
+        self.answer = answer
+        self.parse = parse
+        self.on_data: Callable[[Wire, bytes], None] | None = None
+        self.wires: list[Wire] = []
+        self.accepted = asyncio.Event()
+        self.port = 0
+
+    @property
+    def received(self) -> bytes:
+        """Everything that came, over all connections."""
+        return b"".join(wire.received for wire in self.wires)
+
+
+class Client:
+    """A raw connection to the relay."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def read(self, count: int) -> bytes:
+        """Exactly so many bytes."""
+        return await asyncio.wait_for(self.reader.readexactly(count), PATIENCE_S)
+
+    async def until(self, end: bytes) -> bytes:
+        """All bytes up to and with a marker."""
+        return await asyncio.wait_for(self.reader.readuntil(end), PATIENCE_S)
+
+    async def rest(self) -> bytes:
+        """All bytes until the relay closes."""
+        return await asyncio.wait_for(self.reader.read(), PATIENCE_S)
+
+    async def answer(self) -> bytes:
+        """A head and a body framed by length."""
+        head = await self.until(b"\r\n\r\n")
+        length = next(
+            int(line.partition(b":")[2]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+        )
+        return head + await self.read(length)
+
+    def leave(self) -> None:
+        """Go away without a word."""
+        self.writer.transport.abort()
+
+
+class MemoryQueue:
+    """The part of a queue that the data plane uses."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[Exchange] = []
+        self.batches: list[int] = []
+        self.fail: Exception | None = None
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Event()
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        self.entered.set()
+        self.gate.wait()
+        if self.fail is not None:
+            raise self.fail
+        self.batches.append(len(exchanges))
+        self.exchanges += exchanges
+        return len(exchanges)
+
+
+class Rig:
+    """A running relay with its upstream and its queue."""
+
+    def __init__(self, plane: DataPlane, upstream: FakeUpstream, queue: MemoryQueue, port: int) -> None:
+        self.plane = plane
+        self.upstream = upstream
+        self.queue = queue
+        self.port = port
+        self._clients: list[Client] = []
+
+    async def client(self) -> Client:
+        client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
+        self._clients.append(client)
+        return client
+
+    async def exchange(self, request: bytes) -> bytes:
+        """Send on a new connection and read until the relay closes it."""
+        client = await self.client()
+        client.send(request)
+        return await client.rest()
+
+    def counter(self, name: str, **labels: str) -> float:
+        """The sum of a counter or gauge over all series with these labels."""
+        snapshot = self.plane.snapshot()
+        return sum(
+            number
+            for found, present, number in snapshot["counters"] + snapshot["gauges"]
+            if found == name and labels.items() <= present.items()
+        )
+
+    async def stop(self) -> None:
+        for client in self._clients:
+            client.writer.transport.abort()
+        await self.plane.drain(0)
+        self.queue.gate.set()
+        self.plane.handoff.close(PATIENCE_S)
+
+
+@contextlib.asynccontextmanager
+async def relay(
+    answer: Any,
+    *,
+    parse: bool = True,
+    queue: MemoryQueue | None = None,
+    base: str = "",
+    limits: Limits | None = None,
+    timeouts: Timeouts | None = None,
+    rate: float = 1.0,
+    prefix: str = "",
+    max_bytes: int = 1 << 20,
+    upstream_port: int | None = None,
+    **options: Any,
+) -> AsyncIterator[Rig]:
+    """A relay in front of an upstream that gives the answer: bytes, or a function of the wire."""
+    loop = asyncio.get_running_loop()
+    upstream = FakeUpstream(answer, parse=parse)
+    server = await loop.create_server(lambda: Wire(upstream), "127.0.0.1", 0)
+    upstream.port = server.sockets[0].getsockname()[1]
+    url = f"http://127.0.0.1:{upstream_port or upstream.port}{base}"
+    route = Route("main", Upstream.parse(url), prefix, rate, timeouts=timeouts or Timeouts())
+    queue = queue or MemoryQueue()
+    handoff = HandOff(queue, Counters(), max_bytes=max_bytes)
+    handoff.start()
+    plane = DataPlane(RouteTable([route]), handoff, limits=limits, rng=random.Random(7), **options)
+    listening = socket.create_server(("127.0.0.1", 0))
+    await plane.serve([listening])
+    rig = Rig(plane, upstream, queue, listening.getsockname()[1])
+    try:
+        yield rig
+    finally:
+        await rig.stop()
+        for wire in upstream.wires:
+            wire.transport.abort()
+        server.close()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(name="relay")
+def relay_fixture() -> Any:
+    """Makes relays, see `relay`."""
+    return relay
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Awaitable[Any]]], Any]]:
+    """Runs a test's coroutine function on each of the two event loops."""
+    factory = uvloop.new_event_loop if request.param == "uvloop" else None
+    with asyncio.Runner(loop_factory=factory) as runner:
+        faults: list[dict[str, Any]] = []
+
+        def go(main: Callable[[], Awaitable[Any]]) -> Any:
+            runner.get_loop().set_exception_handler(lambda _, context: faults.append(context))
+
+            async def bounded() -> Any:
+                async with asyncio.timeout(20):
+                    return await main()
+
+            return runner.run(bounded())
+
+        yield go
+        assert faults == [], "a callback raised"
+
+
+@pytest.fixture(name="queue")
+def queue_fixture() -> MemoryQueue:
+    """A queue that keeps what it is given."""
+    return MemoryQueue()
+
+
+async def eventually(check: Callable[[], bool]) -> None:
+    """Wait until a check holds; fails after the patience is over."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE_S
+    while not check():
+        assert loop.time() < deadline, "it did not happen"
+        await asyncio.sleep(0.002)
+
+
+@pytest.fixture(name="eventually")
+def eventually_fixture() -> Any:
+    """Waits for a check to hold."""
+    return eventually

@@ -1,0 +1,391 @@
+"""The perturbations: deterministic, on input only, around protected spans, as strong as asked."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shadow.perturbations import BUILTIN, NotApplicable, by_name, protected_spans, seed_for
+from shadow.perturbations.slips import FREQUENT
+from shadow.prompt import PromptView
+
+TEXT_KINDS = BUILTIN[1:]
+SEVERITIES = (0.1, 0.3, 0.5, 1.0)
+
+BLANKS = (" ", "  ", "   ")
+
+CASE = """\
+Hello team, our customer Maria reports that the export fails since May 3, 2024. I don't know why!
+
+Ticket INC-48213 was opened by jane@example.com; see https://status.example.com/i/42?x=1 for more.
+- She restarted the laptop - no change, no error
+- She wrote "it just stops" and ran `export --all`
+
+    total = price * 1.19
+The answer was {"ok": false, "code": 500}, which is odd. Please summarise the case, and say what to do"""
+
+
+def view_of(text: str, *more: dict[str, str]) -> PromptView:
+    """A chat request with one user message."""
+    return PromptView.parse(json.dumps({"messages": [*more, {"role": "user", "content": text}]}).encode())
+
+
+def variant(name: str, text: str, severity: float = 0.5, seed: int = 1) -> str:
+    """The text after one perturbation; it must apply."""
+    (perturbation,) = by_name([name])
+    result = perturbation.apply(view_of(text), severity, random.Random(seed))
+    assert isinstance(result, PromptView)
+    return result.input_text
+
+
+def survives(text: str, changed: str) -> bool:
+    """Whether all protected spans of `text` stand in `changed`, in order."""
+    at = 0
+    for span in protected_spans(text):
+        kept = text[span.start : span.end]
+        at = changed.find(kept, at)
+        if at < 0:
+            return False
+        at += len(kept)
+    return True
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_protected_spans_survive(perturbation, severity) -> None:
+    """Code, numbers, addresses, JSON and quotations stand in every variant as they were."""
+    for seed in range(20):
+        changed = perturbation.apply(view_of(CASE), severity, random.Random(seed))
+        assert isinstance(changed, PromptView)
+        assert changed.input_text != CASE
+        assert survives(CASE, changed.input_text), changed.input_text
+
+
+_fragments = st.sampled_from([
+    "word ", "Please ", "stop. ", "why? ", "\n", "\n\n", " - ", ", and ", "`a b` ", '"as is" ', '{"a": 1} ',
+    "<b>hi</b> ", "$4.50 ", "3.5 kg ", "http://a.b/c. ", "a@b.co, ", "x_y ", "aBc ", "été ", "。",
+    "東京都", "it's ", "MEGAPHONE ", "\t", "  ", "- item\n", "## Head\n", "¿Qué ", "Straße ",
+    "İstanbul ", "\u0149n ", "\r\n",
+])  # fmt: skip
+
+
+@given(
+    st.lists(_fragments, min_size=1, max_size=25).map("".join),
+    st.sampled_from(TEXT_KINDS),
+    st.sampled_from(SEVERITIES),
+    st.integers(0, 2**53),
+)
+def test_any_text_keeps_its_protected_spans_and_changes(text, perturbation, severity, seed) -> None:
+    """For any text a variant differs and keeps the spans, or says why there is none."""
+    result = perturbation.apply(view_of(text), severity, random.Random(seed))
+    if isinstance(result, NotApplicable):
+        assert result.reason == ("nothing_to_change" if text.strip() else "no_input")
+    else:
+        assert result.input_text != text
+        assert survives(text, result.input_text)
+        assert len(result.input_text.split()) >= 1
+
+
+@given(st.text(max_size=200), st.sampled_from(TEXT_KINDS), st.sampled_from(SEVERITIES), st.integers(0, 9))
+def test_the_same_seed_gives_the_same_bytes(text, perturbation, severity, seed) -> None:
+    """A replay can be repeated exactly."""
+    first = perturbation.apply(view_of(text), severity, random.Random(seed))
+    again = perturbation.apply(view_of(text), severity, random.Random(seed))
+    assert first == again
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_different_seeds_mostly_differ(perturbation) -> None:
+    """Twenty seeds give at least fifteen different variants of a case."""
+    made = {perturbation.apply(view_of(CASE), 0.3, random.Random(seed)).body() for seed in range(20)}
+    assert len(made) >= 15
+
+
+# A change of these needs a higher version of the kind, or the log could not tell variants apart.
+ASKED = "Tell me, please, where the order is? It has not come - weeks late. Thanks"
+PINNED = {
+    "general.whitespace": "Tell  me, please,  where the order is?  It has not come  - weeks late. Thanks",
+    "general.punctuation": "Tell me, please where the order is? It has not come – weeks late. Thanks",
+    "general.casing": "Tell me, please, Where the order is? It has not Come - WEEKS late. Thanks",
+    "general.spelling": "Tell me, please, wuere the odrer is? It has not come - weeks late. Thanks",
+}
+
+
+def test_the_same_bytes_on_every_platform() -> None:
+    """Variants made on another machine, written down: nothing depends on hash seeds or platform."""
+    assert {kind.name: variant(kind.name, ASKED, 0.3, 7) for kind in TEXT_KINDS} == PINNED
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_only_input_changes(perturbation) -> None:
+    """System, assistant and tool messages stay byte for byte."""
+    others = [
+        {"role": "system", "content": "Please summarise the case, briefly. Be kind."},
+        {"role": "user", "content": "Another customer said hello, and left again."},
+        {"role": "assistant", "content": "The customer greeted us, then left."},
+        {"role": "tool", "tool_call_id": "1", "content": "weather: it is raining, again."},
+    ]
+    view = view_of(CASE, *others)
+    for seed in range(10):
+        changed = perturbation.apply(view, 1.0, random.Random(seed))
+        assert [one.text for one in changed.segments if one.kind == "template"] == [
+            one["content"] for one in others if one["role"] != "user"
+        ]
+        assert all(
+            one.text != old.text
+            for one, old in zip(changed.segments, view.segments, strict=True)
+            if one.kind == "input"
+        )
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_without_input_a_kind_does_not_apply(perturbation) -> None:
+    """A prompt without any text of a user is not applicable, with the reason."""
+    view = PromptView.parse(
+        b'{"messages":[{"role":"system","content":"Hi there."},{"role":"user","content":" "}]}'
+    )
+    result = perturbation.apply(view, 0.5, random.Random(1))
+    assert isinstance(result, NotApplicable)
+    assert result.reason == "no_input"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("general.punctuation", "[1]"),
+        ("general.casing", "お客様は返金を希望しています。"),
+        ("general.spelling", "why is it so?"),
+        ("general.casing", "NATO 42 x"),
+        ("general.casing", "ĸĸĸĸ"),
+        ("general.spelling", "`some code here` 4711"),
+    ],
+)
+def test_with_nothing_eligible_a_kind_does_not_apply(name: str, text: str) -> None:
+    """Where every place is protected or out of a kind's reach the reason says so."""
+    result = by_name([name])[0].apply(view_of(text), 1.0, random.Random(1))
+    assert isinstance(result, NotApplicable)
+    assert result.reason == "nothing_to_change"
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_severity_zero_changes_nothing_and_out_of_range_is_an_error(perturbation) -> None:
+    """Severity is a share: 0 leaves nothing to do and numbers beyond [0, 1] are refused."""
+    assert isinstance(perturbation.apply(view_of(CASE), 0.0, random.Random(1)), NotApplicable)
+    for wrong in (-0.1, 1.1):
+        with pytest.raises(ValueError, match="not between 0 and 1"):
+            perturbation.apply(view_of(CASE), wrong, random.Random(1))
+
+
+def test_severity_is_the_expected_share_of_changed_places() -> None:
+    """Of 7 gaps and the end of the text, 8 places, severity 0.3 changes 2.4 on average; 0.01 changes 1."""
+    text = "one two three four five six seven eight"
+    doubled = []
+    for seed in range(2000):
+        words = re.split(r"(?<=\w)(\s+|$)", variant("general.whitespace", text, 0.3, seed))
+        doubled.append(sum(len(gap) > 1 for gap in words[1:-2:2]) + (words[-2] != ""))
+    # standard error of the mean: sqrt(0.24 / 2000) = 0.011
+    assert sum(doubled) / len(doubled) == pytest.approx(2.4, abs=0.05)
+    for seed in range(50):
+        changed = variant("general.whitespace", text, 0.01, seed)
+        assert changed.strip().split(" ").count("") in {0, 1, 2}
+        assert len(re.findall(r"\s{2,}|\s\Z", changed)) == 1
+
+
+def test_baseline_resends_the_view_itself() -> None:
+    """The baseline is byte-identical at any severity and seed."""
+    view = view_of(CASE)
+    assert BUILTIN[0].name == "baseline.identical"
+    assert BUILTIN[0].apply(view, 0.0, random.Random(1)) is view
+
+
+@given(st.lists(_fragments, max_size=25).map("".join), st.sampled_from(SEVERITIES), st.integers(0, 99))
+def test_whitespace_never_joins_or_splits_words_or_lines(text: str, severity: float, seed: int) -> None:
+    """The words, the lines that hold them and their indentation are the same before and after."""
+    result = by_name(["general.whitespace"])[0].apply(view_of(text), severity, random.Random(seed))
+    if isinstance(result, NotApplicable):
+        return
+    changed = result.input_text
+    assert changed.split() == text.split()
+
+    def lines(of: str) -> list[tuple[str, list[str]]]:
+        full = [line for line in of.splitlines() if line.strip()]
+        return [(line[: len(line) - len(line.lstrip())], line.split()) for line in full]
+
+    assert lines(changed) == lines(text)
+    # A blank line never appears where lines followed each other.
+    assert len(re.split(r"\n\s*\n", changed.strip())) == len(re.split(r"\n\s*\n", text.strip()))
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("a b", {"a  b ", "a  b  ", "a  b\n", "a   b ", "a   b  ", "a   b\n"}),
+        ("end.  Next\n", {"end. Next \n", "end. Next  \n", "end. Next   \n"}),
+        ("`a`\t`b` \n", {"`a`    `b`\n"}),
+        (
+            "\tx\r\n\r\n`y`\n\n",
+            {
+                f"\tx{end}\r\n\r\n\r\n`y`{after}\n\n\n"
+                for end in (" ", "  ", "   ")
+                for after in (" ", "  ", "   ")
+            },
+        ),
+    ],
+)
+def test_whitespace_places(text: str, outcomes: set[str]) -> None:
+    """Gaps grow, double blanks after a sentence shrink, tabs open up, line ends gain or lose blanks."""
+    made = {variant("general.whitespace", text, 1.0, seed) for seed in range(200)}
+    assert made == outcomes
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("Stop it.", {"Stop it", "Stop it..", "Stop it...", "Stop it!"}),
+        ("Stop it", {"Stop it.", "Stop it!", "Stop it..", "Stop it..."}),
+        (
+            "Who is `x`, and why?",
+            {"Who is `x`, and why", "Who is `x`, and why??", "Who is `x`, and why.", "Who is `x`, and why?!"},
+        ),
+        ("red, blue 7", {"red blue 7", "red,, blue 7", "red , blue 7", "red; blue 7"}),
+        ("so - maybe 7", {"so – maybe 7", "so — maybe 7", "so -- maybe 7"}),
+        ("Quoi ? 7", {"Quoi  7", "Quoi ?? 7", "Quoi . 7", "Quoi ?! 7"}),
+        ("so; maybe 7", {"so, maybe 7", "so maybe 7"}),
+        ("¿Qué 7", {"Qué 7"}),
+        ("なぜ\uff1f次 7", {"なぜ次 7", "なぜ\uff1f\uff1f次 7", "なぜ。次 7"}),
+        ("はい、そう 7", {"はいそう 7", "はい、、そう 7"}),
+    ],
+)
+def test_punctuation_places(text: str, outcomes: set[str]) -> None:
+    """Marks are dropped, doubled or replaced, each in the ways people do it."""
+    assert {variant("general.punctuation", text, 1.0, seed) for seed in range(200)} == outcomes
+
+
+def test_punctuation_leaves_words_numbers_and_markdown() -> None:
+    """Apostrophes, compound hyphens, numbers, abbreviations, list markers and headings stay."""
+    text = "# Head\n- don't use well-known 3,5 e.g. J. Smith's\n* a: b\n1. it 7"
+    result = by_name(["general.punctuation"])[0].apply(view_of(text), 1.0, random.Random(1))
+    assert isinstance(result, NotApplicable)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("Hello", {"hello", "HELLO"}),
+        ("hello", {"HELLO", "Hello"}),
+        ("so I 7", {"so i 7"}),
+        ("PLEASE 7", {"please 7"}),
+        ("don't 7", {"DON'T 7", "Don't 7"}),
+    ],
+)
+def test_casing_places(text: str, outcomes: set[str]) -> None:
+    """Sentence starts and names lose their capitals, words gain some, shouting goes quiet."""
+    assert {variant("general.casing", text, 1.0, seed) for seed in range(200)} == outcomes
+
+
+def test_casing_leaves_acronyms_identifiers_and_short_words() -> None:
+    """A lower-cased acronym or identifier could name another thing."""
+    result = by_name(["general.casing"])[0].apply(
+        view_of("the VPN of USA and iPhone or my_var at A B"), 1.0, random.Random(1)
+    )
+    assert isinstance(result, NotApplicable)
+
+
+@given(st.integers(0, 500))
+def test_casing_changes_nothing_but_case(seed: int) -> None:
+    """Read without regard to case, a variant is the original."""
+    assert variant("general.casing", CASE, 1.0, seed).casefold() == CASE.casefold()
+
+
+@given(st.integers(0, 500))
+def test_spelling_makes_one_slip_a_word_and_keeps_first_letters(seed: int) -> None:
+    """Words stay apart and in order, each with its first letter and at most one slip."""
+    text = "Please receive different messages because their printer stopped before tomorrow in Berlin"
+    changed = variant("general.spelling", text, 1.0, seed).split(" ")
+    words = text.split(" ")
+    assert len(changed) == len(words)
+    assert changed[-2:] == ["in", "Berlin"]  # short words and names stay
+    for old, new in zip(words[:-2], changed[:-2], strict=True):
+        assert new[0] == old[0]
+        assert abs(len(new) - len(old)) <= 1
+        assert new != old
+
+
+def test_spelling_slips_are_of_the_four_kinds() -> None:
+    """A slip is a neighbouring key, a swap, an omission or a doubling, and each of them occurs."""
+    made = {variant("general.spelling", "cart", 1.0, seed) for seed in range(3000)}
+    swaps = {"crat", "catr"}
+    omissions = {"crt", "cat", "car"}
+    doublings = {"caart", "carrt", "cartt"}
+    neighbours = {f"c{key}rt" for key in "qwsz"} | {f"ca{key}t" for key in "edft"}
+    neighbours |= {f"car{key}" for key in "rfgy"}
+    assert {"car", "cat"} <= FREQUENT
+    assert made == (swaps | omissions | doublings | neighbours) - FREQUENT
+
+
+def test_spelling_never_makes_another_frequent_word() -> None:
+    """A slip that says something else ("form", "trail") would change the question."""
+    made = " ".join(
+        variant("general.spelling", "from trial quiet their", 1.0, seed) for seed in range(500)
+    ).split()
+    assert not {"form", "trail", "quite", "there"} & set(made)
+    assert "thier" in made
+
+
+def test_names_are_found_and_near_ones_suggested() -> None:
+    """Unknown names are refused with the name that was probably meant."""
+    assert [one.name for one in by_name(["general.casing", "baseline.identical"])] == [
+        "general.casing",
+        "baseline.identical",
+    ]
+    with pytest.raises(ValueError, match=r"'general.speling'.*general\.spelling"):
+        by_name(["general.speling"])
+    with pytest.raises(ValueError, match=r"did you mean general\.whitespace\?"):
+        by_name(["whitespace"])
+    with pytest.raises(ValueError, match=r"known are baseline\.identical, general\.whitespace"):
+        by_name(["zzz"])
+
+
+def test_builtin_names_are_unique_and_well_formed() -> None:
+    """Names are `category.kind` and versions count from 1."""
+    names = [one.name for one in BUILTIN]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+\.[a-z_]+", name) for name in names)
+    assert all(one.version >= 1 for one in BUILTIN)
+
+
+def test_seeds_are_fixed_and_depend_on_every_part() -> None:
+    """A seed is the same everywhere (written down here) and another for any other trial."""
+    first = seed_for("00f1", "general.casing", 0.3, 1)
+    assert first == seed_for("00f1", "general.casing", 0.30000000001, 1)
+    others = {
+        seed_for("00f2", "general.casing", 0.3, 1),
+        seed_for("00f1", "general.spelling", 0.3, 1),
+        seed_for("00f1", "general.casing", 0.5, 1),
+        seed_for("00f1", "general.casing", 0.3, 2),
+    }
+    assert len(others | {first}) == 5
+    assert all(0 <= seed < 2**53 for seed in others | {first})
+    assert first == 2_227_256_918_980_195
+
+
+def test_a_place_that_declines_is_replaced_by_another() -> None:
+    """If every chosen word has no other case the first one that has is changed: a variant differs."""
+    text = "ĸĸĸĸ " * 30 + "word"
+    made = {variant("general.casing", text, 0.01, seed) for seed in range(30)}
+    assert made <= {"ĸĸĸĸ " * 30 + "WORD", "ĸĸĸĸ " * 30 + "Word"}
+
+
+def test_severity_counts_over_all_input_together() -> None:
+    """Two user messages share the places: at a low severity only one of them changes."""
+    view = view_of("Second message, here", {"role": "user", "content": "First message, here"})
+    for seed in range(20):
+        changed = by_name(["general.punctuation"])[0].apply(view, 0.01, random.Random(seed))
+        assert isinstance(changed, PromptView)
+        differing = [new for new, old in zip(changed.segments, view.segments, strict=True) if new != old]
+        assert len(differing) == 1

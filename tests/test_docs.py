@@ -1,0 +1,38 @@
+"""The docs against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evenkeel.cli import main
+from evenkeel.reference import settings_page
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
+
+
+def test_the_settings_page_is_what_the_code_says():
+    """`make docs` has been run since the settings changed."""
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    """Every relative link names a file that is there."""
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_the_readme_names_commands_that_exist():
+    """Each `make` target and `evenkeel` command in the README can be run."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make ([a-z-]+)", readme):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for command in re.findall(r"(?:^\.venv/bin/|`)evenkeel ([a-z][a-z-]+)", readme, re.MULTILINE):
+        assert command in main.commands, command
