@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from litestar import MediaType, Response, get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_VERDICTS = 500
 
-Limit = Annotated[int, Parameter(ge=1, le=MAX_VERDICTS)]
+Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:

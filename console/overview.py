@@ -7,7 +7,7 @@ from hashlib import blake2s
 from typing import TYPE_CHECKING, Annotated
 
 from litestar import MediaType, Response, get
-from litestar.params import Parameter
+from litestar.params import HeaderParameter
 
 from console import links
 from console.heatmap import BANDS, Heatmap, heatmap
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EVENTS_READ = 200
 """Newest alert events looked at for the status line and the marks in the charts."""
 
-KnownTag = Annotated[str | None, Parameter(header="if-none-match")]
+KnownTag = Annotated[str | None, HeaderParameter(name="if-none-match")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,14 +116,6 @@ def _pipeline_notices(pipeline: PipelineView) -> list[str]:
             f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
             "so the numbers below are as old. Check that the worker runs and that the budget is not spent."
         )
-    if pipeline.budget_usd is not None and pipeline.usd_today >= pipeline.budget_usd:
-        notices.append(
-            "Today's budget in US dollars is spent: no replays until midnight UTC, or raise the budget."
-        )
-    if pipeline.budget_tokens is not None and pipeline.tokens_today >= pipeline.budget_tokens:
-        notices.append(
-            "Today's budget in tokens is spent: no replays until midnight UTC, or raise the budget."
-        )
     return notices
 
 
@@ -135,7 +127,8 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     text = (
         f"{_count(len(watched), 'cell')} watched on {_count(len(routes), 'route')}. "
         f"Largest excess over noise: {figures.percent(worst.excess.value)} "
-        f"for {wording.phrase(worst.key.perturbation)} on {worst.key.route} (allowed {figures.percent(worst.threshold)})."
+        f"for {wording.phrase(worst.key.perturbation)} on {worst.key.route} "
+        f"(allowed {figures.percent(worst.threshold)})."
     )
     return f"{text} Last verdict {figures.moment(last, now)} UTC." if last else text
 

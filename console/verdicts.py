@@ -133,6 +133,13 @@ class VerdictList:
     searched: int
     """How many trials were looked at; if few match, older ones may exist."""
 
+    @property
+    def opened(self) -> str:
+        """Id of the verdict shown opened: the newest that moved, else the newest; "" if there is none."""
+        moved = next((found for found in self.verdicts if found.rating in {1, 2}), None)
+        chosen = moved or next(iter(self.verdicts), None)
+        return chosen.id if chosen else ""
+
 
 class Exhibitor:
     """Marks differences for the overview's list, remembering the work: verdicts never change."""
@@ -269,7 +276,7 @@ def _marked_short(
 
 
 def _details(details: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
-    return tuple((name.replace("_", " "), figures.number(value, 2)) for name, value in details.items())
+    return tuple((wording.score_words(name), figures.number(value, 2)) for name, value in details.items())
 
 
 def _quality_row(score: QualityScore) -> QualityRow:

@@ -55,6 +55,8 @@ _QUALITY = {
     "completeness_proxy": "completeness (cheap stand-in)",
 }
 
+_SCORES = {"rouge_l": "ROUGE-L"}
+
 
 def category(perturbation: str) -> str:
     """The part before the dot."""
@@ -98,6 +100,11 @@ def scorer_words(scorer: Scorer) -> str:
 def quality_words(metric: str) -> str:
     """A quality metric's name; a stand-in is marked as one."""
     return _QUALITY.get(metric, metric.replace("_", " "))
+
+
+def score_words(metric: str) -> str:
+    """The name of a score behind a cheap rating."""
+    return _SCORES.get(metric, metric.replace("_", " "))
 
 
 def listing(parts: Sequence[str]) -> str:

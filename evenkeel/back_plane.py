@@ -214,6 +214,7 @@ def _monitor_settings(settings: Settings) -> MonitorSettings:
         threshold=settings.alert.threshold,
         mean_trials_between_false_alarms=settings.alert.mean_trials_between_false_alarms,
         min_trials=settings.alert.min_trials,
+        trend_interval_s=settings.console.trend_interval_s,
     )
 
 

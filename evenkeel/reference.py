@@ -22,9 +22,9 @@ _INTRODUCTION = """\
 
 Written by `make docs` from `evenkeel/settings.py`.
 
-`evenkeel up --config evenkeel.yaml` reads a YAML file; `evenkeel check-config --config evenkeel.yaml` checks it.
-Command-line options win over `EVENKEEL_…` variables (`EVENKEEL_LISTEN__PORT=8200`), those over the file, and the
-file over the defaults. A file needs nothing but one route:
+`evenkeel up --config evenkeel.yaml` reads a YAML file; `evenkeel check-config --config evenkeel.yaml`
+checks it. Command-line options win over `EVENKEEL_…` variables (`EVENKEEL_LISTEN__PORT=8200`), those over
+the file, and the file over the defaults. A file needs nothing but one route:
 
 ```yaml
 routes:

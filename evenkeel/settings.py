@@ -184,6 +184,13 @@ class Alert(_Section):
     """Gets each alert as a JSON POST."""
 
 
+class Console(_Section):
+    """What the web page shows."""
+
+    trend_interval_s: Seconds = 10.0
+    """Time between two points of a trend line."""
+
+
 class Settings(BaseSettings):
     """Everything `evenkeel up` can be told."""
 
@@ -205,6 +212,7 @@ class Settings(BaseSettings):
     judge: Judge | None = None
     scoring: Scoring = Scoring()
     alert: Alert = Alert()
+    console: Console = Console()
     simulated: bool = False
     """Says on every page that the upstream is a simulation."""
 
@@ -297,5 +305,5 @@ def _describe(error: ValidationError) -> str:
 
 
 def _known_names() -> list[str]:
-    sections = (Settings, Listen, Admin, Timeouts, Route, Shadow, Budget, Judge, Scoring, Alert)
+    sections = (Settings, Listen, Admin, Timeouts, Route, Shadow, Budget, Judge, Scoring, Alert, Console)
     return [name for section in sections for name in section.model_fields]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import signal
 import tempfile
 import time
 from dataclasses import dataclass
@@ -42,11 +42,13 @@ _SETTINGS: dict[str, Any] = {
     "budget": {"tokens_per_day": None, "usd_per_day": None},
     "shadow": {"concurrency": 16},
     "scoring": {"embeddings": False},
+    "console": {"trend_interval_s": 1.0},
 }
 
 _BATCH = 20
 _LONGEST_BACKLOG = 60
 _WAIT_S = 60.0
+_TABLE_WIDTH = 118
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,9 @@ class Outcome:
 
 def run_demo(*, headless: bool, plan: Plan | None = None) -> int:
     """Run the demo and return the exit code: 0 if all is as planted."""
-    out = Console(width=None if sys.stdout.isatty() else 110)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: children first
+    out = Console()
+    out.width = max(out.width, _TABLE_WIDTH)
     with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
         try:
             with running(Path(folder), _SETTINGS, _MODELS) as addresses:
@@ -238,13 +242,14 @@ class _Story:
 
 def _table(comparison: Comparison) -> Table:
     """Planted and measured values in per cent, one row a cell."""
-    table = Table(title="planted | measured [95 % interval], in %", box=box.SIMPLE_HEAD, pad_edge=False)
+    title = "planted | measured \\[95 % interval], in %"
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     quantities = ("content_delta", "quality_delta", "robustness", "excess")
     for heading in ("route", "model", "perturbation"):
         table.add_column(heading)
     table.add_column("n", justify="right")
     for quantity in quantities:
-        table.add_column(quantity.replace("_", " "))
+        table.add_column(quantity.replace("_", " "), no_wrap=True)
     cells: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in comparison.rows:
         cells.setdefault((row.route, row.model, row.perturbation), {})[row.quantity] = row

@@ -144,7 +144,7 @@ def _named(rules: dict[str, str]) -> str:
 
 _SCANNER: Final = re.compile(
     rf"{_SKIP} (?: {_named(_BEFORE_WORDS)} | {_PLAIN_WORD} | {_named(_AFTER_WORDS)}"
-    rf" | [{_W}]+ | [ \t]+ | [^{_W}] | \Z )",
+    rf" | [{_W}]+ | [\u3040-\u30ff\u4e00-\u9fff]+ | [ \t]+ | [^{_W}] | \Z )",
     re.VERBOSE | re.MULTILINE,
 )
 _OBJECT: Final = re.compile(_AFTER_WORDS["object"], re.VERBOSE)

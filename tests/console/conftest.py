@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import random
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
+from litestar.testing import TestClient
 
-from console import ConsoleSources, PipelineView, RouteFlow
+from console import ConsoleSources, PipelineView, RouteFlow, create_app
 from metrics.cells import CellKey, CellReport, Estimate
 from metrics.pair import Answer, ToolCall
 from metrics.stores.protocols import AlertEvent, LoggedVerdict, TrendPoint
 from metrics.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from litestar import Litestar
 
 NOW = 1_786_544_400.0
 """2026-08-12 14:20:00 UTC."""
@@ -26,38 +30,36 @@ KINDS = ("whitespace", "punctuation", "casing", "spelling")
 PERTURBATIONS = (BASELINE, *(f"general.{kind}" for kind in KINDS))
 STEADY, FRAGILE = "steady-2026-05", "swift-2026-08"
 
-_CASES = (
-    (
-        "Reporter: Maja, order desk. Since this morning the label printer on line 4 prints every second label "
-        "blank. The driver was updated to 8.2.1 on Monday at 07:30. Rolling back on a spare PC did not help, "
-        "cleaning the head did for about 40 labels. 310 parcels wait for labels, the pick-up is at 16:00.",
-        "The label printer on line 4 has printed every second label blank since this morning, after a driver "
-        "update to 8.2.1 on Monday. Rolling back on a spare PC did not help; cleaning the print head helped for "
-        "about 40 labels. 310 parcels wait and the pick-up is at 16:00.",
-        "The label printer on line 4 prints blank labels. The driver was updated to 8.2.1 on Monday. "
-        "Rolling it back solved the problem on a spare PC.",
-    ),
-    (
-        "Reporter: Tomas, field sales. The VPN drops after exactly 20 minutes on hotel networks, never at home. "
-        "Client 5.1 on macOS, profile emea-full. Error shown: keepalive timeout (code 412). A colleague with "
-        "profile emea-split is not affected. Tomas presents to a customer tomorrow at 09:00.",
-        "The VPN of Tomas drops after exactly 20 minutes on hotel networks with error 412, keepalive timeout, "
-        "but not at home. He uses client 5.1 on macOS with profile emea-full; a colleague on emea-split is not "
-        "affected. He needs it for a customer meeting tomorrow at 09:00.",
-        "Tomas has trouble with the VPN on hotel networks and needs it tomorrow at 09:00. The error is a "
-        "keepalive timeout.",
-    ),
-    (
-        "Reporter: Ines, accounting. The monthly close report shows 12 postings twice, all from cost centre 7710 "
-        "and all booked on the 30th between 22:00 and 23:00. The night job was restarted at 22:14 by hand. "
-        "Totals differ from the ledger by 48,230.10 EUR. The auditors expect the report on Friday.",
-        "The monthly close report shows 12 postings of cost centre 7710 twice, all booked on the 30th between "
-        "22:00 and 23:00, when the night job was restarted by hand at 22:14. Totals are off by 48,230.10 EUR; "
-        "the auditors expect the report on Friday.",
-        "The monthly close report is off by 48,230.10 EUR because some postings are shown twice. The auditors "
-        "expect it on Friday, and the night job ran normally.",
-    ),
-)
+_CASES = [
+    tuple(" ".join(text.split()) for text in case.split("|"))
+    for case in (
+        """Reporter: Maja, order desk. Since this morning the label printer on line 4 prints every second
+        label blank. The driver was updated to 8.2.1 on Monday at 07:30. Rolling back on a spare PC did not
+        help, cleaning the head did for about 40 labels. 310 parcels wait, the pick-up is at 16:00.
+        |The label printer on line 4 has printed every second label blank since this morning, after a driver
+        update to 8.2.1 on Monday. Rolling back on a spare PC did not help; cleaning the print head helped
+        for about 40 labels. 310 parcels wait and the pick-up is at 16:00.
+        |The label printer on line 4 prints blank labels. The driver was updated to 8.2.1 on Monday. Rolling
+        it back solved the problem on a spare PC.""",
+        """Reporter: Tomas, field sales. The VPN drops after exactly 20 minutes on hotel networks, never at
+        home. Client 5.1 on macOS, profile emea-full. Error shown: keepalive timeout (code 412). A colleague
+        with profile emea-split is not affected. Tomas presents to a customer tomorrow at 09:00.
+        |The VPN of Tomas drops after exactly 20 minutes on hotel networks with error 412, keepalive timeout,
+        but not at home. He uses client 5.1 on macOS with profile emea-full; a colleague on emea-split is not
+        affected. He needs it for a customer meeting tomorrow at 09:00.
+        |Tomas has trouble with the VPN on hotel networks and needs it tomorrow at 09:00. The error is a
+        keepalive timeout.""",
+        """Reporter: Ines, accounting. The monthly close report shows 12 postings twice, all from cost centre
+        7710 and all booked on the 30th between 22:00 and 23:00. The night job was restarted at 22:14 by
+        hand. Totals differ from the ledger by 48,230.10 EUR. The auditors expect the report on Friday.
+        |The monthly close report shows 12 postings of cost centre 7710 twice, all booked on the 30th between
+        22:00 and 23:00, when the night job was restarted by hand at 22:14. Totals are off by 48,230.10 EUR;
+        the auditors expect the report on Friday.
+        |The monthly close report is off by 48,230.10 EUR because some postings are shown twice. The auditors
+        expect it on Friday, and the night job ran normally.""",
+    )
+]
+"""Cases with a good and a bad summary."""
 
 
 @dataclass
@@ -69,6 +71,7 @@ class MemoryLog:
     texts: dict[str, Evidence] = field(default_factory=dict)
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+        """Store once by id."""
         if any(known.id == verdict.id for known in self.verdicts):
             return False
         self.verdicts.append(verdict)
@@ -77,15 +80,18 @@ class MemoryLog:
         return True
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """All of one exchange, oldest first."""
         return [verdict for verdict in self.verdicts if verdict.exchange_id == exchange_id]
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """A page of the log."""
         found = enumerate(self.verdicts[offset : offset + limit], start=offset + 1)
         return [LoggedVerdict(place, verdict) for place, verdict in found]
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
+        """Newest first."""
         found = [
             verdict
             for verdict in reversed(self.verdicts)
@@ -94,6 +100,7 @@ class MemoryLog:
         return found[:limit]
 
     def evidence(self, verdict_id: str) -> Evidence | None:
+        """The texts."""
         return self.texts.get(verdict_id)
 
 
@@ -106,6 +113,7 @@ class MemoryMonitorStore:
     points: dict[tuple[str, str, str], list[TrendPoint]] = field(default_factory=dict)
 
     def load(self) -> tuple[bytes | None, int]:
+        """Nothing."""
         return None, 0
 
     def commit(
@@ -115,20 +123,24 @@ class MemoryMonitorStore:
         events: Sequence[AlertEvent],
         trend: Sequence[tuple[str, str, str, TrendPoint]],
     ) -> None:
+        """Keep events and points."""
         self.history.extend(events)
         for route, model, perturbation, point in trend:
             self.points.setdefault((route, model, perturbation), []).append(point)
 
     def events(self, limit: int) -> list[AlertEvent]:
+        """Newest first."""
         return self.history[::-1][:limit]
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
+        """All."""
         return self.history[:limit]
 
     def mark_delivered(self, event_id: str) -> None:
-        pass
+        """Nothing."""
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
+        """One cell, oldest first."""
         return self.points.get((route, model, perturbation), [])[-limit:]
 
 
@@ -144,6 +156,7 @@ class Scene:
     now: float = NOW
 
     def sources(self) -> ConsoleSources:
+        """What the console reads; later changes of the scene show."""
         return ConsoleSources(
             reports=lambda: list(self.reports),
             log=self.log,
@@ -418,7 +431,10 @@ def alert_scene() -> Scene:
     return scene
 
 
-HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}\u202edetrevni\u202c\x00 \ud83d "quotes\' & <b>'
+HOSTILE = (
+    '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}'
+    "\u202edetrevni\u202c\x00 \ud83d \"quotes' & <b>"
+)
 """Markup, template syntax, a direction override, NUL and half a surrogate pair."""
 
 
@@ -429,7 +445,7 @@ def hostile_scene() -> Scene:
     scene.reports = [
         cell(route, model, perturbation, moved=0.4, alert=True),
         cell(route, model, BASELINE),
-        cell("x" * 300, "y" * 300, "general.spelling", moved=float("nan") if False else 0.2),
+        cell("x" * 300, "y" * 300, "general.spelling", moved=0.2),
     ]
     scene.store.points[route, model, perturbation] = [
         TrendPoint(NOW - 60 + place, 30, value, value, None, float("inf"), value, float("nan"), alert=True)
@@ -461,10 +477,34 @@ def hostile_scene() -> Scene:
     return scene
 
 
-SCENES = {"empty": Scene, "quiet": quiet_scene, "alert": alert_scene, "hostile": hostile_scene}
+SCENES: dict[str, Callable[[], Scene]] = {
+    "empty": Scene,
+    "quiet": quiet_scene,
+    "alert": alert_scene,
+    "hostile": hostile_scene,
+}
 
 
 @pytest.fixture
-def scenes() -> dict[str, type[Scene]]:
-    """Scene makers by name: empty, quiet, alert, hostile."""
-    return SCENES
+def make_scene() -> Callable[[str], Scene]:
+    """Makes a scene by name: empty, quiet, alert, hostile."""
+    return lambda name: SCENES[name]()
+
+
+@pytest.fixture
+def make_cell() -> Callable[..., CellReport]:
+    """Makes one consistent report."""
+    return cell
+
+
+@pytest.fixture
+def make_verdict() -> Callable[[int], tuple[Verdict, Evidence]]:
+    """Makes the verdict of a place in the log, with its texts."""
+    return lambda place: verdict(random.Random(place), place)
+
+
+@pytest.fixture
+def console_client() -> Iterator[Callable[[Scene], TestClient[Litestar]]]:
+    """Serves a scene in this process; closed at the end of the test."""
+    with ExitStack() as stack:
+        yield lambda scene: stack.enter_context(TestClient(create_app(scene.sources())))

@@ -56,7 +56,7 @@ class Up:
 
 
 @contextlib.contextmanager
-def up(folder, *arguments, environment=None):
+def up(folder, *arguments, environment=None, exit_code=0):
     """Start `evenkeel up` on free ports; stop it and check that it ends well."""
     log = folder / "up.log"
     with log.open("wb") as output:
@@ -89,7 +89,7 @@ def up(folder, *arguments, environment=None):
             process.kill()
             process.wait()
             raise
-    assert code == 0, log.read_text()
+    assert code == exit_code, log.read_text()
 
 
 def _addresses(process, log):

@@ -160,6 +160,7 @@ def test_without_input_a_kind_does_not_apply(perturbation) -> None:
         ("general.punctuation", "[1]"),
         ("general.casing", "お客様は返金を希望しています。"),
         ("general.spelling", "why is it so?"),
+        ("general.punctuation", "see foo_bar. Then `it`, 7"),
         ("general.casing", "NATO 42 x"),
         ("general.casing", "ĸĸĸĸ"),
         ("general.spelling", "`some code here` 4711"),
@@ -226,6 +227,7 @@ def test_whitespace_never_joins_or_splits_words_or_lines(text: str, severity: fl
     [
         ("a b", {"a  b ", "a  b  ", "a  b\n", "a   b ", "a   b  ", "a   b\n"}),
         ("end.  Next\n", {"end. Next \n", "end. Next  \n", "end. Next   \n"}),
+        ("\n a\n", {"\n a \n", "\n a  \n", "\n a   \n"}),
         ("`a`\t`b` \n", {"`a`    `b`\n"}),
         (
             "\tx\r\n\r\n`y`\n\n",
@@ -280,6 +282,7 @@ def test_punctuation_leaves_words_numbers_and_markdown() -> None:
         ("hello", {"HELLO", "Hello"}),
         ("so I 7", {"so i 7"}),
         ("PLEASE 7", {"please 7"}),
+        ("It 7", {"it 7"}),
         ("don't 7", {"DON'T 7", "Don't 7"}),
     ],
 )

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console import diffs
+from console.diffs import Run
+
+_TEXTS = st.text(alphabet="ab .,\n'é", max_size=60)
+
+
+def _text(runs, *kinds):
+    return "".join(run.text for run in runs if run.kind in kinds)
+
+
+def test_inline_pairs_each_changed_word_with_its_original():
+    """Words changed one for one stand beside their originals, not in two blocks."""
+    runs = diffs.inline("the old printer", "the odl pritner", context_words=3, max_chars=1000)
+    assert runs == (
+        Run("same", "the "),
+        Run("removed", "old"),
+        Run("added", "odl"),
+        Run("same", " "),
+        Run("removed", "printer"),
+        Run("added", "pritner"),
+    )
+
+
+def test_inline_makes_changed_white_space_visible():
+    """A doubled space and a lost line break can be seen."""
+    runs = diffs.inline("a b\nc", "a  b c", context_words=3, max_chars=1000)
+    assert runs == (
+        Run("same", "a"),
+        Run("removed", "·"),
+        Run("added", "··"),
+        Run("same", "b"),
+        Run("removed", "↵\n"),
+        Run("added", "·"),
+        Run("same", "c"),
+    )
+
+
+def test_inline_leaves_out_long_unchanged_stretches():
+    """Only the words around a change are kept, and the gaps are marked."""
+    words = [f"w{place}" for place in range(40)]
+    before = " ".join(words)
+    after = " ".join([*words[:20], "new", *words[21:]])
+    runs = diffs.inline(before, after, context_words=2, max_chars=1000)
+    assert runs == (
+        Run("gap", "… "),
+        Run("same", "w18 w19 "),
+        Run("removed", "w20"),
+        Run("added", "new"),
+        Run("same", " w21 w22 "),
+        Run("gap", " …"),
+    )
+
+
+def test_equal_prompts_are_one_unmarked_run():
+    """Nothing is marked where nothing changed."""
+    assert diffs.inline("a b", "a b", context_words=1, max_chars=10) == (Run("same", "a b"),)
+
+
+def test_side_by_side_marks_only_what_the_other_side_lacks():
+    """Shared words stay plain on both sides."""
+    found = diffs.side_by_side("error 412 on Monday", "error on Tuesday", max_chars=1000)
+    assert found.left == (
+        Run("same", "error "),
+        Run("removed", "412 "),
+        Run("same", "on "),
+        Run("removed", "Monday"),
+    )
+    assert found.right == (Run("same", "error on "), Run("added", "Tuesday"))
+
+
+def test_side_by_side_takes_line_breaks_for_spaces():
+    """Answers that only wrap differently are the same."""
+    found = diffs.side_by_side("one two\nthree", "one  two three\n", max_chars=1000)
+    assert {run.kind for run in found.left + found.right} == {"same"}
+
+
+def test_long_texts_are_cut_and_say_so():
+    """Ten characters over the cap are counted in a gap."""
+    found = diffs.side_by_side("x" * 110, "", max_chars=100)
+    assert found.left == (Run("removed", "x" * 100), Run("gap", " … 10 more characters"))
+    assert found.right == ()
+
+
+def test_words_beyond_the_cap_are_shown_unmarked():
+    """What is too long to compare is still shown, and a difference at its start still found."""
+    tail = " ".join(f"t{place}" for place in range(diffs.MAX_WORDS + 500))
+    found = diffs.side_by_side(f"old {tail} end", f"new {tail} END", max_chars=10**6)
+    assert _text(found.left, "removed") == "old "
+    assert _text(found.right, "added") == "new "
+    assert _text(found.left, "same", "removed") == f"old {tail} end"
+
+
+@given(left=_TEXTS, right=_TEXTS)
+def test_side_by_side_loses_no_text(left, right):
+    """Whatever the texts, each side's runs are its text again."""
+    found = diffs.side_by_side(left, right, max_chars=10_000)
+    assert _text(found.left, "same", "removed") == left
+    assert _text(found.right, "same", "added") == right
+    assert all(run.kind != "added" for run in found.left)
+    assert all(run.kind != "removed" for run in found.right)
+
+
+@given(before=_TEXTS, after=_TEXTS)
+def test_inline_marks_a_change_exactly_if_there_is_one(before, after):
+    """Prompts that differ in any character show a mark, equal ones none."""
+    runs = diffs.inline(before, after, context_words=10_000, max_chars=10_000)
+    assert any(run.kind in {"removed", "added"} for run in runs) == (before != after)

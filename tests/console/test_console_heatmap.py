@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from console.heatmap import BANDS, band, cell_id, heatmap, retired_models
+from metrics.verdict import BASELINE
+
+NOW = 1_786_544_400.0
+
+
+@pytest.mark.parametrize(
+    ("robustness", "index"),
+    [
+        (1.0, 0),
+        (0.90, 0),
+        (0.8996, 0),
+        (0.8994, 1),
+        (0.85, 1),
+        (0.80, 2),
+        (0.75, 3),
+        (0.70, 4),
+        (0.65, 5),
+        (0.60, 6),
+        (0.599, 7),
+        (0.0, 7),
+    ],
+)
+def test_bands_are_the_eight_of_the_legend(robustness, index):
+    """Edges belong to the better band, and the band is that of the number as printed (0.8996 is 90.0)."""
+    assert band(robustness) == index
+    assert len(BANDS) == 8
+    assert [BANDS[0].label, BANDS[1].label, BANDS[7].label] == ["≥ 90", "85–90", "< 60"]
+
+
+def test_noise_floor_is_the_first_column(make_cell):
+    """Columns are grouped by category, the baseline first."""
+    reports = [
+        make_cell("r", "m", name) for name in ("general.casing", "format.json", BASELINE, "general.spelling")
+    ]
+    table = heatmap(reports, minimum=30, now=NOW)
+    assert [column.label for column in table.columns] == ["noise floor", "spelling", "casing", "json"]
+    assert [(group.category, group.span) for group in table.groups] == [
+        ("baseline", 1),
+        ("general", 2),
+        ("format", 1),
+    ]
+    assert [column.first_of_group for column in table.columns] == [False, True, False, True]
+
+
+def test_a_cell_shows_score_interval_and_trials(make_cell):
+    """Content moved in 40 % and quality changed in half of those: robustness 80.0."""
+    report = make_cell("r", "m", "general.spelling", moved=0.4, quality=0.5, trials=200, alert=True)
+    report = replace(report, robustness=replace(report.robustness, lower=0.742, upper=0.851))
+    (row,) = heatmap([report], minimum=30, now=NOW).rows
+    cell = row.cells[0]
+    assert (cell.score, cell.interval, cell.band, cell.trials, cell.alert) == ("80.0", "74–85", 2, 200, True)
+    detail = " / ".join(cell.detail)
+    for part in (
+        "content moved in 40",
+        "quality changed in 50",
+        "excess over noise 36",
+        "allowed 10",
+        "no judge",
+    ):
+        assert part in detail
+
+
+def test_a_cell_below_the_minimum_shows_its_progress(make_cell):
+    """Twelve of thirty trials give no number."""
+    (row,) = heatmap([make_cell("r", "m", "general.spelling", trials=12)], minimum=30, now=NOW).rows
+    assert (row.cells[0].score, row.cells[0].band) == ("", None)
+    assert "collecting: 12 of 30 trials" in row.cells[0].detail
+
+
+def test_a_perturbation_never_tried_on_a_route_is_empty(make_cell):
+    """A missing cell is None, not a zero."""
+    reports = [make_cell("a", "m", "general.spelling"), make_cell("b", "m", "general.casing")]
+    first, second = heatmap(reports, minimum=30, now=NOW).rows
+    assert [cell is None for cell in first.cells] == [False, True]
+    assert [cell is None for cell in second.cells] == [True, False]
+
+
+def test_models_no_longer_answering_come_last_and_are_dimmed(make_cell):
+    """After a swap the new model stands above the old one, which says when it was last seen."""
+    reports = [
+        make_cell("r", "aaa-old", BASELINE, at=NOW - 1500),
+        make_cell("r", "zzz-new", BASELINE, at=NOW - 2),
+        make_cell("r", "older", BASELINE, at=NOW - 9000),
+    ]
+    rows = heatmap(reports, minimum=30, now=NOW).rows
+    assert [(row.model, row.retired) for row in rows] == [
+        ("zzz-new", False),
+        ("aaa-old", True),
+        ("older", True),
+    ]
+    assert rows[1].last_seen == "13:55"
+
+
+def test_two_models_sharing_a_route_are_both_live(make_cell):
+    """Models that answer in turns keep their place, whichever was last."""
+    turn = [make_cell("r", "a", BASELINE, at=NOW - 30), make_cell("r", "b", BASELINE, at=NOW)]
+    other = [make_cell("r", "a", BASELINE, at=NOW), make_cell("r", "b", BASELINE, at=NOW - 30)]
+    for reports in (turn, other):
+        assert retired_models(reports) == set()
+        assert [row.model for row in heatmap(reports, minimum=30, now=NOW).rows] == ["a", "b"]
+
+
+def test_alerting_routes_come_first(make_cell):
+    """Nobody has to scroll for the alert."""
+    reports = [make_cell("a", "m", "general.spelling"), make_cell("z", "m", "general.spelling", alert=True)]
+    assert [row.route for row in heatmap(reports, minimum=30, now=NOW).rows] == ["z", "a"]
+
+
+def test_element_ids_are_safe_and_differ(make_cell):
+    """Ids hold no character of the key and two keys do not share one."""
+    ids = {cell_id(make_cell(route, "m\ud83d", "x.y")) for route in ("a b", "a", '"><script>')}
+    assert len(ids) == 3
+    assert all(found.removeprefix("cell-").isalnum() for found in ids)

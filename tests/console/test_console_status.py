@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from console import PipelineView
+from console.status import status
+from metrics.cells import Estimate
+from metrics.stores.protocols import AlertEvent
+
+NOW = 1_786_544_400.0
+VIEW = PipelineView(base_url="http://127.0.0.1:8080/v1")
+
+
+def _event(kind, at, perturbation="general.spelling"):
+    return AlertEvent(f"{kind}{at}", at, kind, "summaries", "swift", perturbation, 1, 40, 0.3, "")
+
+
+def _alerting(make_cell, perturbation="general.spelling", **changes):
+    report = make_cell("summaries", "swift", perturbation, alert=True, **changes)
+    return replace(report, excess=Estimate(0.31, 0.24, 0.38, 214))
+
+
+def test_no_cells_means_waiting_for_traffic():
+    """An empty store is not "steady"."""
+    assert status([], [], VIEW, NOW).state == "empty"
+
+
+def test_too_few_trials_mean_collecting(make_cell):
+    """Without a single number nothing is called steady; the furthest cell's progress is told."""
+    found = status([make_cell("r", "m", "general.casing", trials=12)], [], VIEW, NOW)
+    assert found.state == "collecting"
+    assert "12 of the 30 trials" in found.summary
+
+
+def test_a_cell_that_only_fails_is_not_an_empty_page(make_cell):
+    """Trials without a rating are evidence of traffic."""
+    report = replace(make_cell("r", "m", "general.casing", trials=0), failures={"timeout": 9})
+    assert status([report], [], VIEW, NOW).state == "collecting"
+
+
+def test_steady_names_the_cell_nearest_to_an_alert(make_cell):
+    """The largest excess is told with the limit it has to be seen against."""
+    reports = [
+        make_cell("a", "m", "general.casing", moved=0.05),
+        make_cell("b", "m", "general.spelling", moved=0.10),
+    ]
+    found = status(reports, [], VIEW, NOW)
+    assert found.state == "steady"
+    assert found.summary.replace("\u202f", " ") == (
+        "2 cells watched on 2 routes. Largest excess over noise: 6 % for spelling changes on b (allowed 10 %). "
+        "Last verdict 14:19 UTC."
+    )
+
+
+def test_alert_says_what_where_since_when_and_how_much(make_cell):
+    """One line holds all a tired operator needs."""
+    found = status([_alerting(make_cell)], [_event("raised", NOW - 1020)], VIEW, NOW)
+    (headline,) = found.headlines
+    assert (headline.model, headline.route, headline.changes) == ("swift", "summaries", "spelling changes")
+    (line,) = found.alerts
+    assert (line.since, line.lasts) == ("14:03", "17 min")
+    assert line.excess.replace("\u202f", " ").replace("\u00a0", " ") == "31 % [24, 38] %"
+    assert line.allowed == "10\u202f%"
+    assert line.evidence_href == "/?route=summaries&perturbation=general.spelling&rating=shifted#verdicts"
+    assert found.title.startswith("▲ 1 alert")
+    assert "shortly before 14:03 UTC" in " ".join(found.steps)
+
+
+def test_cells_of_one_model_share_a_headline(make_cell):
+    """Two alerting perturbations are one sentence and two lines."""
+    reports = [_alerting(make_cell), _alerting(make_cell, "general.casing")]
+    found = status(reports, [], VIEW, NOW)
+    assert [line.changes for line in found.headlines] == ["spelling changes and letter-case changes"]
+    assert len(found.alerts) == 2
+    assert found.alerts[0].since == ""
+
+
+def test_an_alert_raised_anew_counts_from_its_latest_raising(make_cell):
+    """Events come newest first; an older raising before a resolution does not count."""
+    events = [_event("raised", NOW - 60), _event("resolved", NOW - 600), _event("raised", NOW - 6000)]
+    assert status([_alerting(make_cell)], events, VIEW, NOW).alerts[0].since == "14:19"
+
+
+def test_a_model_swap_is_named_in_the_next_steps(make_cell):
+    """If another model answered on the route before, that is the first suspicion."""
+    before = make_cell("summaries", "steady", "general.spelling", at=NOW - 1500, moved=0.06)
+    found = status([_alerting(make_cell), before], [], VIEW, NOW)
+    assert "steady answered on summaries until 13:55 UTC with an excess of 2\u202f%" in " ".join(found.steps)
+
+
+def test_an_alert_of_a_model_that_fell_silent_stays_an_alert(make_cell):
+    """A rarely called model may only look retired; its alert comes last but is not hidden."""
+    gone = replace(_alerting(make_cell), last_scored_at=NOW - 1500)
+    other = replace(
+        make_cell("summaries", "new", "general.casing", alert=True), excess=Estimate(0.2, 0.1, 0.3, 40)
+    )
+    found = status([gone, other], [], VIEW, NOW)
+    assert found.state == "alert"
+    assert [(line.model, line.retired) for line in found.alerts] == [("new", False), ("swift", True)]
+
+
+def test_a_stuck_queue_is_said_aloud(make_cell):
+    """Silence must not look like health."""
+    view = replace(VIEW, oldest_s=600.0, notices=("x",))
+    notices = status([make_cell("r", "m", "general.casing")], [], view, NOW).notices
+    assert notices[0] == "x"
+    assert "oldest exchange has waited 10 min" in notices[1]
+
+
+def test_what_is_read_aloud_holds_no_time(make_cell):
+    """A screen reader hears of an alert once, not again each minute."""
+    early = status([_alerting(make_cell)], [_event("raised", NOW - 60)], VIEW, NOW)
+    later = status([_alerting(make_cell)], [_event("raised", NOW - 60)], VIEW, NOW + 600)
+    assert early.announcement == later.announcement
+    assert "swift" in early.announcement

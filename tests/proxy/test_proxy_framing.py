@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.framing import LAST_CHUNK, MAX_TRAILER_BYTES, ChunkError, ChunkReader, chunk, parse_length
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=40), max_size=8),
+    st.sampled_from([b"", b";a=b", b' ; a="x"', b"\t"]),
+    st.sampled_from([b"", b"T: 1\r\n", b"T: 1\r\nU:\r\n"]),
+    st.sampled_from([b"", b"GET / HTTP/1.1\r\n"]),
+    st.data(),
+)
+def test_any_cutting_gives_the_same_payload(pieces, extension, trailer, rest, data):
+    """However a chunked body is cut on the way, payload, end and rest come out the same."""
+    raw = b"".join(b"%x%b\r\n%b\r\n" % (len(piece), extension, piece) for piece in pieces)
+    raw += b"0\r\n" + trailer + b"\r\n" + rest
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(raw) - 1), max_size=12)))
+    reader = ChunkReader()
+    payload = b""
+    after = b""
+    for start, stop in zip([0, *cuts], [*cuts, len(raw)], strict=True):
+        if reader.done:
+            after += raw[start:stop]
+            continue
+        payload += reader.feed(raw[start:stop])
+    assert payload == b"".join(pieces)
+    assert reader.done
+    assert reader.rest + after == rest
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"x\r\n",
+        b"\r\n",
+        b"3\nabc\r\n",
+        b"-1\r\n",
+        b"0x3\r\nabc\r\n",
+        b" 3\r\nabc\r\n",
+        b"3\r\nabcd\r\n",
+        b"3\r\nabc\n\n",
+        b"3\r\nabc\r\r",
+        b"3;\x00\r\nabc\r\n",
+        b"1" * 16 + b"\r\n",
+        b"1;" + b"e" * 5000,
+        b"0\r\nbad trailer\r\n\r\n",
+        b"0\r\n" + b"T: 1\r\n" * (MAX_TRAILER_BYTES // 6 + 1),
+    ],
+)
+def test_malformed_chunks_are_refused_however_they_arrive(raw):
+    """A broken chunked body is found in one piece and byte by byte."""
+    with pytest.raises(ChunkError):
+        ChunkReader().feed(raw)
+    reader = ChunkReader()
+    with pytest.raises(ChunkError):  # noqa: PT012 - any of the bytes may be the one
+        for index in range(len(raw)):
+            reader.feed(raw[index : index + 1])
+
+
+def test_reading_starts_at_a_position():
+    """The bytes before the position belong to the head and are not looked at."""
+    reader = ChunkReader()
+    assert reader.feed(b"zzz2\r\nab", 3) == b"ab"
+    assert reader.feed(b"\r\n0\r\n\r\n") == b""
+    assert reader.done
+
+
+def test_chunk_of_nothing_is_nothing():
+    """An empty chunk would end the body, so none is written for an empty payload."""
+    assert chunk(b"") == b""
+    assert chunk(b"a" * 26) == b"1a\r\n" + b"a" * 26 + b"\r\n"
+    assert LAST_CHUNK == b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [(b"0", 0), (b"12 ", 12), (b"007", 7), (b"-1", None), (b"1_0", None), (b"", None), (b"1 2", None)]
+)
+def test_length_is_digits_only(text, number):
+    """What int() would forgive is refused."""
+    assert parse_length(text) == number

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import contextlib
+
+import httptools
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.errors import Fault
+from proxy.framing import Framing, MessageError
+from proxy.request_head import MAX_FIELDS, MAX_HEAD_BYTES, parse_request, render_request
+from proxy.response_head import parse_response, render_response
+
+
+def rendered(raw, target=None, authority=b"up:1"):
+    head = parse_request(raw)
+    return b"".join(render_request(head, target or head.target, authority))
+
+
+@pytest.mark.parametrize(
+    ("raw", "fault"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1, 1\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: \xb2\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1234567890123456789\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n folded\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\nHost: x\n\n", Fault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", Fault.TRANSFER_CODING),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n", Fault.TRANSFER_CODING),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n", Fault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA\x00: b\r\n\r\n", Fault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\x00\r\n\r\n", Fault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n", Fault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", Fault.MALFORMED),
+        (b"GET / HTTP/1.1\r\n\r\n", Fault.MALFORMED),
+        (b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", Fault.MALFORMED),
+        (b"GET /\r\n\r\n", Fault.MALFORMED),
+        (b"\x16\x03\x01\x02\x00", Fault.MALFORMED),
+        (b"PRI * HTTP/2.0\r\n\r\n", Fault.VERSION),
+        (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", Fault.CONNECT_METHOD),
+        (b"GET / HTTP/1.1\r\nA: " + b"a" * MAX_HEAD_BYTES, Fault.HEAD_TOO_LARGE),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: aaaaaaaaaaaaaaaaaaaa\r\n" * MAX_FIELDS + b"\r\n", Fault.HEAD_TOO_LARGE),
+    ],
+)
+def test_request_that_can_be_read_in_two_ways_is_refused(raw, fault):
+    """Every known way to make two readers disagree is a fault, named for what it is."""
+    with pytest.raises(MessageError) as caught:
+        parse_request(raw)
+    assert caught.value.fault is fault
+
+
+REQUEST = b"POST /v1/x?y HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: \t y \r\n\r\n"
+
+
+@pytest.mark.parametrize("size", range(len(REQUEST)))
+def test_beginning_of_a_request_waits_for_more(size):
+    """No prefix of a good head is refused or taken for a whole one."""
+    assert parse_request(REQUEST[:size]) is None
+
+
+def test_request_head_is_read_from_longer_data():
+    """What follows a head is not part of it."""
+    head = parse_request(REQUEST + b"abcGET")
+    assert (head.method, head.target, head.end) == (b"POST", b"/v1/x?y", len(REQUEST))
+    assert (head.framing, head.length, head.keep_alive) == (Framing.LENGTH, 3, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "connection", "keep_alive"),
+    [
+        (b"1.1", b"", True),
+        (b"1.1", b"Connection: Close\r\n", False),
+        (b"1.1", b"Connection: x\r\nConnection: y , close\r\n", False),
+        (b"1.0", b"", False),
+        (b"1.0", b"Connection: Keep-Alive\r\n", True),
+    ],
+)
+def test_keep_alive_follows_version_and_connection(version, connection, keep_alive):
+    """HTTP/1.1 stays open unless told to close, HTTP/1.0 the other way round."""
+    assert parse_request(b"GET / HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, connection)).keep_alive is keep_alive
+
+
+def test_fields_named_by_connection_are_removed_but_never_those_that_frame():
+    """A client can't have the length, the host or the loop guard taken off its request."""
+    raw = (
+        b"POST / HTTP/1.1\r\nHost: x\r\nConnection: content-length, host, x-evenkeel-replay, COOKIE\r\n"
+        b"Cookie: a\r\nX-Evenkeel-Replay: 1\r\ncookie: b\r\nContent-Length: 1\r\n\r\n"
+    )
+    assert rendered(raw) == b"POST / HTTP/1.1\r\nHost: up:1\r\nX-Evenkeel-Replay: 1\r\nContent-Length: 1\r\n\r\n"
+
+
+def test_private_fields_are_removed_and_remembered():
+    """x-evenkeel fields give notes; the loop guard stays and marks a replay."""
+    raw = (
+        b"POST / HTTP/1.1\r\nx-evenkeel-task: triage \r\nHost: x\r\nX-EVENKEEL-Prompt-Version: 7\r\n"
+        b"x-evenkeel-replay: 1\r\nx-evenkeelish: stays\r\n\r\n"
+    )
+    head = parse_request(raw)
+    assert head.notes == {b"task": b"triage", b"prompt-version": b"7"}
+    assert head.replay
+    assert rendered(raw) == (
+        b"POST / HTTP/1.1\r\nHost: up:1\r\nx-evenkeel-replay: 1\r\nx-evenkeelish: stays\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n",
+        b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nHost: x\r\nUpgrade: foo\r\nContent-Length: 2\r\n\r\n",
+        b"GET / HTTP/1.0\r\nConnection: Upgrade\r\nHost: x\r\nUpgrade: foo\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: foo\r\n\r\n",
+    ],
+)
+def test_upgrade_that_cannot_be_offered_is_left_out(raw):
+    """h2c, upgrades with a body, in HTTP/1.0 or not named by Connection are plain requests."""
+    assert not parse_request(raw).upgrade
+    assert b"pgrade" not in rendered(raw)
+    assert b"HTTP2" not in rendered(raw)
+
+
+@given(st.binary(max_size=60), st.integers(0, 3))
+def test_requests_agree_with_llhttp(noise, place):
+    """Whatever is accepted, another strict parser reads as the same method, target and fields."""
+    parts = [b"GET /p HTTP/1.1\r\n", b"Host: x\r\n", b"A: 1\r\n", b"\r\n"]
+    parts.insert(place, noise)
+    raw = b"".join(parts)
+    try:
+        head = parse_request(raw)
+    except MessageError:
+        return
+    if head is None:
+        return
+    seen = []
+
+    class Reader:
+        def on_url(self, url):
+            seen.append(url)
+
+        def on_header(self, name, value):
+            seen.append((name, value))
+
+        def on_headers_complete(self):
+            seen.append("complete")
+
+    parser = httptools.HttpRequestParser(Reader())
+    with contextlib.suppress(httptools.HttpParserInvalidMethodError):
+        parser.feed_data(raw[: head.end])
+        fields = raw[head.line_end + 2 : head.end - 4].split(b"\r\n")
+        expected = [(name, value.strip(b" \t")) for name, _, value in (field.partition(b":") for field in fields)]
+        assert seen[0] == head.target
+        assert [(name, value.strip(b" \t")) for name, value in seen[1:-1]] == expected
+        assert seen[-1] == "complete"
+
+
+FIELD = st.tuples(
+    st.sampled_from([b"A", b"x-b", b"Connection", b"TE", b"Upgrade", b"X-Evenkeel-Task", b"Keep-Alive", b"Cookie"]),
+    st.sampled_from([b"", b"1", b"close", b"a, Cookie", b"upgrade"]),
+)
+
+
+@given(st.lists(FIELD, max_size=8))
+def test_rendering_twice_changes_nothing_more(fields):
+    """What was removed stays removed: a rendered head passes a second relay unchanged."""
+    raw = b"GET / HTTP/1.1\r\nHost: up:1\r\n" + b"".join(b"%b: %b\r\n" % field for field in fields) + b"\r\n"
+    once = rendered(raw)
+    if not parse_request(raw).upgrade:
+        assert rendered(once) == once
+    assert parse_request(once).method == b"GET"
+
+
+@pytest.mark.parametrize(
+    ("raw", "framing", "length"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n", Framing.LENGTH, 7),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Framing.NONE, 0),
+        (b"HTTP/1.1 200\r\nTransfer-Encoding: Chunked \r\n\r\n", Framing.CHUNKED, 0),
+        (b"HTTP/1.0 200 OK\r\n\r\n", Framing.CLOSE, 0),
+        (b"HTTP/1.1 204 OK\r\nContent-Length: 7\r\n\r\n", Framing.NONE, 0),
+        (b"HTTP/1.1 304 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Framing.NONE, 0),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", Framing.NONE, 0),
+    ],
+)
+def test_response_framing(raw, framing, length):
+    """Length, chunks, close or nothing, as RFC 9112 has it."""
+    head = parse_response(raw, b"GET")
+    assert (head.framing, head.length) == (framing, length)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
+        b"HTTP/1.1 20 OK\r\n\r\n",
+        b"HTTP/2.0 200 OK\r\n\r\n",
+        b"<html>",
+        b"HTTP/1.1 200 OK\nA: b\n\n\r\n\r\n",
+    ],
+)
+def test_response_that_is_not_strict_is_refused(raw):
+    """An answer whose end is in doubt, or that is no answer, is garbage."""
+    with pytest.raises(MessageError) as caught:
+        parse_response(raw, b"GET")
+    assert caught.value.fault is Fault.GARBAGE
+
+
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX: y\r\n\r\n"
+
+
+@pytest.mark.parametrize("size", range(len(RESPONSE)))
+def test_beginning_of_a_response_waits_for_more(size):
+    """No prefix of a good head is refused or taken for a whole one."""
+    assert parse_response(RESPONSE[:size], b"GET") is None
+
+
+def test_unchanged_response_is_not_rendered():
+    """If nothing must change, the received bytes themselves are sent."""
+    assert render_response(parse_response(RESPONSE, b"GET"), minor=1, keep_alive=True) is None
+
+
+def test_switching_protocols_keeps_its_connection_fields():
+    """101 is the one answer whose Connection and Upgrade fields are for the client."""
+    raw = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nKeep-Alive: 1\r\n\r\n"
+    head = parse_response(raw, b"GET")
+    assert render_response(head, minor=1, keep_alive=True) == raw.replace(b"Keep-Alive: 1\r\n", b"")
