@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from litestar import MediaType, Response, get
-from litestar.params import QueryParameter
+from litestar.params import FromQuery, QueryParameter
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_VERDICTS = 500
 
+QueryText = FromQuery[str | None]
 Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 
@@ -36,7 +37,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
 
     @get("/api/verdicts", sync_to_thread=True)
     def verdicts(
-        route: str | None = None, perturbation: str | None = None, limit: Limit = 50
+        route: QueryText = None, perturbation: QueryText = None, limit: Limit = 50
     ) -> Response[bytes]:
         found = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
         return json_response({"verdicts": [asdict(verdict) for verdict in found]})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from litestar import Litestar, MediaType, Request, Response, get
 from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException
+from litestar.params import FromPath
 
 from console.api import api_handlers, json_response
 from console.assets import Assets
@@ -34,6 +35,8 @@ _SECURITY_HEADERS = (
 )
 
 _KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
+
+FileName = FromPath[str]
 
 _log = logging.getLogger("evenkeel.console")
 
@@ -66,7 +69,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
 
 def _static_handler(assets: Assets) -> HTTPRouteHandler:
     @get("/static/{name:str}", sync_to_thread=False)
-    def static(name: str) -> Response[bytes]:
+    def static(name: FileName) -> Response[bytes]:
         asset = assets.get(name)
         if asset is None:
             raise NotFoundException(detail="There is no such file.")

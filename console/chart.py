@@ -156,8 +156,9 @@ def chart(
 def _time_range(times: Sequence[float], now: float) -> tuple[float, float]:
     start, end = min(times, default=now), max([now, *times])
     # The right edge moves in steps: an edge that moved with every second would make the page
-    # change, and be sent again, at every refresh.
-    step = max(1.0, (end - start) / 60)
+    # change, and be sent again, at every refresh. Powers of two, because a step that followed the
+    # range exactly would itself change with every second.
+    step = 2.0 ** math.floor(math.log2(max(1.0, (end - start) / 60)))
     end = math.ceil(end / step) * step
     return min(start, end - _SHORTEST_S), end
 

@@ -7,7 +7,7 @@ from hashlib import blake2s
 from typing import TYPE_CHECKING, Annotated
 
 from litestar import MediaType, Response, get
-from litestar.params import HeaderParameter
+from litestar.params import FromQuery, HeaderParameter
 
 from console import links
 from console.heatmap import BANDS, Heatmap, heatmap
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 EVENTS_READ = 200
 """Newest alert events looked at for the status line and the marks in the charts."""
 
+QueryText = FromQuery[str | None]
 KnownTag = Annotated[str | None, HeaderParameter(name="if-none-match")]
 
 
@@ -75,16 +76,16 @@ def overview_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
 
     @get("/", sync_to_thread=True)
     def page(
-        rating: str | None = None, route: str | None = None, perturbation: str | None = None
+        rating: QueryText = None, route: QueryText = None, perturbation: QueryText = None
     ) -> Response[bytes]:
         return Response(rendered("overview.html", rating, route, perturbation), media_type=MediaType.HTML)
 
     @get("/fragments/overview", sync_to_thread=True)
     def fragment(
         known: KnownTag = None,
-        rating: str | None = None,
-        route: str | None = None,
-        perturbation: str | None = None,
+        rating: QueryText = None,
+        route: QueryText = None,
+        perturbation: QueryText = None,
     ) -> Response[bytes]:
         content = rendered("_overview.html", rating, route, perturbation)
         tag = f'"{blake2s(content, digest_size=8).hexdigest()}"'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from litestar import MediaType, Response, get
+from litestar.params import FromPath, FromQuery
 
 from console.verdicts import exhibit_in_full, find, view
 
@@ -14,13 +15,16 @@ if TYPE_CHECKING:
     from console.rendering import Renderer
     from console.sources import ConsoleSources
 
+VerdictId = FromPath[str]
+ExchangeId = FromQuery[str | None]
+
 
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/verdicts/{id}`; `exchange` says where to look, so that old verdicts are found too."""
 
     # The path type also takes ids that hold a slash.
     @get("/verdicts/{verdict_id:path}", sync_to_thread=True)
-    def page(verdict_id: str, exchange: str | None = None) -> Response[bytes]:
+    def page(verdict_id: VerdictId, exchange: ExchangeId = None) -> Response[bytes]:
         wanted = verdict_id.removeprefix("/")
         verdict = find(sources.log, wanted, exchange)
         if verdict is None:

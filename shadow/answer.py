@@ -5,26 +5,18 @@ Only the first choice is read: a request with `n > 1` is compared by its choice 
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
-import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from metrics.pair import Answer, ToolCall
+from shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MAX_DECODED_BYTES: Final = 16 << 20
-"""Largest body that is read, after decompression."""
-
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-_ZSTD_WINDOW_BYTES: Final = 8 << 20
-"""RFC 9659: what every receiver of HTTP content must be ready for, and no more."""
-_ZSTD_SLICE_BYTES: Final = 256
-"""A few bytes of zstd stand for up to 128 KiB and its output can't be bounded: feed it in small slices."""
 _LONGEST_INT: Final = 100
 _READER: Final = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else float(digits)
@@ -32,41 +24,11 @@ _READER: Final = json.JSONDecoder(
 """`int` refuses numbers of more than 4,300 digits; JSON does not."""
 
 
-class UnreadableAnswer(ValueError):  # noqa: N818 - named as the outcome it is; callers count its reason
-    """A body that can't be decoded, or that holds no answer to compare."""
+class UnreadableAnswer(UnreadableBody):
+    """A response body that holds no answer to compare.
 
-    def __init__(self, reason: str, detail: str) -> None:
-        """Keep both parts.
-
-        Args:
-            reason: Short snake_case word, usable as a label: "not_json", "no_choices", "error_body",
-                "truncated_stream", "too_large", "encoding_unsupported" or "encoding_broken".
-            detail: One sentence for people; holds no text of the body.
-        """
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
-
-
-def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int = MAX_DECODED_BYTES) -> bytes:
-    """A request or response body with its content encodings undone.
-
-    gzip and deflate (zlib or raw) always; br and zstd where the `brotli` or `zstandard` package is
-    installed.
-
-    Args:
-        headers: Names in lower case.
-        body: As on the wire, after removal of the transfer coding.
-        max_decoded_bytes: Decoding stops here, so a small body can't fill the memory.
-
-    Raises: UnreadableAnswer "too_large", "encoding_unsupported" (unknown, or the package is missing) or
-        "encoding_broken" (corrupt or cut off).
+    Reasons: "not_json", "no_choices", "error_body", "truncated_stream".
     """
-    for encoding in reversed(headers.get("content-encoding", "").lower().split(",")):
-        body = _decoded(encoding.strip(), body, max_decoded_bytes)
-    if len(body) > max_decoded_bytes:
-        raise _too_large(max_decoded_bytes)
-    return body
 
 
 def read_answer(
@@ -82,7 +44,7 @@ def read_answer(
         body: As on the wire, after removal of the transfer coding.
         max_decoded_bytes: As `decode_body`.
 
-    Raises: UnreadableAnswer with any of its reasons.
+    Raises: UnreadableAnswer, or UnreadableBody if it cannot be decoded.
     """
     decoded = decode_body(exchange_response_headers, body, max_decoded_bytes)
     text = decoded.decode("utf-8-sig", errors="replace")
@@ -90,107 +52,6 @@ def read_answer(
         return _from_json(text)
     labelled_stream = "text/event-stream" in exchange_response_headers.get("content-type", "").lower()
     return _from_stream(text, "truncated_stream" if labelled_stream else "not_json")
-
-
-# --- content encodings ---
-
-
-def _decoded(encoding: str, body: bytes, limit: int) -> bytes:
-    match encoding:
-        case "" | "identity":
-            return body
-        case "gzip" | "x-gzip":
-            return _inflate(body, limit, zlib.MAX_WBITS | 16)
-        case "deflate":
-            # RFC 9110 means zlib; some servers send raw deflate. A zlib header tells them apart.
-            has_header = (
-                len(body) > 1 and body[0] & 0x0F == zlib.DEFLATED and (body[0] << 8 | body[1]) % 31 == 0
-            )
-            return _inflate(body, limit, zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
-        case "br":
-            return _unbrotli(body, limit)
-        case "zstd":
-            return _unzstd(body, limit)
-        case _:
-            raise UnreadableAnswer("encoding_unsupported", f"content encoding {encoding[:40]!r} is not known")
-
-
-def _inflate(body: bytes, limit: int, window_bits: int) -> bytes:
-    """Inflate, several gzip members in a row included."""
-    pieces: list[bytes] = []
-    size = 0
-    while body:
-        inflater = zlib.decompressobj(window_bits)
-        try:
-            piece = inflater.decompress(body, limit - size + 1)
-        except zlib.error as fault:
-            raise UnreadableAnswer("encoding_broken", f"not valid gzip or deflate data: {fault}") from fault
-        pieces.append(piece)
-        size += len(piece)
-        if size > limit:
-            raise _too_large(limit)
-        if not inflater.eof:
-            raise UnreadableAnswer("encoding_broken", "the compressed data is cut off")
-        body = inflater.unused_data
-    return b"".join(pieces)
-
-
-def _unbrotli(body: bytes, limit: int) -> bytes:
-    brotli = _package("brotli", "br")
-    decompressor = brotli.Decompressor()
-    pieces: list[bytes] = []
-    size = 0
-    try:
-        piece = decompressor.process(body, output_buffer_limit=limit + 1)
-        while piece or not decompressor.can_accept_more_data():
-            pieces.append(piece)
-            size += len(piece)
-            if size > limit:
-                raise _too_large(limit)
-            piece = decompressor.process(b"", output_buffer_limit=limit + 1)
-    except TypeError as fault:
-        # Older releases can't bound their output.
-        raise UnreadableAnswer("encoding_unsupported", "br needs brotli 1.2 or newer") from fault
-    except brotli.error as fault:
-        raise UnreadableAnswer("encoding_broken", f"not valid brotli data: {fault}") from fault
-    if not decompressor.is_finished():
-        raise UnreadableAnswer("encoding_broken", "the compressed data is cut off")
-    return b"".join(pieces)
-
-
-def _unzstd(body: bytes, limit: int) -> bytes:
-    """Decode zstd, several frames in a row included."""
-    zstandard = _package("zstandard", "zstd")
-    pieces: list[bytes] = []
-    size = 0
-    frame = None
-    rest = memoryview(body)
-    while rest or frame is not None:
-        if not rest:
-            raise UnreadableAnswer("encoding_broken", "the compressed data is cut off")
-        frame = frame or zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
-        try:
-            piece = frame.decompress(rest[:_ZSTD_SLICE_BYTES])
-        except zstandard.ZstdError as fault:
-            raise UnreadableAnswer("encoding_broken", f"not valid zstd data: {fault}") from fault
-        rest = rest[min(len(rest), _ZSTD_SLICE_BYTES) - len(frame.unused_data) :]
-        frame = None if frame.eof else frame
-        pieces.append(piece)
-        size += len(piece)
-        if size > limit:
-            raise _too_large(limit)
-    return b"".join(pieces)
-
-
-def _package(name: str, encoding: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as fault:
-        raise UnreadableAnswer("encoding_unsupported", f"{encoding} needs the package {name!r}") from fault
-
-
-def _too_large(limit: int) -> UnreadableAnswer:
-    return UnreadableAnswer("too_large", f"the body is larger than {limit} bytes")
 
 
 # --- plain JSON ---

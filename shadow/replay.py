@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from metrics.verdict import Failure
-from shadow.answer import UnreadableAnswer, read_answer
+from shadow.answer import read_answer
+from shadow.encodings import UnreadableBody
 from shadow.handoff import LOOP_GUARD_HEADER
 
 if TYPE_CHECKING:
@@ -60,9 +62,11 @@ def retry_after_s(value: str | None, now: float) -> float | None:
     if value is None:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
         pass
+    else:
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     try:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now)
     except ValueError:
@@ -113,10 +117,9 @@ class Replayer:
                     return _failure("timeout", f"no answer in time ({type(error).__name__})")
                 except httpx2.HTTPError as error:
                     return _failure("connection", f"{type(error).__name__}: {error}")
-                if response.status_code in _THROTTLED and attempt < _ATTEMPTS:
-                    self._throttle(target, response, attempt)
-                    continue
-                break
+                if response.status_code not in _THROTTLED:
+                    break
+                self._throttle(target, response, attempt)
         return self._read(response, self._clock() - started)
 
     async def _give_way(self, target: Target) -> None:
@@ -147,7 +150,7 @@ class Replayer:
         headers = {"content-type": response.headers.get("content-type", "")}
         try:
             return Replay(read_answer(headers, response.content), duration_s)
-        except UnreadableAnswer as error:
+        except UnreadableBody as error:
             return _failure(error.reason, error.detail)
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from metrics.pair import Answer, Pair
 from metrics.verdict import Evidence, Failure, Judgement, Verdict
-from shadow.answer import UnreadableAnswer, decode_body, read_answer
+from shadow.answer import read_answer
+from shadow.encodings import UnreadableBody, decode_body
 from shadow.perturbations import NotApplicable
 from shadow.perturbations.baseline import Identical
 from shadow.planner import RoutePlan, Trial, plan
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from shadow.spend import SpendLedger
 
 log = logging.getLogger("evenkeel.worker")
-
-_DECODED_LIMIT_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +188,10 @@ class Worker:
         if route is None:
             return "route_gone"
         try:
-            body = decode_body(dict(exchange.request_headers), exchange.request_body, _DECODED_LIMIT_BYTES)
+            body = decode_body(dict(exchange.request_headers), exchange.request_body)
             view = PromptView.parse(body)
             answer = read_answer(dict(exchange.response_headers), exchange.response_body)
-        except (UnreadablePrompt, UnreadableAnswer) as error:
+        except (UnreadablePrompt, UnreadableBody) as error:
             return error.reason
         return _Original(exchange, view, answer, answer.model or view.model or "unknown", route)
 

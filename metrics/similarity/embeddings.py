@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from metrics.similarity.normalised import is_empty
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Embeddings:
         Source: Reimers and Gurevych 2019; the value depends on the model.
         """
         texts = pair.reference.text.strip(), pair.candidate.text.strip()
-        if not all(texts) or is_empty(pair.reference) or is_empty(pair.candidate):
+        if not all(texts):
             return Failure(self.name, self.version, "no_text", "A side has no text to embed.")
         if texts[0] == texts[1]:
             return 1.0

@@ -458,7 +458,7 @@ def hostile_scene() -> Scene:
     scene.log.append(
         replace(
             found,
-            id=f"id/{HOSTILE[:20]}",
+            id=f"id/{HOSTILE[:18]}",
             route=route,
             model=model,
             perturbation=perturbation,

@@ -153,6 +153,24 @@ def test_an_encoder_that_fails_leaves_the_other_metrics_to_decide() -> None:
     assert "embeddings" not in rating.details
 
 
+_STORY_TEXT = (
+    "garden window copper lantern pebble mountain violin harvest sailor blanket "
+    "pepper thunder cushion orchard whistle basket chimney marble feather gallop"
+)
+_OTHER_TEXT = (
+    "zinc yodel jumbo quartz kiosk hyphen igloo umbra vortex nymph oxide rhubarb dwarf ebony fjord "
+    "lagoon mosaic sphinx tulip wizard"
+)
+_STORY, _OTHER = _STORY_TEXT.split(), _OTHER_TEXT.split()
+
+
+@pytest.mark.parametrize(("shared", "rating"), [(20, 3), (13, 3), (12, 2), (7, 2), (6, 1), (0, 1)])
+def test_the_share_of_common_words_sets_the_rating(shared: int, rating: int) -> None:
+    """Of twenty words in another order, thirteen in common (0.65) make a 3 and seven (0.35) a 2."""
+    candidate = [*_OTHER[: 20 - shared], *_STORY[:shared][::-1]]
+    assert rate(" ".join(_STORY), " ".join(candidate)) == rating
+
+
 def test_cutoffs_can_be_set() -> None:
     """A stricter cut-off moves a 3 to a 2."""
     rewritten = (

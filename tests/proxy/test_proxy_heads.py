@@ -21,14 +21,20 @@ def rendered(raw, target=None, authority=b"up:1"):
 @pytest.mark.parametrize(
     ("raw", "fault"),
     [
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", Fault.AMBIGUOUS),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            Fault.AMBIGUOUS,
+        ),
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", Fault.AMBIGUOUS),
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1, 1\r\n\r\n", Fault.AMBIGUOUS),
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n", Fault.AMBIGUOUS),
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: \xb2\r\n\r\n", Fault.AMBIGUOUS),
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\n", Fault.AMBIGUOUS),
         (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1234567890123456789\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n", Fault.AMBIGUOUS),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n",
+            Fault.AMBIGUOUS,
+        ),
         (b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Fault.AMBIGUOUS),
         (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", Fault.AMBIGUOUS),
         (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n folded\r\n\r\n", Fault.AMBIGUOUS),
@@ -48,7 +54,10 @@ def rendered(raw, target=None, authority=b"up:1"):
         (b"PRI * HTTP/2.0\r\n\r\n", Fault.VERSION),
         (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", Fault.CONNECT_METHOD),
         (b"GET / HTTP/1.1\r\nA: " + b"a" * MAX_HEAD_BYTES, Fault.HEAD_TOO_LARGE),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: aaaaaaaaaaaaaaaaaaaa\r\n" * MAX_FIELDS + b"\r\n", Fault.HEAD_TOO_LARGE),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: aaaaaaaaaaaaaaaaaaaa\r\n" * MAX_FIELDS + b"\r\n",
+            Fault.HEAD_TOO_LARGE,
+        ),
     ],
 )
 def test_request_that_can_be_read_in_two_ways_is_refused(raw, fault):
@@ -86,7 +95,9 @@ def test_request_head_is_read_from_longer_data():
 )
 def test_keep_alive_follows_version_and_connection(version, connection, keep_alive):
     """HTTP/1.1 stays open unless told to close, HTTP/1.0 the other way round."""
-    assert parse_request(b"GET / HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, connection)).keep_alive is keep_alive
+    assert (
+        parse_request(b"GET / HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, connection)).keep_alive is keep_alive
+    )
 
 
 def test_fields_named_by_connection_are_removed_but_never_those_that_frame():
@@ -95,7 +106,9 @@ def test_fields_named_by_connection_are_removed_but_never_those_that_frame():
         b"POST / HTTP/1.1\r\nHost: x\r\nConnection: content-length, host, x-evenkeel-replay, COOKIE\r\n"
         b"Cookie: a\r\nX-Evenkeel-Replay: 1\r\ncookie: b\r\nContent-Length: 1\r\n\r\n"
     )
-    assert rendered(raw) == b"POST / HTTP/1.1\r\nHost: up:1\r\nX-Evenkeel-Replay: 1\r\nContent-Length: 1\r\n\r\n"
+    assert (
+        rendered(raw) == b"POST / HTTP/1.1\r\nHost: up:1\r\nX-Evenkeel-Replay: 1\r\nContent-Length: 1\r\n\r\n"
+    )
 
 
 def test_private_fields_are_removed_and_remembered():
@@ -156,14 +169,18 @@ def test_requests_agree_with_llhttp(noise, place):
     with contextlib.suppress(httptools.HttpParserInvalidMethodError):
         parser.feed_data(raw[: head.end])
         fields = raw[head.line_end + 2 : head.end - 4].split(b"\r\n")
-        expected = [(name, value.strip(b" \t")) for name, _, value in (field.partition(b":") for field in fields)]
+        expected = [
+            (name, value.strip(b" \t")) for name, _, value in (field.partition(b":") for field in fields)
+        ]
         assert seen[0] == head.target
         assert [(name, value.strip(b" \t")) for name, value in seen[1:-1]] == expected
         assert seen[-1] == "complete"
 
 
 FIELD = st.tuples(
-    st.sampled_from([b"A", b"x-b", b"Connection", b"TE", b"Upgrade", b"X-Evenkeel-Task", b"Keep-Alive", b"Cookie"]),
+    st.sampled_from(
+        [b"A", b"x-b", b"Connection", b"TE", b"Upgrade", b"X-Evenkeel-Task", b"Keep-Alive", b"Cookie"]
+    ),
     st.sampled_from([b"", b"1", b"close", b"a, Cookie", b"upgrade"]),
 )
 

@@ -49,7 +49,9 @@ def test_response_changes_only_where_it_must(run, relay):
     run(main)
 
 
-@pytest.mark.parametrize("method", [b"GET", b"OPTIONS", b"PATCH", b"DELETE", b"PROPFIND", b"QUERY", b"x-odd!"])
+@pytest.mark.parametrize(
+    "method", [b"GET", b"OPTIONS", b"PATCH", b"DELETE", b"PROPFIND", b"QUERY", b"x-odd!"]
+)
 def test_any_method_passes(run, relay, method):
     """A method that no one has heard of is forwarded like any other."""
 
@@ -204,7 +206,9 @@ def test_http_1_0_client_gets_what_it_can_read(run, relay):
         async with relay(answer) as rig:
             text = await rig.exchange(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             assert text == b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabcde"
-            assert rig.upstream.received == b"GET /a HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % rig.upstream.port
+            assert (
+                rig.upstream.received == b"GET /a HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % rig.upstream.port
+            )
 
     run(main)
 
@@ -248,7 +252,9 @@ def test_websocket_is_tunnelled(run, relay):
     """After 101 bytes pass both ways unread, and one side's end is passed on."""
 
     def answer(wire):
-        wire.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81hello")
+        wire.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81hello"
+        )
         wire._parser = None
         wire.upstream.on_data = lambda wire, data: wire.write(b"echo:" + data)
 
@@ -260,7 +266,9 @@ def test_websocket_is_tunnelled(run, relay):
                 b"Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n"
             )
             text = await client.until(b"\x81hello")
-            assert text.startswith(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
+            assert text.startswith(
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            )
             assert b"Connection: Upgrade\r\nUpgrade: websocket\r\n" in rig.upstream.received
             client.send(b"\x00\xff raw")
             assert await client.read(10) == b"echo:\x00\xff ra"

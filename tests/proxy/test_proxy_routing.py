@@ -21,7 +21,13 @@ from proxy.routing import Route, RouteTable, Timeouts, Upstream
 def test_upstream_is_read_from_its_url(url, host, port, tls, authority, base):
     """Default ports are left out of Host, a slash at the end out of the base path."""
     found = Upstream.parse(url)
-    assert (found.host, found.port, found.tls, found.authority, found.base_path) == (host, port, tls, authority, base)
+    assert (found.host, found.port, found.tls, found.authority, found.base_path) == (
+        host,
+        port,
+        tls,
+        authority,
+        base,
+    )
 
 
 def test_unix_socket_upstream_names_a_file():

@@ -106,7 +106,9 @@ def test_every_exchange_gets_its_baseline_and_its_trials(plane):
     verdicts = plane.verdicts()
     assert len(verdicts) == 6 * 5
     assert len({verdict.id for verdict in verdicts}) == 30
-    baseline = {verdict.exchange_id: verdict.rating for verdict in verdicts if verdict.perturbation == BASELINE}
+    baseline = {
+        verdict.exchange_id: verdict.rating for verdict in verdicts if verdict.perturbation == BASELINE
+    }
     assert set(baseline.values()) == {3}  # no noise is planted
     for verdict in verdicts:
         if verdict.perturbation != BASELINE:

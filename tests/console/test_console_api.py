@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+
+def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):
+    """One object per cell: key, counts and estimates with interval and n."""
+    scene = make_scene("alert")
+    cells = console_client(scene).get("/api/cells").json()["cells"]
+    assert len(cells) == len(scene.reports)
+    cell = next(found for found in cells if found["alert"] and found["perturbation"] == "general.spelling")
+    assert (cell["route"], cell["model"], cell["trials"]) == ("case-summaries", "swift-2026-08", 96)
+    assert cell["excess"]["value"] == pytest.approx(0.42)
+    assert set(cell["excess"]) == {"value", "lower", "upper", "n"}
+    assert "key" not in cell
+
+
+def test_alerts_are_what_is_raised_and_what_happened(make_scene, console_client):
+    """Active cells, and the history newest first."""
+    body = console_client(make_scene("alert")).get("/api/alerts?limit=1").json()
+    assert {cell["perturbation"] for cell in body["active"]} == {"general.spelling", "general.casing"}
+    assert [event["id"] for event in body["events"]] == ["raised-casing"]
+
+
+def test_verdicts_can_be_chosen(make_scene, console_client):
+    """By route and perturbation, newest first, as many as asked for."""
+    client = console_client(make_scene("quiet"))
+    found = client.get("/api/verdicts?route=billing-replies&perturbation=general.casing&limit=3").json()[
+        "verdicts"
+    ]
+    assert len(found) == 3
+    assert {(verdict["route"], verdict["perturbation"]) for verdict in found} == {
+        ("billing-replies", "general.casing")
+    }
+    times = [verdict["scored_at"] for verdict in found]
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize("limit", ["0", "501", "many"])
+def test_a_senseless_limit_is_refused(make_scene, console_client, limit):
+    """The answer is an error in JSON, not a page and not a crash."""
+    response = console_client(make_scene("quiet")).get(f"/api/verdicts?limit={limit}")
+    assert response.status_code == 400
+    assert response.json()["error"]["status"] == 400
+
+
+def test_json_is_strict_whatever_is_in_the_stores(make_scene, console_client):
+    """Infinite and undefined numbers become null; half a surrogate pair survives as an escape."""
+    scene = make_scene("hostile")
+    scene.reports = [replace(scene.reports[0], evidence_log10=float("-inf"), alarm_log10=float("nan"))]
+    client = console_client(scene)
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    for path in ("/api/cells", "/api/alerts", "/api/verdicts"):
+        json.loads(client.get(path).content, parse_constant=refuse)
+    assert client.get("/api/cells").json()["cells"][0]["evidence_log10"] is None
+    assert "\ud83d" in client.get("/api/verdicts").json()["verdicts"][0]["route"]
+
+
+def test_the_pipeline_is_given_as_data(make_scene, console_client):
+    """What the page's last line shows, unformatted."""
+    body = console_client(make_scene("alert")).get("/api/pipeline").json()
+    assert (body["waiting"], body["leased"], body["simulated"]) == (38, 4, True)
+    assert body["routes"][0]["skipped"] == {"budget": 4, "not_applicable": 3, "replay_rate_limited": 1}
+
+
+def test_metrics_are_passed_on_as_prometheus_text(make_scene, console_client):
+    """Bytes unchanged, with the content type a scraper expects."""
+    scene = make_scene("quiet")
+    response = console_client(scene).get("/metrics")
+    assert response.content == scene.sources().exposition()
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
+def test_health_and_readiness_differ(make_scene, console_client):
+    """Not ready is still alive, and says what is missing."""
+    scene = make_scene("quiet")
+    client = console_client(scene)
+    assert (client.get("/readyz").status_code, client.get("/readyz").json()["status"]) == (200, "ready")
+    scene.missing = {"queue": "cannot be opened: free some disk space"}
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["missing"] == {"queue": "cannot be opened: free some disk space"}
+    assert client.get("/healthz").status_code == 200

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+import uvicorn
+from playwright.sync_api import expect, sync_playwright
+
+from console import create_app
+
+pytestmark = pytest.mark.service("chromium")
+
+_FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+@contextmanager
+def _served(scene, port=0):
+    """The scene on a free port of 127.0.0.1."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    config = uvicorn.Config(
+        create_app(scene.sources()), log_level="error", ws="none", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        deadline = time.monotonic() + 10
+        while not server.started and time.monotonic() < deadline:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """One browser for this module."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Opens a page with its clock in the test's hand; fails on script errors and foreign requests."""
+    contexts, complaints = [], []
+
+    def opener(address, *, width=1440, scheme="light", expect_errors=False):
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        if not expect_errors:
+            page.on(
+                "console",
+                lambda message: complaints.append(message.text) if message.type == "error" else None,
+            )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: _check_origin(request.url, address, complaints))
+        page.clock.install()
+        page.goto(address)
+        expect(page.locator("#connection")).to_have_text("live")
+        return page
+
+    yield opener
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _check_origin(url, address, complaints):
+    if not url.startswith((address, "data:")):
+        complaints.append(f"request to elsewhere: {url}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scene", ["empty", "quiet", "alert", "hostile"])
+def test_page_is_whole_at_every_width(make_scene, open_page, tmp_path, scene, scheme):
+    """No script error, no request elsewhere, nothing wider than the screen; a picture of each is kept."""
+    with _served(make_scene(scene)) as address:
+        page = open_page(address, scheme=scheme)
+        for width in (1440, 768, 380, 360, 2560):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.screenshot(path=tmp_path / f"{scene}-{scheme}-{width}.png", full_page=True)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_an_alert_appears_without_disturbing_the_reader(make_scene, open_page):
+    """Status, title and icon change; what is open, focused and scrolled to stays."""
+    scene = make_scene("quiet")
+    after = make_scene("alert")
+    with _served(scene) as address:
+        page = open_page(address)
+        second = page.locator("details.verdict").nth(3)
+        identity = second.get_attribute("id")
+        second.locator("summary").click()
+        cell = page.locator("a.cell").nth(3)
+        focused = cell.get_attribute("id")
+        cell.focus()
+        page.evaluate("scrollTo({top: 300, behavior: 'instant'})")
+        scene.reports = after.reports
+        scene.reports += [report for report in make_scene("quiet").reports if report.key.route == "chat"]
+        scene.store.history = after.store.history
+        scene.log.append(*_newer(scene))
+        page.clock.run_for(3200)
+        expect(page.locator("#status h1")).to_contain_text("ALERT:")
+        expect(page).to_have_title("▲ 2 alerts · evenkeel")
+        expect(page.locator("#icon")).to_have_attribute(
+            "href", page.locator("#icon").get_attribute("data-alert")
+        )
+        expect(page.locator("#announce")).to_contain_text("Alert: answers of swift-2026-08")
+        assert page.locator(f"[id='{identity}']").evaluate("item => item.open")
+        assert page.locator("details.verdict").first.get_attribute("id") == "v-newer"
+        assert not page.locator("details.verdict").first.evaluate("item => item.open")
+        assert page.evaluate("scrollY") > 100
+        # The focused cell was on a route whose model stayed.
+        if page.locator(f"#{focused}").count():
+            assert page.evaluate("document.activeElement.id") == focused
+
+
+def _newer(scene):
+    newest = scene.log.latest(1)[0]
+    fields = {name: getattr(newest, name) for name in newest.__slots__}
+    return type(newest)(**{**fields, "id": "newer"}), scene.log.evidence(newest.id)
+
+
+def test_focus_survives_a_refresh_of_its_section(make_scene, open_page):
+    """A keyboard user does not lose their place when numbers change."""
+    scene = make_scene("quiet")
+    with _served(scene) as address:
+        page = open_page(address)
+        cell = page.locator("a.cell").nth(7)
+        focused = cell.get_attribute("id")
+        cell.focus()
+        changed = make_scene("alert").reports[-1]
+        scene.reports.append(changed)
+        page.clock.run_for(3200)
+        expect(page.locator("#heatmap")).to_contain_text(changed.key.route)
+        assert page.evaluate("document.activeElement.id") == focused
+
+
+def test_a_lost_server_is_said_and_found_again(make_scene, open_page):
+    """Connection lost, retrying; then live."""
+    scene = make_scene("quiet")
+    with _served(scene) as address:
+        page = open_page(address, expect_errors=True)
+    page.clock.run_for(3200)
+    expect(page.locator("#connection")).to_have_text("connection lost, retrying")
+    with _served(scene, int(address.rpartition(":")[2])):
+        page.clock.run_for(6100)  # the second attempt waits twice as long
+        expect(page.locator("#connection")).to_have_text("live")
+
+
+def test_a_hidden_tab_asks_nothing(make_scene, open_page):
+    """While hidden no request is made; shown again, it is fresh at once."""
+    scene = make_scene("quiet")
+    with _served(scene) as address:
+        page = open_page(address)
+        page.evaluate(
+            "Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        expect(page.locator("#connection")).to_have_text("paused")
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.clock.run_for(30_000)
+        assert asked == []
+        page.evaluate(
+            "Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        expect(page.locator("#connection")).to_have_text("live")
+        assert len(asked) == 1
+
+
+def test_cell_details_show_on_keyboard_focus(make_scene, open_page):
+    """What the mouse sees the keyboard sees, and Escape closes it."""
+    with _served(make_scene("alert")) as address:
+        page = open_page(address)
+        page.locator("a.cell.alert").first.focus()
+        tip = page.locator(".tip")
+        expect(tip).to_be_visible()
+        for part in ("content moved in", "quality changed in", "excess over noise", "ALERT"):
+            expect(tip).to_contain_text(part)
+        page.keyboard.press("Escape")
+        expect(tip).to_be_hidden()
+
+
+def test_the_skip_link_is_the_first_stop(make_scene, open_page):
+    """One Tab and Enter pass the header."""
+    with _served(make_scene("quiet")) as address:
+        page = open_page(address)
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"

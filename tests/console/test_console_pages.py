@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from console.app import CONTENT_SECURITY_POLICY
+from metrics.pair import Answer
+from metrics.verdict import Evidence
+
+_PATHS = (
+    "/",
+    "/fragments/overview",
+    "/api/cells",
+    "/api/alerts",
+    "/api/verdicts",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/static/console.css",
+    "/static/live.js",
+    "/static/icon.svg",
+    "/verdicts/none",
+    "/nowhere",
+)
+_VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class _Page(HTMLParser):
+    """The tags of a page, checked for balance, and its text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.text = [], [], []
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def words(self):
+        return " ".join("".join(self.text).split()).replace("\u202f", " ")
+
+    def all(self, tag):
+        return [attrs for found, attrs in self.tags if found == tag]
+
+
+@pytest.mark.parametrize("path", _PATHS)
+def test_every_response_carries_the_security_headers(make_scene, console_client, path):
+    """Pages, data, files and errors alike."""
+    headers = console_client(make_scene("quiet")).get(path).headers
+    assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    kept = path.startswith("/static/")
+    assert headers["cache-control"] == ("public, max-age=31536000, immutable" if kept else "no-store")
+
+
+@pytest.mark.parametrize("scene", ["empty", "quiet", "alert", "hostile"])
+def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, scene):
+    """Tags are balanced, ids unique, nothing is inline, and no address leads elsewhere."""
+    client = console_client(make_scene(scene))
+    for path in ("/", "/fragments/overview"):
+        page = _Page(client.get(path).text)
+        ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+        assert len(ids) == len(set(ids))
+        for tag, attrs in page.tags:
+            assert "style" not in attrs
+            assert not any(name.startswith("on") for name in attrs)
+            for address in (attrs.get("href"), attrs.get("src")):
+                assert address is None or address.startswith(("/", "#"))
+            assert tag != "script" or attrs["src"].startswith("/static/live.js?v=")
+
+
+def _verdict_link(client):
+    links = [attrs.get("href", "") for attrs in _Page(client.get("/").text).all("a")]
+    return next(link for link in links if link.startswith("/verdicts/"))
+
+
+def test_model_text_is_never_markup(make_scene, console_client):
+    """Scripts in names, prompts, answers, explanations and notices stay text."""
+    scene = make_scene("hostile")
+    client = console_client(scene)
+    (verdict,) = scene.log.latest(1)
+    link = _verdict_link(client)
+    for path in ("/", "/fragments/overview", link):
+        response = client.get(path)
+        assert response.status_code == 200
+        page = _Page(response.text)
+        assert '<script>alert("x")</script>' in "".join(page.text)
+        assert {attrs.get("src", "").partition("?")[0] for attrs in page.all("script")} <= {"/static/live.js"}
+        assert all(attrs["src"].startswith("/static/icon") for attrs in page.all("img"))
+        assert "{{ 7*7 }}" in "".join(page.text)
+        assert "\u202e" not in response.text
+        assert "\x00" not in response.text
+    assert verdict.id in "".join(_Page(client.get(link).text).text)
+
+
+def test_the_status_line_of_an_alert(make_scene, console_client):
+    """The first heading and the line below it say all that is needed at night."""
+    page = _Page(console_client(make_scene("alert")).get("/").text).words()
+    assert (
+        "ALERT: answers of swift-2026-08 on route case-summaries move more than allowed under spelling changes "
+        "and letter-case changes"
+    ) in page
+    assert "since 14:03 (17 min), excess 42 % [34, 50] %, allowed 10 %, 96 trials" in page
+    assert "What to do next" in page
+    assert "The judge rejected its key" in page
+
+
+def test_the_empty_page_says_exactly_what_to_do(make_scene, console_client):
+    """The base URL to set is shown, in code and as a variable."""
+    scene = make_scene("empty")
+    scene.pipeline = replace(scene.pipeline, base_url="http://10.0.0.7:9000/v1")
+    page = _Page(console_client(scene).get("/").text).words()
+    assert 'OpenAI(base_url="http://10.0.0.7:9000/v1")' in page
+    assert "export OPENAI_BASE_URL=http://10.0.0.7:9000/v1" in page
+
+
+def test_the_table_has_a_caption_and_headers_for_all_cells(make_scene, console_client):
+    """Every column and row is announced, and each cell can be reached by keyboard."""
+    page = _Page(console_client(make_scene("quiet")).get("/").text)
+    assert page.all("caption")
+    headers = page.all("th")
+    assert sum(attrs.get("scope") == "col" for attrs in headers) >= 6
+    assert sum(attrs.get("scope") == "row" for attrs in headers) >= 5
+    cells = [attrs for attrs in page.all("a") if attrs.get("class", "").startswith("cell ")]
+    assert len(cells) == 25
+    assert all(attrs["title"] for attrs in cells)
+    assert "collecting 12/30" in page.words().replace("collecting12/30", "collecting 12/30")
+
+
+def test_alerts_are_marked_by_words_too(make_scene, console_client):
+    """Colour is never the only sign."""
+    text = console_client(make_scene("alert")).get("/").text
+    assert text.count('<span class="flag">▲ alert</span>') == 2
+
+
+def test_verdicts_can_be_narrowed(make_scene, console_client):
+    """Links filter by rating, perturbation and route, and compose."""
+    client = console_client(make_scene("alert"))
+
+    def chips(query):
+        text = client.get(f"/?{query}").text
+        return re.findall(r'class="chip r(\d)"', text), re.findall(r'class="change">([^<]+?) *<', text)
+
+    ratings, _ = chips("rating=shifted")
+    assert set(ratings) == {"1", "2"}
+    assert set(chips("rating=failed")[0]) == {"0"}
+    assert set(chips("rating=nonsense")[0]) > {"3"}
+    ratings, changes = chips("rating=3&perturbation=general.casing")
+    assert (set(ratings), set(changes)) == ({"3"}, {"casing"})
+    assert "No such verdict" in client.get("/?route=nobody").text
+    page = _Page(client.get("/?rating=shifted&route=case-summaries").text)
+    current = [attrs["href"] for attrs in page.all("a") if "aria-current" in attrs]
+    assert "/?route=case-summaries&rating=shifted#verdicts" in current
+
+
+def test_the_live_part_keeps_the_choice(make_scene, console_client):
+    """The page's script is told to fetch the same narrowed list."""
+    page = _Page(console_client(make_scene("alert")).get("/?rating=shifted&route=case-summaries").text)
+    sources = [attrs["data-source"] for attrs in page.all("div") if "data-source" in attrs]
+    assert sources == ["/fragments/overview?route=case-summaries&rating=shifted"]
+
+
+def test_a_live_part_that_has_not_changed_is_not_sent_again(make_scene, console_client):
+    """The tag of the last answer gives 304 until something changes."""
+    scene = make_scene("quiet")
+    client = console_client(scene)
+    tag = client.get("/fragments/overview").headers["etag"]
+    scene.now += 1
+    again = client.get("/fragments/overview", headers={"if-none-match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    scene.pipeline = replace(scene.pipeline, waiting=5)
+    changed = client.get("/fragments/overview", headers={"if-none-match": tag})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != tag
+
+
+def test_the_newest_moved_verdict_is_opened(make_scene, console_client):
+    """Exactly one verdict is open, and it shows both answers and who decided."""
+    text = console_client(make_scene("alert")).get("/").text
+    assert len(re.findall(r'<details class="verdict"[^>]* open', text)) == 1
+    opened = _Page(
+        re.search(r'<details class="verdict"[^>]* open.*?</details>', text, re.DOTALL).group()
+    ).words()
+    for part in (
+        "Answer to the original",
+        "Answer to the changed prompt",
+        "decided by cheap metrics, no judge",
+    ):
+        assert part in opened
+
+
+def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
+    """Both prompts, both answers, scores, cost and provenance."""
+    scene = make_scene("alert")
+    verdict = scene.log.latest(1)[0]
+    found = console_client(scene).get(f"/verdicts/{verdict.id}?exchange={verdict.exchange_id}")
+    page = _Page(found.text).words()
+    for part in (
+        verdict.id,
+        verdict.exchange_id,
+        f"seed {verdict.seed}",
+        "412 tokens",
+        "1.3 s",
+        "Keep numbers",
+    ):
+        assert part in page
+    assert "<del>" in found.text
+    assert "<ins>" in found.text
+
+
+def test_old_verdicts_are_found_by_their_exchange(make_scene, console_client):
+    """A link keeps working after the verdict has left the newest; a bare id does not pretend to."""
+    scene = make_scene("empty")
+    quiet = make_scene("quiet").log
+    old = quiet.verdicts[0]
+    scene.log.append(old, quiet.texts[old.id])
+    scene.log.verdicts += [replace(old, id=f"x{place}", exchange_id="other") for place in range(500)]
+    client = console_client(scene)
+    assert client.get(f"/verdicts/{old.id}?exchange={old.exchange_id}").status_code == 200
+    missing = client.get(f"/verdicts/{old.id}")
+    assert missing.status_code == 404
+    assert "no verdict of this id" in missing.text
+
+
+def test_pruned_texts_are_said_to_be_gone(make_scene, console_client):
+    """A verdict outlives its evidence."""
+    scene = make_scene("quiet")
+    verdict = scene.log.latest(1)[0]
+    scene.log.texts.clear()
+    client = console_client(scene)
+    assert "no longer stored" in client.get("/").text
+    assert "no longer stored" in client.get(f"/verdicts/{verdict.id}").text
+
+
+def test_tool_calls_are_part_of_the_answer(make_scene, console_client):
+    """An answer that only calls a tool is not shown as empty."""
+    client = console_client(make_scene("hostile"))
+    text = "".join(_Page(client.get(_verdict_link(client)).text).text)
+    assert "→ <script>(" in text
+
+
+def test_the_page_stays_light_with_long_texts(make_scene, make_cell, make_verdict, console_client):
+    """40 cells and 20 verdicts with texts of 40,000 characters: below 300 KB, static files included."""
+    scene = make_scene("alert")
+    scene.reports += [
+        make_cell(f"route-{row}", "m", f"general.k{column}") for row in range(2) for column in range(5)
+    ]
+    scene.log.verdicts.clear()
+    for place in range(20):
+        verdict, texts = make_verdict(place)
+        long = Evidence(
+            texts.prompt * 100,
+            texts.variant * 100,
+            Answer(texts.reference.text * 130),
+            Answer("No. " * 10_000),
+        )
+        scene.log.append(verdict, long)
+    client = console_client(scene)
+    assert len(scene.reports) >= 40
+    parts = ("/", "/static/console.css", "/static/live.js", "/static/icon.svg")
+    assert sum(len(client.get(path).content) for path in parts) < 300_000
+
+
+def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, caplog):
+    """The fault goes to the log; the reader learns that forwarding is not affected."""
+    scene = make_scene("quiet")
+
+    def broken():
+        raise OSError("disk I/O error at /secret/path")
+
+    scene.log.latest = lambda *_args, **_kwargs: broken()
+    client = console_client(scene)
+    for path in ("/", "/fragments/overview", "/api/verdicts"):
+        response = client.get(path)
+        assert response.status_code == 500
+        assert "Forwarding does not depend on the console" in response.text
+        assert "/secret/path" not in response.text
+    assert client.get("/api/verdicts").json()["error"]["status"] == 500
+    assert "disk I/O error" in caplog.text
+    assert client.get("/healthz").status_code == 200

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+_CSS = files("console").joinpath("static/console.css").read_text(encoding="utf-8")
+_SCHEMES = {"light": _CSS.partition("@media")[0], "dark": _CSS.partition("@media")[2].partition("\n}")[0]}
+
+
+def _colours(scheme):
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", _SCHEMES[scheme]))
+
+
+def _luminance(colour):
+    """Relative luminance as WCAG 2 defines it."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one, other):
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_computed_as_wcag_defines_it():
+    """Black on white is 21; #777777 on white is the well-known 4.48."""
+    assert _contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert _contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("ink", "ground"),
+    [
+        *((f"b{index}-ink", f"b{index}") for index in range(8)),
+        *((ink, ground) for ink in ("ink", "muted", "link") for ground in ("bg", "panel", "soft")),
+        ("ok", "ok-bg"),
+        ("bad", "bad-bg"),
+        ("bad", "panel"),
+        ("wait", "wait-bg"),
+        ("warn", "warn-bg"),
+        ("muted", "ok-bg"),
+        ("muted", "bad-bg"),
+        ("muted", "wait-bg"),
+        ("link", "bad-bg"),
+        ("del", "del-bg"),
+        ("ins", "ins-bg"),
+        ("panel", "bad"),
+        ("panel", "ink"),
+    ],
+)
+def test_text_can_be_read_on_every_ground(scheme, ink, ground):
+    """At least 4.5 to 1 (WCAG AA), in light and in dark."""
+    colours = _colours(scheme)
+    assert _contrast(colours[ink], colours[ground]) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bands_can_be_ordered_without_seeing_colour(scheme):
+    """From the third band on, each is darker than the one before in light, and lighter in dark."""
+    colours = _colours(scheme)
+    lightness = [_luminance(colours[f"b{index}"]) for index in range(8)]
+    steps = list(zip(lightness[1:], lightness[2:], strict=False))
+    assert (
+        all(after < before for before, after in steps)
+        if scheme == "light"
+        else all(after > before for before, after in steps)
+    )
+
+
+def test_dark_scheme_defines_every_colour():
+    """Nothing falls back to a light colour at night."""
+    assert _colours("dark").keys() == _colours("light").keys()
+
+
+def test_static_files_ask_nobody_else():
+    """No address of another host, no import, no embedded font."""
+    for entry in files("console").joinpath("static").iterdir():
+        text = entry.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        for forbidden in ("http:", "https:", "@import", "@font-face", "//cdn"):
+            assert forbidden not in text, f"{entry.name}: {forbidden}"

@@ -1,0 +1,92 @@
+"""The demo's verdict on itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.demo.comparison import Comparison, Row, compare
+from evenkeel.demo.story import Outcome
+
+TRUTH = {
+    "baseline_content_delta": 0.05,
+    "perturbed_content_delta": 0.4,
+    "baseline_quality_delta": None,
+    "perturbed_quality_delta": 0.5,
+    "baseline_robustness": 0.97,
+    "perturbed_robustness": 0.8,
+    "excess": 0.35,
+}
+
+
+def estimate(value, lower, upper):
+    return {"value": value, "lower": lower, "upper": upper, "n": 100}
+
+
+def cell(perturbation="general.spelling", **estimates):
+    empty = dict.fromkeys(("content_delta", "quality_delta", "robustness", "excess"))
+    return {"route": "r", "model": "m", "perturbation": perturbation, **empty, **estimates}
+
+
+def test_each_estimate_is_held_against_the_truth_of_its_arm():
+    """The baseline is compared with the baseline's truth; what was not measured or has no truth is left out."""
+    comparison = compare(
+        [
+            cell(
+                "baseline.identical",
+                content_delta=estimate(0.06, 0.01, 0.1),
+                quality_delta=estimate(0.5, 0.1, 0.9),
+            ),
+            cell(content_delta=estimate(0.5, 0.41, 0.6), excess=estimate(0.3, 0.2, 0.5)),
+        ],
+        {"m": TRUTH},
+    )
+    seen = [(row.perturbation, row.quantity, row.planted, row.covered) for row in comparison.rows]
+    assert seen == [
+        ("baseline.identical", "content_delta", 0.05, True),
+        ("general.spelling", "content_delta", 0.4, False),
+        ("general.spelling", "excess", 0.35, True),
+    ]
+    assert (comparison.cells, comparison.missed) == (2, 1)
+
+
+def row(number, *, covered):
+    return Row("r", "m", f"p{number}", "content_delta", 0.5, 0.5, 0.4 if covered else 0.51, 0.6, 10)
+
+
+@pytest.mark.parametrize(
+    ("cells", "missed", "good"), [(10, 1, True), (10, 2, False), (9, 1, False), (0, 0, False)]
+)
+def test_one_cell_in_ten_may_miss(cells, missed, good):
+    """More than one in ten, or nothing measured at all, is a failed demo."""
+    rows = tuple(row(number, covered=number >= missed) for number in range(cells))
+    assert Comparison(rows).good is good
+
+
+def outcome(**changes):
+    good = {
+        "comparison": Comparison(tuple(row(number, covered=True) for number in range(10))),
+        "failed_requests": 0,
+        "early_alerts": 0,
+        "alerts": ({"at": 2.0},),
+        "swapped_at": 1.0,
+    }
+    return Outcome(**{**good, **changes})
+
+
+def test_a_good_outcome_has_no_problem():
+    """All as planted."""
+    assert outcome().problems == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"failed_requests": 2}, "2 forwarded requests failed"),
+        ({"early_alerts": 1}, "1 alerts where nothing had changed"),
+        ({"alerts": ()}, "no alert after the swap"),
+        ({"comparison": Comparison(())}, "outside the interval in 0 of 0 cells"),
+    ],
+)
+def test_every_fault_fails_the_demo(changes, problem):
+    """Failed requests, early or missing alerts and a missed truth each count."""
+    assert [problem in found for found in outcome(**changes).problems] == [True]

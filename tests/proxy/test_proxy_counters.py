@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from proxy.counters import Counters, Histogram
+from proxy.errors import Fault, error_response, status_of
+
+
+def test_histogram_counts_by_upper_bound():
+    """A value on a bound belongs to it, a value above all to the last bucket."""
+    histogram = Histogram((0.1, 1.0))
+    for value in (0.05, 0.1, 0.5, 1.0, 7.0):
+        histogram.observe(value)
+    assert histogram.counts == [2, 2, 1]
+    assert histogram.total_s == pytest.approx(8.65)
+
+
+def test_snapshot_is_json_with_the_agreed_names():
+    """Every series the exporter knows is there, labelled, and survives JSON."""
+    counters = Counters()
+    found = counters.of("r")
+    found.requests[2] = 3
+    found.requests[0] = 1
+    found.skip("status")
+    found.skip("status")
+    found.fail("upstream_refused")
+    found.first_byte.observe(0.02)
+    counters.connections = 4
+    snapshot = json.loads(json.dumps(counters.snapshot(99)))
+    assert ["proxy_requests", {"route": "r", "status_class": "2xx"}, 3] in snapshot["counters"]
+    assert ["proxy_requests", {"route": "r", "status_class": "aborted"}, 1] in snapshot["counters"]
+    assert ["proxy_connections", {}, 4] in snapshot["counters"]
+    assert ["exchanges_skipped", {"route": "r", "reason": "status"}, 2] in snapshot["counters"]
+    assert ["proxy_upstream_errors", {"route": "r", "reason": "upstream_refused"}, 1] in snapshot["counters"]
+    assert {name for name, _, _ in snapshot["counters"]} == {
+        "proxy_requests",
+        "proxy_disconnects",
+        "proxy_retries",
+        "proxy_upstream_errors",
+        "proxy_connections",
+        "exchanges_eligible",
+        "exchanges_sampled",
+        "exchanges_queued",
+        "exchanges_skipped",
+    }
+    assert ["handoff_bytes", {}, 99] in snapshot["gauges"]
+    assert ["proxy_in_flight", {"route": "r"}, 0] in snapshot["gauges"]
+    assert [name for name, *_ in snapshot["histograms"]] == [
+        "proxy_first_byte_seconds",
+        "proxy_overhead_seconds",
+    ]
+    for _, labels, bounds, counts, total in snapshot["histograms"]:
+        assert labels == {"route": "r"}
+        assert len(counts) == len(bounds) + 1
+        assert total >= 0
+    assert snapshot["histograms"][0][3].index(1) == 2
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_every_fault_has_an_answer_the_openai_sdk_reads(fault):
+    """A status in the right class, and an error object with message, type, param and code."""
+    text = error_response(
+        fault, where="The upstream http://h of route 'r'", detail="it {is} odd", close=True, bare=False
+    )
+    head, _, body = text.partition(b"\r\n\r\n")
+    error = json.loads(body)["error"]
+    assert error["code"] == fault.value
+    assert error["param"] is None
+    assert error["message"].endswith(".")
+    assert (error["type"] == "upstream_error") == (status_of(fault) >= 500)
+    assert f"content-length: {len(body)}".encode() in head
+    assert head.startswith(b"HTTP/1.1 %d " % status_of(fault))
+    assert b"connection: close" in head

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import threading
+
+from proxy.counters import Counters
+from proxy.handoff import HandOff
+from shadow.handoff import Exchange
+
+
+def exchange(number, size=10, route="r"):
+    return Exchange(
+        id=f"{number:016x}",
+        route=route,
+        received_at=0.0,
+        duration_s=0.0,
+        method="POST",
+        path="/",
+        status=200,
+        request_headers=(),
+        request_body=b"q" * size,
+        response_headers=(),
+        response_body=b"",
+    )
+
+
+def test_everything_offered_before_the_close_is_put_once(queue):
+    """Order is kept, batches are bounded, and the buffer is empty afterwards."""
+    handoff = HandOff(queue, Counters(), max_bytes=10_000, max_batch=7)
+    handoff.start()
+    assert all(handoff.offer(exchange(number)) for number in range(100))
+    handoff.close(5)
+    assert [found.id for found in queue.exchanges] == [f"{number:016x}" for number in range(100)]
+    assert max(queue.batches) <= 7
+    assert handoff.size_bytes == 0
+    assert handoff.counters.of("r").queued == 100
+
+
+def test_full_buffer_refuses_and_counts_by_route(queue):
+    """The bound counts the batch in the queue's hands too; room comes back when it is put."""
+    queue.gate.clear()
+    handoff = HandOff(queue, Counters(), max_bytes=30)
+    handoff.start()
+    assert [handoff.offer(exchange(number)) for number in range(4)] == [True, True, True, False]
+    assert queue.entered.wait(5)
+    assert not handoff.offer(exchange(5, route="s"))
+    assert handoff.size_bytes == 30
+    queue.gate.set()
+    handoff.close(5)
+    assert handoff.counters.of("r").skipped == {"queue_full": 1}
+    assert handoff.counters.of("s").skipped == {"queue_full": 1}
+    assert len(queue.exchanges) == 3
+    assert handoff.size_bytes == 0
+
+
+def test_failing_queue_loses_its_batch_and_nothing_else(queue):
+    """A fault is counted, the room is given back, and the next batch is tried."""
+    failed = threading.Event()
+
+    class Flaky:
+        def put(self, exchanges):
+            if not failed.is_set():
+                failed.set()
+                raise RuntimeError("no")
+            return queue.put(exchanges)
+
+    handoff = HandOff(Flaky(), Counters(), max_bytes=20)
+    handoff.start()
+    handoff.offer(exchange(1))
+    assert failed.wait(5)
+    while handoff.size_bytes:
+        threading.Event().wait(0.001)
+    assert handoff.offer(exchange(2, size=20))
+    handoff.close(5)
+    assert handoff.counters.of("r").skipped == {"store_error": 1}
+    assert [found.id for found in queue.exchanges] == [f"{2:016x}"]
+
+
+def test_close_does_not_wait_for_a_stuck_queue_for_ever(queue):
+    """The timeout bounds a shutdown, and nothing is taken after it."""
+    queue.gate.clear()
+    handoff = HandOff(queue, Counters(), max_bytes=100)
+    handoff.start()
+    handoff.offer(exchange(1))
+    assert queue.entered.wait(5)
+    handoff.close(0.01)
+    assert not handoff.offer(exchange(2))
+    queue.gate.set()

@@ -1,0 +1,99 @@
+"""Content encodings, and bodies that would not fit."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+import zlib
+from typing import TYPE_CHECKING
+
+import brotli
+import pytest
+import zstandard
+
+from shadow.answer import read_answer
+from shadow.encodings import UnreadableBody, decode_body
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+PLAIN = json.dumps({"choices": [{"message": {"content": "hello " * 100}, "finish_reason": "stop"}]}).encode()
+
+
+def raw_deflate(data: bytes) -> bytes:
+    """Deflate without the zlib header, as some servers send it."""
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return compressor.compress(data) + compressor.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("", PLAIN),
+        ("identity", PLAIN),
+        ("gzip", gzip.compress(PLAIN)),
+        ("X-GZIP", gzip.compress(PLAIN)),
+        ("gzip", gzip.compress(PLAIN[:50]) + gzip.compress(PLAIN[50:])),
+        ("deflate", zlib.compress(PLAIN)),
+        ("deflate", raw_deflate(PLAIN)),
+        ("br", brotli.compress(PLAIN)),
+        ("zstd", zstandard.compress(PLAIN)),
+        ("zstd", zstandard.compress(PLAIN[:50]) + zstandard.compress(PLAIN[50:])),
+        ("deflate, gzip", gzip.compress(zlib.compress(PLAIN))),
+    ],
+)
+def test_content_encodings_are_undone(encoding: str, body: bytes) -> None:
+    """Both forms of deflate and gzip are decoded, several in a row from the last to the first."""
+    assert decode_body({"content-encoding": encoding}, body) == PLAIN
+    assert read_answer({"content-encoding": encoding}, body).text == "hello " * 100
+
+
+@pytest.mark.parametrize(("encoding", "module"), [("br", brotli), ("zstd", zstandard)])
+def test_cut_and_oversized_data_is_refused(encoding: str, module: ModuleType) -> None:
+    """A truncated body is broken, one that grows past the limit is too large."""
+    body = module.compress(PLAIN)
+    with pytest.raises(UnreadableBody, match="encoding_broken"):
+        decode_body({"content-encoding": encoding}, body[:-4])
+    with pytest.raises(UnreadableBody, match="too_large"):
+        decode_body({"content-encoding": encoding}, body, 100)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "reason"),
+    [
+        ("gzip", b"not gzip", "encoding_broken"),
+        ("gzip", gzip.compress(b"{}")[:-9], "encoding_broken"),
+        ("deflate", b"\x00\x01", "encoding_broken"),
+        ("br", b"not brotli", "encoding_broken"),
+        ("zstd", b"not zstd", "encoding_broken"),
+        ("snappy", b"{}", "encoding_unsupported"),
+    ],
+)
+def test_what_cannot_be_decoded_says_why(encoding: str, body: bytes, reason: str) -> None:
+    """A corrupt or unknown encoding has its own reason."""
+    with pytest.raises(UnreadableBody) as caught:
+        decode_body({"content-encoding": encoding}, body)
+    assert caught.value.reason == reason
+
+
+def test_decoding_stops_at_the_limit() -> None:
+    """A small body that would inflate to 200 MB is refused after the limit, twice packed as well."""
+    bomb = gzip.compress(bytes(200 << 20), compresslevel=1)
+    tracemalloc.start()
+    try:
+        for encoding, body in (("gzip", bomb), ("gzip, gzip", gzip.compress(bomb))):
+            with pytest.raises(UnreadableBody) as caught:
+                decode_body({"content-encoding": encoding}, body, 1 << 20)
+            assert caught.value.reason == "too_large"
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_limit_itself_is_allowed() -> None:
+    """A body of just the limit passes, one byte more does not, packed or not."""
+    for headers, pack in (({}, bytes), ({"content-encoding": "gzip"}, gzip.compress)):
+        assert decode_body(headers, pack(b"x" * 1000), 1000) == b"x" * 1000
+        with pytest.raises(UnreadableBody, match="too_large"):
+            decode_body(headers, pack(b"x" * 1001), 1000)

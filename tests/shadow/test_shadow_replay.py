@@ -1,0 +1,175 @@
+"""Replays: what is sent, and how an upstream's trouble becomes a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from metrics.verdict import Failure
+from shadow.replay import Replay, Replayer, Target, retry_after_s
+
+ANSWER = json.dumps(
+    {"model": "m", "choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
+).encode()
+
+
+class Scripted:
+    """A scripted upstream: answers in turn, and remembers what it was asked."""
+
+    def __init__(self):
+        self.script = []
+        self.seen = []
+        scripted = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                scripted.seen.append((self.path, dict(self.headers.items()), body))
+                status, headers, answer = scripted.script.pop(0) if scripted.script else (200, {}, ANSWER)
+                self.send_response(status)
+                self.send_header("content-length", str(len(answer)))
+                self.send_header("content-type", "application/json")
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/chat/completions"
+
+
+@pytest.fixture
+def upstream():
+    scripted = Scripted()
+    thread = threading.Thread(target=scripted.server.serve_forever)
+    thread.start()
+    yield scripted
+    scripted.server.shutdown()
+    thread.join()
+    scripted.server.server_close()
+
+
+class Time:
+    """A clock that sleeping moves."""
+
+    def __init__(self):
+        self.now = 1000.0
+        self.slept = []
+
+    def clock(self):
+        return self.now
+
+    async def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def send(url, *, time=None, headers=(), count=1):
+    time = time or Time()
+
+    async def go():
+        replayer = Replayer(concurrency=4, timeout_s=2, clock=time.clock, sleep=time.sleep)
+        try:
+            return [await replayer.send(Target(url, headers), b'{"a": 1}') for _ in range(count)]
+        finally:
+            await replayer.close()
+
+    results = asyncio.run(go())
+    return results[0] if count == 1 else results
+
+
+def test_a_replay_carries_its_body_its_credential_and_the_loop_guard(upstream):
+    """The body goes as it is, under the shadow credential, marked as a replay."""
+    result = send(upstream.url, headers=(("authorization", "Bearer shadow"),))
+    assert isinstance(result, Replay)
+    assert (result.answer.text, result.answer.model) == ("hi", "m")
+    ((path, headers, body),) = upstream.seen
+    assert (path, body) == ("/v1/chat/completions", b'{"a": 1}')
+    lower = {name.lower(): value for name, value in headers.items()}
+    assert lower["authorization"] == "Bearer shadow"
+    assert lower["x-evenkeel-replay"] == "1"
+    assert lower["content-type"] == "application/json"
+
+
+def test_a_target_does_not_show_its_credential():
+    """Logs and tracebacks print representations."""
+    assert "secret" not in repr(Target("http://a", (("authorization", "Bearer secret"),)))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (401, b"{}", "unauthorized"),
+        (403, b"{}", "unauthorized"),
+        (400, b"{}", "rejected"),
+        (500, b"{}", "server_error"),
+        (200, b"<html>", "not_json"),
+        (200, b'{"choices": []}', "no_choices"),
+    ],
+)
+def test_trouble_is_a_failure_with_its_reason(upstream, status, body, reason):
+    """No answer is ever made up."""
+    upstream.script = [(status, {}, body)]
+    result = send(upstream.url)
+    assert isinstance(result, Failure)
+    assert result.reason == reason
+
+
+def test_a_dead_upstream_is_a_connection_failure():
+    """Nothing listens there."""
+    assert send("http://127.0.0.1:9/v1/chat/completions").reason == "connection"
+
+
+def test_a_throttled_replay_waits_as_asked_and_tries_again(upstream):
+    """`Retry-After` is honoured, by the clock."""
+    time = Time()
+    upstream.script = [(429, {"retry-after": "7"}, b"{}")]
+    assert isinstance(send(upstream.url, time=time), Replay)
+    assert time.slept == [pytest.approx(7, abs=0.1)]
+
+
+def test_an_upstream_that_keeps_throttling_is_left_alone(upstream):
+    """After three answers of 429 the trial has failed, and the next replay waits first."""
+    time = Time()
+    upstream.script = [(429, {"retry-after": "5"}, b"{}")] * 3
+    first, second = send(upstream.url, time=time, count=2)
+    assert first.reason == "rate_limited"
+    assert isinstance(second, Replay)
+    assert len(upstream.seen) == 4
+    assert len(time.slept) == 3
+
+
+def test_no_wait_is_longer_than_a_minute(upstream):
+    """A provider that asks for a day is asked again after a minute."""
+    time = Time()
+    upstream.script = [(503, {"retry-after": "86400"}, b"{}")]
+    assert isinstance(send(upstream.url, time=time), Replay)
+    assert time.slept == [pytest.approx(60, abs=0.1)]
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("3", 3),
+        ("0.5", 0.5),
+        ("-4", 0),
+        (None, None),
+        ("soon", None),
+        ("nan", None),
+        ("inf", None),
+        ("Thu, 01 Jan 1970 00:20:00 GMT", 200),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(value, seconds):
+    """Both forms of the header; anything else is no advice."""
+    assert retry_after_s(value, 1000.0) == seconds
