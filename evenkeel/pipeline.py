@@ -68,7 +68,7 @@ class Pipeline:
                 "midnight UTC. Raise budget.usd_per_day to go on."
             )
         return PipelineView(
-            base_url=base_url(settings),
+            base_url=settings.base_url(settings.routes[0]),
             routes=self._flows(),
             waiting=lag.waiting,
             leased=lag.leased,
@@ -108,9 +108,3 @@ class Pipeline:
                 )
             )
         return tuple(flows)
-
-
-def base_url(settings: Settings) -> str:
-    """What an application sets as its base URL, for the first route."""
-    host = f"[{settings.listen.host}]" if ":" in settings.listen.host else settings.listen.host
-    return f"http://{host}:{settings.listen.port}{settings.routes[0].prefix}/v1"

@@ -51,6 +51,10 @@ def _http_url(url: str) -> str:
     return url
 
 
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 Port = Annotated[int, Field(ge=0, le=65535)]
 Rate = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
@@ -71,6 +75,11 @@ class Listen(_Section):
     port: Port = 8100
     """0 picks a free port."""
 
+    @property
+    def address(self) -> str:
+        """Host and port as they stand in a URL."""
+        return _address(self.host, self.port)
+
 
 class Admin(_Section):
     """Where metrics, health and the console listen: a port of their own."""
@@ -81,6 +90,11 @@ class Admin(_Section):
     """0 picks a free port."""
     token_env: str | None = None
     """Variable with the admin token; required beyond loopback."""
+
+    @property
+    def address(self) -> str:
+        """Host and port as they stand in a URL."""
+        return _address(self.host, self.port)
 
     @model_validator(mode="after")
     def _token_beyond_loopback(self) -> Admin:
@@ -226,6 +240,10 @@ class Settings(BaseSettings):
                     raise ValueError(f"two routes have the {field} {value!r}")
                 seen.add(value)
         return self
+
+    def base_url(self, route: Route) -> str:
+        """What an application sets as its base URL to use a route."""
+        return f"http://{self.listen.address}{route.prefix}/v1"
 
 
 def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) -> Settings:

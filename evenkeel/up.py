@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TextIO
 from evenkeel import __version__
 from evenkeel.children import Briefing
 from evenkeel.data_plane import DATABASE_FILE
-from evenkeel.pipeline import base_url
 from evenkeel.preflight import missing_keys, unreachable_upstreams
 from evenkeel.settings import SettingsError
 from evenkeel.supervisor import Child, Supervisor, listen
@@ -64,16 +63,17 @@ def up(settings: Settings, *, say: Callable[[str], None]) -> None:
 
 def banner(settings: Settings) -> str:
     """What a person needs to know after the start."""
-    admin = f"http://{settings.admin.host}:{settings.admin.port}"
+    admin = f"http://{settings.admin.address}"
     judged = (
         f"judge {settings.judge.model}"
         if settings.judge
         else "cheap metrics only (no judge set; see --judge-model)"
     )
     lines = [f"evenkeel {__version__}" + ("   SIMULATED upstream" if settings.simulated else "")]
-    for route in settings.routes:
-        routed = settings.model_copy(update={"routes": [route]})
-        lines.append(f"  base URL   {base_url(routed)}  →  {route.upstream}  (route {route.name})")
+    lines += [
+        f"  base URL   {settings.base_url(route)}  →  {route.upstream}  (route {route.name})"
+        for route in settings.routes
+    ]
     lines += [
         f"  console    {admin}/",
         f"  metrics    {admin}/metrics",
