@@ -19,6 +19,9 @@ Kind = Literal["same", "removed", "added", "gap"]
 MAX_WORDS = 2500
 """Words a side that are compared; what follows is shown unmarked."""
 
+MAX_CHARS = 400_000
+"""Characters a side that are looked at; a prompt may carry a whole file."""
+
 _GAP_WORDS = 3
 """A gap that would hide no more words than this is not worth its dots."""
 
@@ -93,7 +96,7 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
 
 
 def _words(text: str) -> list[_Word]:
-    return [_Word(word, space + lead) for word, space, lead in _WORD.findall(text)]
+    return [_Word(word, space + lead) for word, space, lead in _WORD.findall(text[:MAX_CHARS])]
 
 
 def _opcodes(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from console import figures, links, wording
 from console.chart import Chart, Mark, Sample, chart, value_scale
+from console.heatmap import retired_models
 from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Trend:
     model: str
     """The current model: the line in full colour."""
     earlier: tuple[str, ...]
-    """Models drawn dimmed, oldest first."""
+    """Models drawn dimmed, oldest first; those that no longer answer are marked "(before)"."""
     alert: bool
     value: str
     """Latest excess with its interval."""
@@ -69,6 +70,7 @@ def trends(
         [samples for _, series in drawn for samples in series],
         max((members[-1].threshold for members, _ in drawn), default=0.0),
     )
+    retired = retired_models(reports)
     views: list[Trend] = []
     for members, series in drawn:
         current = members[-1]
@@ -80,7 +82,7 @@ def trends(
                 route=current.key.route,
                 perturbation=wording.column_label(current.key.perturbation),
                 model=current.key.model,
-                earlier=tuple(report.key.model for report in members[:-1]),
+                earlier=tuple(_earlier(report, retired) for report in members[:-1]),
                 alert=any(report.alert for report in members),
                 value=figures.estimate_text(current.excess),
                 allowed=figures.percent(current.threshold),
@@ -90,6 +92,11 @@ def trends(
             )
         )
     return tuple(views)
+
+
+def _earlier(report: CellReport, retired: set[tuple[str, str]]) -> str:
+    gone = (report.key.route, report.key.model) in retired
+    return f"{report.key.model} (before)" if gone else report.key.model
 
 
 def _urgency(report: CellReport) -> tuple[bool, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from proxy.headers import selected
+from proxy.headers import selected, selector
 from shadow.handoff import Exchange
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 ENDPOINTS = (b"/chat/completions",)
 """Ends of the paths whose exchanges the replay plane can read."""
 
-KEPT_HEADERS = frozenset(
-    {b"content-type", b"content-encoding", b"openai-version", b"openai-model", b"x-request-id"}
+KEPT_HEADERS = selector(
+    [b"content-type", b"content-encoding", b"openai-version", b"openai-model", b"x-request-id"]
 )
 """The only header fields that leave the data plane: none of them carries a credential."""
 

@@ -132,8 +132,9 @@ class ClientConnection(Answering):
             self._upstream = upstream
             self._sent = out
             upstream.begin(self, head.method)
-            for piece in out:
-                upstream.transport.write(piece)
+            upstream.transport.write(out[0])
+            if len(out) > 1:
+                upstream.transport.write(body)
             if not self._writable:
                 upstream.transport.pause_reading()
         counters.overhead.observe(plane.timer() - self._started)

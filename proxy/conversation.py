@@ -164,7 +164,7 @@ class Conversation(asyncio.Protocol):
 
     def _settle(self, status_class: int) -> None:
         counters = self._lane.counters
-        counters.requests[status_class if status_class < len(counters.requests) else ABORTED] += 1
+        counters.requests[status_class] += 1
         counters.in_flight -= 1
 
     # Capture and reading

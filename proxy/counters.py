@@ -14,7 +14,8 @@ OVERHEAD_BOUNDS_S = (25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 1
 ABORTED = 0
 """Status class of a request whose answer did not arrive completely."""
 
-_STATUS_CLASSES = ("aborted", "1xx", "2xx", "3xx", "4xx", "5xx")
+_STATUS_CLASSES = ("aborted", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx")
+_ALWAYS_SHOWN = frozenset({"aborted", "2xx", "3xx", "4xx", "5xx"})
 
 
 class Histogram:
@@ -106,7 +107,7 @@ class Counters:
             counters += [
                 ["proxy_requests", {**label, "status_class": name}, number]
                 for name, number in zip(_STATUS_CLASSES, found.requests, strict=True)
-                if name != "1xx"
+                if number or name in _ALWAYS_SHOWN
             ]
             counters += [
                 ["proxy_disconnects", label, found.disconnects],

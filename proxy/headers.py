@@ -75,12 +75,16 @@ def merged(first: Iterable[Edit], second: Iterable[Edit]) -> list[Edit]:
     return [by_place[place] for place in sorted(by_place)]
 
 
-def selected(head: bytes, names: Collection[bytes]) -> tuple[tuple[str, str], ...]:
-    """The fields of a head whose lower-case name is in `names`, in order."""
+def selector(names: Iterable[bytes]) -> re.Pattern[bytes]:
+    """A pattern that finds the fields with one of the names, for `selected`."""
+    return re.compile(rb"\r\n(" + b"|".join(map(re.escape, names)) + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
+
+
+def selected(head: bytes, pattern: re.Pattern[bytes]) -> tuple[tuple[str, str], ...]:
+    """The fields of a head that a selector finds, in order, names in lower case."""
     return tuple(
-        (name.decode("latin-1"), match[2].decode("latin-1").rstrip(" \t"))
-        for match in _FIELD.finditer(head)
-        if (name := match[1].lower()) in names
+        (match[1].decode("latin-1").lower(), match[2].decode("latin-1").rstrip(" \t"))
+        for match in pattern.finditer(head)
     )
 
 

@@ -110,3 +110,11 @@ def test_inline_marks_a_change_exactly_if_there_is_one(before, after):
     """Prompts that differ in any character show a mark, equal ones none."""
     runs = diffs.inline(before, after, context_words=10_000, max_chars=10_000)
     assert any(run.kind in {"removed", "added"} for run in runs) == (before != after)
+
+
+def test_a_prompt_that_carries_a_file_is_not_read_to_its_end():
+    """A change at the start of five million characters is found without splitting them all."""
+    tail = "word " * 1_000_000
+    runs = diffs.inline(f"old {tail}", f"new {tail}", context_words=3, max_chars=500)
+    assert runs[:2] == (Run("removed", "old"), Run("added", "new"))
+    assert sum(len(run.text) for run in runs) < 600

@@ -47,8 +47,8 @@ def test_steady_names_the_cell_nearest_to_an_alert(make_cell):
     found = status(reports, [], VIEW, NOW)
     assert found.state == "steady"
     assert found.summary.replace("\u202f", " ") == (
-        "2 cells watched on 2 routes. Largest excess over noise: 6 % for spelling changes on b (allowed 10 %). "
-        "Last verdict 14:19 UTC."
+        "2 cells watched on 2 routes. Largest excess over noise: 6 % for spelling changes on b "
+        "(allowed 10 %). Last verdict 14:19 UTC."
     )
 
 

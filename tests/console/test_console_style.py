@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from itertools import pairwise
 
 import pytest
 
@@ -60,15 +61,14 @@ def test_text_can_be_read_on_every_ground(scheme, ink, ground):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_bands_can_be_ordered_without_seeing_colour(scheme):
-    """From the third band on, each is darker than the one before in light, and lighter in dark."""
+    """From the second band on, each is darker than the one before in light, and lighter in dark."""
     colours = _colours(scheme)
     lightness = [_luminance(colours[f"b{index}"]) for index in range(8)]
-    steps = list(zip(lightness[1:], lightness[2:], strict=False))
-    assert (
-        all(after < before for before, after in steps)
-        if scheme == "light"
-        else all(after > before for before, after in steps)
-    )
+    steps = list(pairwise(lightness[1:]))
+    if scheme == "light":
+        assert all(after < before for before, after in steps)
+    else:
+        assert all(after > before for before, after in steps)
 
 
 def test_dark_scheme_defines_every_colour():

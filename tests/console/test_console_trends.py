@@ -134,7 +134,7 @@ def test_a_model_swap_is_one_chart_with_both_models(make_scene):
     """The earlier model's line is dimmed in the chart of its successor, with the alert marked."""
     scene = make_scene("alert")
     first = trends(scene.reports, scene.store.events(99), scene.store, scene.now)[0]
-    assert (first.model, first.earlier) == ("swift-2026-08", ("steady-2026-05",))
+    assert (first.model, first.earlier) == ("swift-2026-08", ("steady-2026-05 (before)",))
     assert [line.current for line in first.chart.lines] == [False, True]
     assert [mark.label for mark in first.chart.marks] == ["▲ alert 14:03"]
     assert "▲ alert 14:03 UTC" in first.description
