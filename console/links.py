@@ -19,9 +19,9 @@ def verdicts_link(**parts: str | None) -> str:
     return f"/?{query}#verdicts" if query else "/#verdicts"
 
 
-def verdict_link(verdict_id: str, exchange_id: str) -> str:
-    """The page of one verdict; the exchange says where in the log to look."""
-    return f"/verdicts/{path_part(verdict_id)}?{overview_query(exchange=exchange_id)}"
+def verdict_link(verdict_id: str) -> str:
+    """The page of one verdict."""
+    return f"/verdicts/{path_part(verdict_id)}"
 
 
 def path_part(text: str) -> str:

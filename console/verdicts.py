@@ -211,25 +211,13 @@ def matches(verdict: Verdict, rating: RatingFilter) -> bool:
     return verdict.rating == int(rating)
 
 
-def find(log: VerdictLog, verdict_id: str, exchange_id: str | None) -> Verdict | None:
-    """The verdict of an id, None if it is not in the log or too old to be found.
-
-    Links carry the exchange's id, which the log can look up; a bare id is searched among the newest.
-    """
-    if exchange_id:
-        for verdict in log.of_exchange(exchange_id):
-            if verdict.id == verdict_id:
-                return verdict
-    return next((verdict for verdict in log.latest(SEARCHED) if verdict.id == verdict_id), None)
-
-
 def view(verdict: Verdict, exhibit: Exhibit | None, now: float) -> VerdictView:
     """Put a verdict into words."""
     failure = verdict.failure
     return VerdictView(
         id=verdict.id,
         element_id=f"v-{links.path_part(verdict.id)}",
-        href=links.verdict_link(verdict.id, verdict.exchange_id),
+        href=links.verdict_link(verdict.id),
         rating=verdict.rating,
         rating_words=wording.RATINGS.get(verdict.rating, "not rated") if verdict.rating else "not rated",
         perturbation=wording.column_label(verdict.perturbation),

@@ -41,6 +41,10 @@ class VerdictLog(Protocol):
         """The newest verdicts, newest first."""
         ...
 
+    def find(self, verdict_id: str) -> Verdict | None:
+        """The verdict with this id."""
+        ...
+
     def evidence(self, verdict_id: str) -> Evidence | None:
         """Prompts and answers behind a verdict, None once they have been pruned."""
         ...

@@ -99,6 +99,10 @@ class MemoryLog:
         ]
         return found[:limit]
 
+    def find(self, verdict_id: str) -> Verdict | None:
+        """By id."""
+        return next((verdict for verdict in self.verdicts if verdict.id == verdict_id), None)
+
     def evidence(self, verdict_id: str) -> Evidence | None:
         """The texts."""
         return self.texts.get(verdict_id)

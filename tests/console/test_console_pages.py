@@ -211,7 +211,7 @@ def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
     """Both prompts, both answers, scores, cost and provenance."""
     scene = make_scene("alert")
     verdict = scene.log.latest(1)[0]
-    found = console_client(scene).get(f"/verdicts/{verdict.id}?exchange={verdict.exchange_id}")
+    found = console_client(scene).get(f"/verdicts/{verdict.id}")
     page = _Page(found.text).words()
     for part in (
         verdict.id,
@@ -226,16 +226,16 @@ def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
     assert "<ins>" in found.text
 
 
-def test_old_verdicts_are_found_by_their_exchange(make_scene, console_client):
-    """A link keeps working after the verdict has left the newest; a bare id does not pretend to."""
+def test_old_verdicts_are_found_and_unknown_ones_said_to_be_missing(make_scene, console_client):
+    """A link keeps working after the verdict has left the newest."""
     scene = make_scene("empty")
     quiet = make_scene("quiet").log
     old = quiet.verdicts[0]
     scene.log.append(old, quiet.texts[old.id])
     scene.log.verdicts += [replace(old, id=f"x{place}", exchange_id="other") for place in range(500)]
     client = console_client(scene)
-    assert client.get(f"/verdicts/{old.id}?exchange={old.exchange_id}").status_code == 200
-    missing = client.get(f"/verdicts/{old.id}")
+    assert client.get(f"/verdicts/{old.id}").status_code == 200
+    missing = client.get("/verdicts/unknown")
     assert missing.status_code == 404
     assert "no verdict of this id" in missing.text
 
