@@ -30,7 +30,7 @@ demo: $(VENV)/.core ## Watch a simulated model being swapped for a fragile one (
 	$(BIN)/evenkeel demo $(if $(HEADLESS),--headless)
 
 test: $(VENV)/.dev ## Run the tests (STRICT=1: nothing may skip)
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered $(if $(STRICT),--strict-services) $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term:skip-covered $(if $(STRICT),--strict-services) $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

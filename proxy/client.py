@@ -14,7 +14,7 @@ from proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, State
 from proxy.errors import Fault, error_response, status_of
 from proxy.framing import LAST_CHUNK, ChunkError, ChunkReader, Framing, MessageError, chunk
 from proxy.liveness import tcp_info
-from proxy.request_head import parse_request, render_request
+from proxy.request_head import MAX_HEAD_BYTES, parse_request, render_request
 from proxy.sampling import sampled
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _TUNNEL = State.TUNNEL
 _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
 
-_NOTHING_YET = (b"", b"\r")
+_CARRIAGE_RETURN = 13
 _JOIN_UP_TO_BYTES = 16 << 10
 """A larger body is written beside its head rather than copied behind it."""
 
@@ -53,19 +53,11 @@ class ClientConnection(Answering):
         """Read bytes of a request."""
         state = self._state
         if state is _IDLE:
-            pending = self._pending
-            if pending:
-                data = pending + data
-                # Without a line feed no head has become complete: do not read all of it again.
-                if (
-                    b"\n" not in data[len(pending) - 1 :]
-                    and len(data) < self._plane.limits.max_pipelined_bytes
-                ):
-                    self._pending = data
-                    return
-            else:
+            if not self._pending:
                 self._quiet_s = 0.0
-            self._read_request(data)
+                self._read_request(data)
+            else:
+                self._read_more_of_a_head(data)
         elif state is _UPLOAD:
             self._quiet_s = 0.0
             self._read_body(data, 0)
@@ -79,13 +71,24 @@ class ClientConnection(Answering):
             if self._upstream is not None:
                 self._upstream.transport.write(data)
 
+    def _read_more_of_a_head(self, data: bytes) -> None:
+        pending = self._pending
+        self._pending = whole = pending + data
+        # Without a line feed no head has become complete: do not read all of it again.
+        if b"\n" in data or len(whole) > MAX_HEAD_BYTES:
+            self._read_request(whole)
+
     def _read_request(self, data: bytes) -> None:
         started = self._plane.timer()
-        while data.startswith(b"\r\n"):
+        if data[0] == _CARRIAGE_RETURN:
             # Empty lines before a request are skipped (RFC 9112, 2.2).
-            data = data[2:]
+            while data.startswith(b"\r\n"):
+                data = data[2:]
+            if data in {b"", b"\r"}:
+                self._pending = data
+                return
         try:
-            head = None if data in _NOTHING_YET else parse_request(data)
+            head = parse_request(data)
         except MessageError as error:
             self._refuse(error.fault, error.detail)
             return

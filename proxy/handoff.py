@@ -7,7 +7,6 @@ fills the buffer, a full buffer drops and counts, an exception drops its batch a
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -15,18 +14,10 @@ from proxy.capture import Capture
 
 if TYPE_CHECKING:
     from proxy.counters import Counters
-    from shadow.handoff import Exchange, ExchangeQueue
+    from shadow.handoff import Exchange, ExchangeSink
 
 _BATCH_PAUSE_S = 0.02
 """Time for a batch to gather: fewer writes to storage, and fewer thread switches under load."""
-
-
-def _joined(item: Capture | Exchange) -> Exchange:
-    if not isinstance(item, Capture):
-        return item
-    # The event loop needs the interpreter more: offer it between any two exchanges.
-    time.sleep(0)
-    return item.exchange()
 
 
 class HandOff:
@@ -37,7 +28,7 @@ class HandOff:
     """
 
     def __init__(
-        self, queue: ExchangeQueue, counters: Counters, *, max_bytes: int, max_batch: int = 64
+        self, queue: ExchangeSink, counters: Counters, *, max_bytes: int, max_batch: int = 64
     ) -> None:
         """Prepare; `start` begins.
 
@@ -99,7 +90,7 @@ class HandOff:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
             size = sum(item.size_bytes for item in batch)
             try:
-                self._queue.put([_joined(item) for item in batch])
+                self._queue.put([item.exchange() if isinstance(item, Capture) else item for item in batch])
             except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted
                 for item in batch:
                     self.counters.of(item.route).skip("store_error")

@@ -17,7 +17,8 @@ OK = (
 
 def post(body=BODY, path=b"/v1/chat/completions", extra=b""):
     return (
-        b"POST %b HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-secret\r\nContent-Type: application/json\r\n"
+        b"POST %b HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-secret\r\n"
+        b"Content-Type: application/json\r\n"
         b"%bContent-Length: %d\r\n\r\n" % (path, extra, len(body)) + body
     )
 
@@ -29,7 +30,8 @@ def test_sampled_exchange_holds_both_bodies_and_no_credentials(run, relay, event
     async def main():
         async with relay(OK, clock=lambda: 1234.5, timer=lambda: next(ticks) / 4) as rig:
             client = await rig.client()
-            extra = b"X-Evenkeel-Task: triage\r\nx-evenkeel-prompt-version: 7\r\nX-Evenkeel-Session: s\xc3\xa9\r\n"
+            extra = b"X-Evenkeel-Task: triage\r\nx-evenkeel-prompt-version: 7\r\n"
+            extra += b"X-Evenkeel-Session: s\xc3\xa9\r\n"
             client.send(post(path=b"/v1/chat/completions?api-version=2&API%5FKEY=k&a=b", extra=extra))
             assert await client.answer() == OK
             await eventually(lambda: rig.queue.exchanges)

@@ -128,7 +128,10 @@ def test_private_fields_are_removed_and_remembered():
 @pytest.mark.parametrize(
     "raw",
     [
-        b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n",
+        (
+            b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+            b"Upgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n"
+        ),
         b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nHost: x\r\nUpgrade: foo\r\nContent-Length: 2\r\n\r\n",
         b"GET / HTTP/1.0\r\nConnection: Upgrade\r\nHost: x\r\nUpgrade: foo\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: foo\r\n\r\n",
@@ -251,6 +254,6 @@ def test_unchanged_response_is_not_rendered():
 
 def test_switching_protocols_keeps_its_connection_fields():
     """101 is the one answer whose Connection and Upgrade fields are for the client."""
-    raw = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nKeep-Alive: 1\r\n\r\n"
+    raw = b"HTTP/1.1 101 Hi\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nKeep-Alive: 1\r\n\r\n"
     head = parse_response(raw, b"GET")
     assert render_response(head, minor=1, keep_alive=True) == raw.replace(b"Keep-Alive: 1\r\n", b"")

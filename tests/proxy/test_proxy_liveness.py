@@ -80,11 +80,15 @@ def certificate(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")
     try:
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-             "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")],
-            check=True, capture_output=True,
-        )  # fmt: skip
+            [
+                *("openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"),
+                *("-pkeyopt", "ec_paramgen_curve:P-256", "-subj", "/CN=localhost"),
+                *("-addext", "subjectAltName=DNS:localhost"),
+                *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
+            ],
+            check=True,
+            capture_output=True,
+        )
     except FileNotFoundError:
         pytest.skip("needs openssl: apt-get install openssl")
     return folder

@@ -33,8 +33,10 @@ def test_request_changes_only_where_it_must(run, relay):
 def test_response_changes_only_where_it_must(run, relay):
     """Status, reason, fields and body pass; fields of the upstream's own connection go."""
     answer = (
-        b"HTTP/1.1 299 Odd  Reason\r\nSet-Cookie: a\r\nset-cookie: b\r\nX-H: \xe9\r\nConnection: X-Hop, keep-alive\r\n"
-        b"Keep-Alive: timeout=5\r\nX-Hop: 1\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x00"
+        b"HTTP/1.1 299 Odd  Reason\r\nSet-Cookie: a\r\nset-cookie: b\r\nX-H: \xe9\r\n"
+        b"Connection: X-Hop, keep-alive\r\n"
+        b"Keep-Alive: timeout=5\r\nX-Hop: 1\r\nContent-Encoding: gzip\r\n"
+        b"Content-Length: 3\r\n\r\n\x1f\x8b\x00"
     )
 
     async def main():
@@ -119,7 +121,8 @@ def test_pipelined_requests_are_answered_in_order(run, relay):
             client = await rig.client()
             client.send(
                 b"\r\nPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na"
-                b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbb\r\n0\r\nT: 1\r\n\r\n"
+                b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"2\r\nbb\r\n0\r\nT: 1\r\n\r\n"
                 b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nConnection: close\r\n\r\nccc"
                 b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nignored"
             )
