@@ -28,7 +28,7 @@ def cell(perturbation="general.spelling", **estimates):
 
 
 def test_each_estimate_is_held_against_the_truth_of_its_arm():
-    """The baseline is compared with the baseline's truth; what was not measured or has no truth is left out."""
+    """The baseline has a truth of its own; what was not measured or has no truth is left out."""
     comparison = compare(
         [
             cell(

@@ -41,8 +41,7 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
     [
         (
             "routes: [{upstream: 'http://a', smapling_rate: 1}]",
-            r"routes\[0\]\.smapling_rate: unknown setting; "
-            r"did you mean 'sampling_rate'\?",
+            r"routes\[0\]\.smapling_rate: unknown setting; did you mean 'sampling_rate'\?",
         ),
         ("routes: [{upstream: 'ftp://a'}]", r"routes\[0\]\.upstream: .*ftp://a.*http://127"),
         (
