@@ -8,6 +8,7 @@ do), `heatmap`, `trends`, `verdicts` (latest trials, `diffs` marks what moved), 
 """
 
 from console.app import create_app
+from console.probes import create_probes
 from console.sources import ConsoleSources, PipelineView, RouteFlow
 
-__all__ = ["ConsoleSources", "PipelineView", "RouteFlow", "create_app"]
+__all__ = ["ConsoleSources", "PipelineView", "RouteFlow", "create_app", "create_probes"]

@@ -55,7 +55,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *overview_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *api_handlers(sources),
-            *probe_handlers(sources),
+            *probe_handlers(sources.exposition, sources.ready),
             _static_handler(assets),
         ],
         before_send=[_add_headers],

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from litestar import MediaType, Response, get
+from litestar import Litestar, MediaType, Response, get
 
 from console.api import json_response
 
 if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
+    from collections.abc import Callable
 
-    from console.sources import ConsoleSources
+    from litestar.handlers import HTTPRouteHandler
 
 EXPOSITION_TYPE = "text/plain; version=0.0.4"
 """The framework adds the charset."""
 
 
-def probe_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
-    """`/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing)."""
+def create_probes(exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]]) -> Litestar:
+    """The probes alone, for a process without a console."""
+    return Litestar(probe_handlers(exposition, ready), openapi_config=None, logging_config=None)
+
+
+def probe_handlers(
+    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]]
+) -> list[HTTPRouteHandler]:
+    """`/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing).
+
+    Args:
+        exposition: the metrics in the Prometheus text format 0.0.4.
+        ready: {} when ready, else part → what is wrong and what to do.
+    """
 
     @get("/metrics", sync_to_thread=True)
     def metrics() -> Response[bytes]:
-        return Response(sources.exposition(), media_type=EXPOSITION_TYPE)
+        return Response(exposition(), media_type=EXPOSITION_TYPE)
 
     # On the event loop, not in a thread: health must not wait for threads that wait for a store.
     @get("/healthz", sync_to_thread=False)
@@ -31,7 +43,7 @@ def probe_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
 
     @get("/readyz", sync_to_thread=True)
     def readyz() -> Response[bytes]:
-        missing = sources.ready()
+        missing = ready()
         if missing:
             return json_response({"status": "not ready", "missing": missing}, 503)
         return json_response({"status": "ready", "missing": {}})

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import uvicorn
 from prometheus_client import CollectorRegistry, generate_latest
 
 from console import ConsoleSources, create_app
 from evenkeel import __version__
 from evenkeel.access import TokenGuard
+from evenkeel.admin_server import AdminServer
 from evenkeel.children import when_orphaned
 from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue, route_table
 from evenkeel.judge_health import JudgeHealth
@@ -38,7 +38,7 @@ from shadow.spend import Budget, SpendLedger, price_usd
 from shadow.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
@@ -118,15 +118,7 @@ async def _serve(briefing: Briefing) -> None:
     ]
     for thread in threads:
         thread.start()
-    server = _Server(
-        uvicorn.Config(
-            TokenGuard(app, _admin_token(settings)),
-            log_config=None,
-            access_log=False,
-            lifespan="on",
-            timeout_graceful_shutdown=2,
-        )
-    )
+    server = AdminServer(TokenGuard(app, _admin_token(settings)))
     serving = asyncio.create_task(server.serve(briefing.open_sockets()))
     checking = asyncio.create_task(health.run(stop))
     working = asyncio.create_task(worker.run(stop))
@@ -141,14 +133,6 @@ async def _serve(briefing: Briefing) -> None:
     await replayer.close()
     await health.close()
     database.close()
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: this process ends in its own order."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def route_plans(settings: Settings) -> dict[str, RoutePlan]:

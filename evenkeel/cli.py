@@ -60,6 +60,9 @@ def _settings_options(command: Any) -> Any:
         ),
         click.option("--host", metavar="ADDRESS", help="Where applications connect.  [127.0.0.1]"),
         click.option("--port", type=int, help="Port for applications; 0 picks one.  [8100]"),
+        click.option(
+            "--processes", type=int, metavar="N", help="Data-plane processes that share the port.  [1]"
+        ),
         click.option("--admin-port", type=int, help="Port for console and metrics.  [8101]"),
         click.option(
             "--data-dir", type=click.Path(path_type=Path), metavar="DIR", help="Store.  [./evenkeel-data]"
@@ -85,6 +88,7 @@ def _settings(config: Path | None, given: dict[str, Any]) -> Settings:
     places = {
         "host": ("listen", "host"),
         "port": ("listen", "port"),
+        "processes": ("listen", "processes"),
         "admin_port": ("admin", "port"),
         "data_dir": ("data_dir",),
         "budget_usd": ("budget", "usd_per_day"),
@@ -120,6 +124,18 @@ def up(config: Path | None, **given: Any) -> None:
     from evenkeel.up import up as serve  # noqa: PLC0415 - keeps `--help` quick
 
     serve(_settings(config, given), say=click.echo)
+
+
+@main.command()
+@_settings_options
+def proxy(config: Path | None, **given: Any) -> None:
+    """Run the data plane alone: forward, sample, and queue in the data folder.
+
+    Metrics and health are served only with --admin-port.
+    """
+    from evenkeel.standalone import proxy as serve  # noqa: PLC0415 - as above
+
+    serve(_settings(config, given), admin=given["admin_port"] is not None, say=click.echo)
 
 
 @main.command("check-config")

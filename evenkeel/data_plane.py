@@ -22,6 +22,7 @@ from proxy.server import DataPlane
 from shadow.queues.sqlite import SqliteExchangeQueue
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
 
     from evenkeel.children import Briefing
@@ -84,25 +85,46 @@ def open_queue(settings: Settings) -> SqliteExchangeQueue:
 
 
 def run(briefing: Briefing) -> None:
-    """Serve until SIGTERM or the end of the supervisor, then drain."""
+    """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
     settings = briefing.settings
+
+    def started(plane: DataPlane) -> None:
+        arguments = (briefing.source, settings, plane)
+        threading.Thread(target=_publish, args=arguments, name="publish", daemon=True).start()
+
+    async def serve_until_stopped() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+        when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
+        plane = await serve(settings, briefing.open_sockets(), stop, started=started)
+        with contextlib.suppress(Exception):  # a last snapshot is a courtesy; the process ends either way
+            _publish_once(briefing.source, settings, plane)
+
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(briefing, settings))
+        runner.run(serve_until_stopped())
 
 
-async def _serve(briefing: Briefing, settings: Settings) -> None:
+async def serve(
+    settings: Settings,
+    sockets: Sequence[socket.socket],
+    stop: asyncio.Event,
+    *,
+    started: Callable[[DataPlane], None],
+) -> DataPlane:
+    """Forward until `stop` is set, then drain and empty the hand-off.
+
+    Args:
+        settings: routes and store.
+        sockets: bound and listening.
+        stop: ends it.
+        started: called once requests are accepted.
+    """
     handoff = HandOff(_OpenedWhenUsed(lambda: open_queue(settings)), Counters(), max_bytes=_HANDOFF_BYTES)
     plane = DataPlane(route_table(settings), handoff)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
-    when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
     handoff.start()
-    await plane.serve(briefing.open_sockets())
-    publishing = threading.Thread(
-        target=_publish, args=(briefing.source, settings, plane), name="publish", daemon=True
-    )
-    publishing.start()
+    await plane.serve(sockets)
+    started(plane)
     # What is alive now lives as long as the process; the collector need not walk it again.
     gc.collect()
     gc.freeze()
@@ -110,8 +132,7 @@ async def _serve(briefing: Briefing, settings: Settings) -> None:
     await stop.wait()
     await plane.drain(_DRAIN_S)
     await asyncio.to_thread(handoff.close, _DRAIN_S)
-    with contextlib.suppress(Exception):  # a last snapshot is a courtesy; the process ends either way
-        _publish_once(briefing.source, settings, plane)
+    return plane
 
 
 def _publish_once(source: str, settings: Settings, plane: DataPlane) -> None:

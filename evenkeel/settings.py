@@ -75,6 +75,9 @@ class Listen(_Section):
     port: Port = 8100
     """0 picks a free port."""
 
+    processes: Annotated[int, Field(ge=1, le=64)] = 1
+    """Data-plane processes that share the port; one a core is the most that helps."""
+
     @property
     def address(self) -> str:
         """Host and port as they stand in a URL."""

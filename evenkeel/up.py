@@ -13,6 +13,7 @@ from evenkeel.children import Briefing
 from evenkeel.data_plane import DATABASE_FILE
 from evenkeel.preflight import missing_keys, unreachable_upstreams
 from evenkeel.settings import SettingsError
+from evenkeel.standalone import data_plane_children
 from evenkeel.supervisor import Child, Supervisor, listen
 from metrics.stores.counters import CounterStore
 from metrics.stores.sqlite import Database
@@ -52,7 +53,7 @@ def up(settings: Settings, *, say: Callable[[str], None]) -> None:
             log.error("%s", problem)
         supervisor = Supervisor(
             [
-                Child("proxy", Briefing("proxy", "", settings, (data.fileno(),))),
+                *data_plane_children(settings, data),
                 Child("worker", Briefing("worker", "", settings, (admin.fileno(),))),
             ],
             ended=counters.retire,

@@ -1,0 +1,122 @@
+"""`evenkeel proxy`: the data plane alone, in this process or in several on one port."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from evenkeel import __version__, data_plane
+from evenkeel.children import Briefing
+from evenkeel.supervisor import Child, Supervisor, listen
+from metrics.export.snapshots import SnapshotCollector
+from metrics.stores.counters import CounterStore
+from metrics.stores.sqlite import Database
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterable
+
+    from evenkeel.settings import Settings
+    from metrics.stores.counters import Snapshot
+    from proxy.server import DataPlane
+
+log = logging.getLogger("evenkeel.proxy")
+
+
+def proxy(settings: Settings, *, admin: bool, say: Callable[[str], None]) -> None:
+    """Forward until SIGINT or SIGTERM; sampled exchanges go to the queue in the data folder.
+
+    Args:
+        settings: as for `up`; `listen.processes` says how many processes share the port.
+        admin: whether to serve `/metrics` and health on the admin port.
+        say: prints the banner.
+
+    Raises:
+        ListenError: a port cannot be listened on.
+        StoreError: with several processes, whose counters meet in the store: it cannot be written.
+    """
+    data = listen(settings.listen.host, settings.listen.port, option="--port (listen.port)")
+    probes = (
+        listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")
+        if admin
+        else None
+    )
+    port = data.getsockname()[1]
+    settings = settings.model_copy(
+        update={
+            "listen": settings.listen.model_copy(update={"port": port}),
+            "data_dir": settings.data_dir.absolute(),
+        }
+    )
+    say(_banner(settings, probes))
+    serving = _one_process if settings.listen.processes == 1 else _several_processes
+    with asyncio.Runner(loop_factory=data_plane.new_event_loop) as runner:
+        runner.run(serving(settings, data, probes))
+
+
+async def _one_process(settings: Settings, data: socket.socket, probes: socket.socket | None) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    admin: asyncio.Task[None] | None = None
+
+    def started(plane: DataPlane) -> None:
+        nonlocal admin
+        admin = _serve_probes(probes, lambda: [plane.snapshot()])
+
+    await data_plane.serve(settings, [data], stop, started=started)
+    if admin:
+        admin.cancel()
+
+
+async def _several_processes(settings: Settings, data: socket.socket, probes: socket.socket | None) -> None:
+    database = Database(settings.data_dir / data_plane.DATABASE_FILE)
+    counters = CounterStore(database)
+    counters.clear()
+    admin = _serve_probes(probes, counters.read)
+    await Supervisor(data_plane_children(settings, data), ended=counters.retire).run()
+    if admin:
+        admin.cancel()
+    database.close()
+
+
+def data_plane_children(settings: Settings, data: socket.socket) -> list[Child]:
+    """The data-plane processes that share a listening socket."""
+    return [
+        Child(
+            "proxy" if number == 0 else f"proxy-{number + 1}",
+            Briefing("proxy", "", settings, (data.fileno(),)),
+        )
+        for number in range(settings.listen.processes)
+    ]
+
+
+def _serve_probes(
+    sock: socket.socket | None, read: Callable[[], Iterable[Snapshot]]
+) -> asyncio.Task[None] | None:
+    if sock is None:
+        return None
+    # Loaded on demand: a proxy without an admin port stays small.
+    from console import create_probes  # noqa: PLC0415
+    from evenkeel.admin_server import AdminServer  # noqa: PLC0415
+
+    registry = CollectorRegistry()
+    registry.register(SnapshotCollector(read))
+    server = AdminServer(create_probes(lambda: generate_latest(registry), dict))
+    return asyncio.create_task(server.serve([sock]))
+
+
+def _banner(settings: Settings, probes: socket.socket | None) -> str:
+    lines = [f"evenkeel {__version__} proxy"]
+    lines += [
+        f"  base URL   {settings.base_url(route)}  →  {route.upstream}  (route {route.name})"
+        for route in settings.routes
+    ]
+    if probes:
+        host, port = probes.getsockname()[:2]
+        lines.append(f"  metrics    http://{host}:{port}/metrics")
+    return "\n".join(lines)
