@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel.worker")
 
+_REPLAYED_API = "/chat/completions"
+"""The data plane captures more; what cannot be replayed yet is counted as skipped."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
@@ -162,7 +165,11 @@ class Worker:
             if lease.attempt > self._settings.attempts:
                 await self._bury(exchange, "too_many_attempts")
                 return
-            original = self._read(exchange)
+            if not exchange.path.partition("?")[0].endswith(_REPLAYED_API):
+                self._tally.add("exchanges_skipped", route=exchange.route, reason="api_unsupported")
+                await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
+                return
+            original = await asyncio.to_thread(self._read, exchange)
             if isinstance(original, str):
                 await self._bury(exchange, original)
                 return
@@ -216,7 +223,9 @@ class Worker:
     async def _try(self, original: _Original, trial: Trial, noise_rating: int | None) -> Verdict | None:
         """Make one trial and log its verdict; None if it was skipped, for a reason that is counted."""
         route, name = original.exchange.route, trial.perturbation.name
-        variant = trial.perturbation.apply(original.view, trial.severity, random.Random(trial.seed))
+        variant = await asyncio.to_thread(
+            trial.perturbation.apply, original.view, trial.severity, random.Random(trial.seed)
+        )
         if isinstance(variant, NotApplicable):
             self._tally.add("trials_skipped", route=route, perturbation=name, reason=variant.reason)
             return None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenkeel.cli import main
-from evenkeel.reference import settings_page
+from evenkeel.reference import perturbations_page, settings_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
@@ -17,6 +17,12 @@ PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 def test_the_settings_page_is_what_the_code_says():
     """`make docs` has been run since the settings changed."""
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page()
+
+
+def test_the_perturbations_page_shows_what_the_code_does():
+    """Examples are what each kind makes of the prompt, byte for byte, on this platform too."""
+    text = (ROOT / "docs" / "perturbations.md").read_text(encoding="utf-8")
+    assert text == perturbations_page()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

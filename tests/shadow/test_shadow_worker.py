@@ -167,6 +167,15 @@ def test_what_cannot_be_read_is_buried_with_its_reason(plane, changes, reason):
     assert plane.verdicts() == []
 
 
+def test_an_api_that_is_not_replayed_yet_is_counted_as_skipped(plane):
+    """Captures of other APIs leave the queue with a reason, and are no dead letters."""
+    plane.queue.put([plane.capture(1, path="/v1/responses")])
+    asyncio.run(plane.work())
+    assert plane.tally.value("exchanges_skipped", reason="api_unsupported") == 1
+    lag = plane.queue.lag()
+    assert (lag.waiting, lag.leased, lag.dead) == (0, 0, 0)
+
+
 def test_an_exchange_delivered_too_often_is_buried(plane):
     """An exchange that kills its workers does not do so for ever."""
     plane.queue.put([plane.capture(1)])
