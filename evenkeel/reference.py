@@ -121,7 +121,9 @@ def perturbations_page() -> str:
     view = PromptView.parse(json.dumps(body).encode())
     pages = [
         _PERTURBATIONS_INTRODUCTION.format(
-            rules=", ".join(rule.replace("_", " ") for rule in RULES), severity=_EXAMPLE_SEVERITY, example=_EXAMPLE
+            rules=", ".join(rule.replace("_", " ") for rule in RULES),
+            severity=_EXAMPLE_SEVERITY,
+            example=_EXAMPLE,
         )
     ]
     for perturbation in BUILTIN:
