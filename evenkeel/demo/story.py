@@ -55,8 +55,8 @@ _TABLE_WIDTH = 118
 class Plan:
     """How long the phases are, in requests to each route."""
 
-    quiet: int = 200
-    fragile: int = 160
+    quiet: int = 300
+    fragile: int = 200
 
 
 @dataclass(frozen=True, slots=True)
