@@ -191,7 +191,7 @@ class Judge(_Section):
 class Alert(_Section):
     """When an alert is raised, and where it goes."""
 
-    threshold: Rate = 0.1
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of content shifts above the noise floor that is tolerated."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
     """For each cell; holds whatever the data."""

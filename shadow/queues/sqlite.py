@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _BODIES = ("request_body", "response_body")
 _MAX_WAITING = 20_000
+_DEAD_KEPT = 1_000
 
 
 def _pack(exchange: Exchange) -> tuple[str, bytes, bytes]:
@@ -104,7 +105,7 @@ class SqliteExchangeQueue:
         self._for_each("UPDATE exchanges SET lease_until = ?1, attempt = attempt - 1 WHERE id = ?2", ids, 0)
 
     def bury(self, exchange_id: str, reason: str) -> None:
-        """Move an exchange to the dead letters."""
+        """Move an exchange to the dead letters, of which the newest 1,000 are kept."""
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO dead_exchanges (id, reason, buried_at, meta, request, response)"
@@ -112,6 +113,10 @@ class SqliteExchangeQueue:
                 (reason, self._clock(), exchange_id),
             )
             connection.execute("DELETE FROM exchanges WHERE id = ?", (exchange_id,))
+            connection.execute(
+                "DELETE FROM dead_exchanges WHERE rowid <= (SELECT max(rowid) FROM dead_exchanges) - ?",
+                (_DEAD_KEPT,),
+            )
 
     def lag(self) -> Lag:
         """Count what is waiting, leased and dead."""
