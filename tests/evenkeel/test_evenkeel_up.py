@@ -9,15 +9,24 @@ import os
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
 import openai
 import pytest
 
-from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.simulate import (
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    make_case,
+    serving,
+    summary_prompt,
+)
 from evenkeel.supervisor import listen
 
 TOOLS = [{"type": "function", "function": {"name": "restart_host", "parameters": {"type": "object"}}}]
@@ -145,30 +154,105 @@ def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
         assert running.metric("evenkeel_proxy_requests_total", status_class="2xx") >= 20
 
 
-def test_a_judge_with_a_bad_key_stops_scoring_and_nothing_else(start, upstream):
-    """The log and the page say what is wrong in one line; requests pass; exchanges wait."""
-    with start(
-        "--upstream",
-        upstream,
-        "--sampling-rate",
-        "1",
-        "--judge-model",
-        "m",
-        "--judge-url",
-        "http://127.0.0.1:9/v1",
-        environment={"EVENKEEL_JUDGE_API_KEY": "bad"},
-    ) as running:
+@pytest.mark.parametrize(
+    ("reachable", "problem", "advice"),
+    [
+        (True, "unauthorized", "put a valid key into EVENKEEL_JUDGE_API_KEY"),
+        (False, "connection", "check judge.base_url"),
+    ],
+)
+def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reachable, problem, advice):
+    """The log and the probe say what is wrong in one line; requests pass; exchanges wait."""
+    keyed = Simulation([ModelState("judge-1")], SimulationSettings(api_key="right"))
+    with (
+        serving(keyed) as judge,
+        start(
+            "--upstream",
+            upstream,
+            "--sampling-rate",
+            "1",
+            "--judge-model",
+            "judge-1",
+            "--judge-url",
+            f"{judge if reachable else 'http://127.0.0.1:9'}/v1",
+            environment={"EVENKEEL_JUDGE_API_KEY": "wr0ng"},
+        ) as running,
+    ):
         deadline = time.monotonic() + 20
         while "cannot be used" not in running.log.read_text() and time.monotonic() < deadline:
             time.sleep(0.1)
         assert send(running.proxy, range(6)) == 0
         time.sleep(1.0)
         assert running.get("/api/pipeline")["waiting"] == 6
-        assert "judge" in httpx2.get(f"{running.admin}/readyz", timeout=10).text
-        assert httpx2.get(f"{running.admin}/readyz", timeout=10).status_code == 503
-        line = next(line for line in running.log.read_text().splitlines() if "cannot be used" in line)
-        assert "check judge.base_url" in line
-        assert "bad" not in line.replace("bad_", "")
+        probe = httpx2.get(f"{running.admin}/readyz", timeout=10)
+        assert probe.status_code == 503
+        assert problem in probe.json()["missing"]["judge"]
+        (line,) = [line for line in running.log.read_text().splitlines() if "cannot be used" in line]
+        assert problem in line
+        assert advice in line
+        assert "wr0ng" not in running.log.read_text()
+
+
+class ScriptedJudge(BaseHTTPRequestHandler):
+    """A scripted judge: everything is a 2."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        message = {"role": "assistant", "content": json.dumps({"rating": 2, "explanation": "scripted"})}
+        body = json.dumps(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 1,
+                "model": "scripted-judge",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+            }
+        ).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
+    """With a judge its ratings count, its tokens are booked, and every gauge names it."""
+    simulation.change("simulated-1", {"noise": 1.0, "worse_share": 0.5})
+    judge = ThreadingHTTPServer(("127.0.0.1", 0), ScriptedJudge)
+    thread = threading.Thread(target=judge.serve_forever)
+    thread.start()
+    try:
+        with start(
+            "--upstream",
+            upstream,
+            "--sampling-rate",
+            "1",
+            "--judge-model",
+            "scripted-judge",
+            "--judge-url",
+            f"http://127.0.0.1:{judge.server_port}/v1",
+            environment={"EVENKEEL_JUDGE_API_KEY": "k"},
+        ) as running:
+            assert send(running.proxy, range(12)) == 0
+            running.settle()
+            cells = running.get("/api/cells")["cells"]
+            assert {cell["scorer"] for cell in cells} == {"judge"}
+            assert set().union(*(cell["ratings"] for cell in cells)) >= {"2"}
+            shifted = [one for one in running.get("/api/verdicts")["verdicts"] if one["rating"] == 2]
+            assert shifted
+            for verdict in shifted:
+                assert verdict["explanation"] == "scripted"
+                assert {score["metric"] for score in verdict["quality"]} == {"faithfulness", "completeness"}
+    finally:
+        judge.shutdown()
+        thread.join()
+        judge.server_close()
 
 
 def run(*arguments, **options):
