@@ -7,6 +7,7 @@ ends when the supervisor ends, however it ends, so no child outlives it.
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import threading
@@ -65,7 +66,8 @@ def when_orphaned(act: Callable[[], object]) -> None:
     """Call `act` from a thread once the supervisor has gone."""
 
     def watch() -> None:
-        while sys.stdin.buffer.read(1):
+        # Not through the buffered reader: its lock, held at interpreter shutdown, is a fatal error.
+        while os.read(sys.stdin.fileno(), 1):
             pass
         act()
 

@@ -90,6 +90,8 @@ def up(folder, *arguments, environment=None, exit_code=0):
             process.wait()
             raise
     assert code == exit_code, log.read_text()
+    assert "Fatal Python error" not in log.read_text()
+    assert "Traceback" not in log.read_text()
 
 
 def _addresses(process, log):
