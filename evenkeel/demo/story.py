@@ -19,6 +19,7 @@ from rich.table import Table
 from evenkeel.demo.comparison import Comparison, Row, compare
 from evenkeel.demo.processes import Addresses, DemoError, running
 from evenkeel.demo.traffic import Application
+from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,6 +49,7 @@ _SETTINGS: dict[str, Any] = {
 _BATCH = 20
 _LONGEST_BACKLOG = 60
 _WAIT_S = 60.0
+_RESTART_S = 20.0
 _TABLE_WIDTH = 118
 
 
@@ -64,7 +66,11 @@ class Outcome:
     """How the demo ended."""
 
     comparison: Comparison
+    sent: int
+    """Requests to the proxy; every one of them is sampled."""
     failed_requests: int
+    scored: int
+    """Exchanges with a verdict of their identical resend."""
     early_alerts: int
     """Alerts before the swap, and on the route that was not touched."""
     alerts: tuple[dict[str, Any], ...]
@@ -78,6 +84,8 @@ class Outcome:
         found = []
         if self.failed_requests:
             found.append(f"{self.failed_requests} forwarded requests failed")
+        if self.scored != self.sent:
+            found.append(f"{self.sent} requests were sampled, but {self.scored} were scored")
         if not self.comparison.good:
             found.append(
                 f"the planted truth lies outside the interval in {self.comparison.missed} of "
@@ -141,7 +149,13 @@ class _Story:
         cells = (await self._get(self._admin, "/api/cells"))["cells"]
         outcome = Outcome(
             compare(cells, truths),
-            sum(application.failed for application in self._applications),
+            sent=sum(application.sent for application in self._applications),
+            failed_requests=sum(application.failed for application in self._applications),
+            scored=sum(
+                cell["trials"] + sum(cell["failures"].values())
+                for cell in cells
+                if cell["perturbation"] == BASELINE
+            ),
             early_alerts=len(before) + sum(event["route"] != _SWAPPED for event in after[len(before) :]),
             alerts=tuple(event for event in after[len(before) :] if event["route"] == _SWAPPED),
             swapped_at=swapped_at,
@@ -215,15 +229,28 @@ class _Story:
 
     @staticmethod
     async def _get(client: httpx2.AsyncClient, path: str) -> dict[str, Any]:
-        response = await client.get(path)
-        response.raise_for_status()
-        return cast("dict[str, Any]", response.json())
+        """Ask for JSON; a process that is just being restarted is asked again."""
+        deadline = time.monotonic() + _RESTART_S
+        while True:
+            try:
+                response = await client.get(path)
+            except httpx2.TransportError:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                response.raise_for_status()
+                return cast("dict[str, Any]", response.json())
 
     def _close(self, outcome: Outcome) -> None:
         out = self._out
         out.print()
         out.print(_table(outcome.comparison))
         first = min(outcome.alerts, key=lambda event: event["at"], default=None)
+        out.print(
+            f"requests forwarded: {outcome.sent}, failed: {outcome.failed_requests}; "
+            f"sampled and scored: {outcome.scored}"
+        )
         out.print(f"alerts where nothing had changed: {outcome.early_alerts} (must be 0)")
         if first:
             out.print(

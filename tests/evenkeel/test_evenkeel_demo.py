@@ -65,7 +65,9 @@ def test_one_cell_in_ten_may_miss(cells, missed, good):
 def outcome(**changes):
     good = {
         "comparison": Comparison(tuple(row(number, covered=True) for number in range(10))),
+        "sent": 100,
         "failed_requests": 0,
+        "scored": 100,
         "early_alerts": 0,
         "alerts": ({"at": 2.0},),
         "swapped_at": 1.0,
@@ -82,11 +84,13 @@ def test_a_good_outcome_has_no_problem():
     ("changes", "problem"),
     [
         ({"failed_requests": 2}, "2 forwarded requests failed"),
+        ({"scored": 99}, "100 requests were sampled, but 99 were scored"),
+        ({"scored": 101}, "100 requests were sampled, but 101 were scored"),
         ({"early_alerts": 1}, "1 alerts where nothing had changed"),
         ({"alerts": ()}, "no alert after the swap"),
         ({"comparison": Comparison(())}, "outside the interval in 0 of 0 cells"),
     ],
 )
 def test_every_fault_fails_the_demo(changes, problem):
-    """Failed requests, early or missing alerts and a missed truth each count."""
+    """Failed requests, lost or doubled exchanges, early or missing alerts, a missed truth: each counts."""
     assert [problem in found for found in outcome(**changes).problems] == [True]
