@@ -19,9 +19,10 @@ from evenkeel import __version__
 from evenkeel.access import TokenGuard
 from evenkeel.admin_server import AdminServer
 from evenkeel.children import when_orphaned
-from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue, route_table
+from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue
 from evenkeel.judge_health import JudgeHealth
 from evenkeel.pipeline import Pipeline
+from evenkeel.settings import Credential, route_table
 from metrics.export.prometheus import CellCollector
 from metrics.export.snapshots import SnapshotCollector
 from metrics.judge import Breaker, Judge
@@ -149,17 +150,27 @@ def route_plans(settings: Settings) -> dict[str, RoutePlan]:
 
 
 def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
-    """Where replays go: the upstream call that the data plane would make, with their own credential."""
-    table = route_table(settings)
-    key = os.environ.get(settings.shadow.api_key_env)
-    header = settings.shadow.api_key_header.lower()
-    headers = ((header, f"Bearer {key}" if header == "authorization" else key),) if key else ()
+    """Where replays go: the upstream call that the data plane would make, with their own credential.
+
+    A route whose key evenkeel injects replays with that key, unless replays have one of their own.
+    """
+    table = route_table(settings.routes)
+    own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
+    credentials = {
+        route.name: own
+        or (Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None)
+        for route in settings.routes
+    }
 
     def target(exchange: Exchange) -> Target:
-        matched = table.match(exchange.path.encode())
-        assert matched is not None
-        route, path = matched
-        return Target(f"{route.upstream}{path.decode()}", headers)
+        route = table.named(exchange.route)
+        assert route is not None
+        path = route.target(exchange.path.encode("latin-1")).decode("latin-1")
+        credential = credentials[exchange.route]
+        upstream = route.upstream
+        origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
+        headers = ((credential.header, credential.value),) if credential else ()
+        return Target(f"{origin}{path}", headers, upstream.unix_path)
 
     return target
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,21 @@ def check_config(config: Path | None, **given: Any) -> None:
     if problems:
         sys.exit(1)
     click.echo(f"settings are good: {len(settings.routes)} route(s), all upstreams reachable")
+
+
+@main.command()
+@click.argument("variable")
+def fingerprint(variable: str) -> None:
+    """Print the fingerprint of the API key in the environment variable VARIABLE.
+
+    A route's `key_fingerprints` name the keys whose requests it takes, without giving them away.
+    """
+    from proxy.credentials import fingerprint as fingerprint_of  # noqa: PLC0415 - as above
+
+    key = os.environ.get(variable)
+    if not key:
+        raise SettingsError(f"the variable {variable} is empty; export the API key in it first")
+    click.echo(fingerprint_of(key.encode()))
 
 
 @main.command(hidden=True)

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenkeel.children import when_orphaned
+from evenkeel.settings import route_table
 from metrics.stores.counters import CounterStore
 from metrics.stores.sqlite import Database
 from proxy.counters import Counters
 from proxy.handoff import HandOff
-from proxy.routing import Route, RouteTable, Timeouts, Upstream
 from proxy.server import DataPlane
 from shadow.queues.sqlite import SqliteExchangeQueue
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
-    from shadow.handoff import Exchange
+    from shadow.handoff import Exchange, ExchangeSink
 
 log = logging.getLogger("evenkeel.proxy")
 
@@ -35,6 +35,7 @@ DATABASE_FILE = "evenkeel.db"
 _HANDOFF_BYTES = 64 << 20
 _DRAIN_S = 20.0
 _PUBLISH_EVERY_S = 1.0
+_LAST_SPANS_S = 3.0
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -44,22 +45,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
-
-
-def route_table(settings: Settings) -> RouteTable:
-    """The routes of the data plane."""
-    return RouteTable(
-        [
-            Route(
-                name=route.name,
-                upstream=Upstream.parse(route.upstream),
-                prefix=route.prefix,
-                sampling_rate=route.sampling_rate,
-                timeouts=Timeouts(**route.timeouts.model_dump()),
-            )
-            for route in settings.routes
-        ]
-    )
 
 
 class _OpenedWhenUsed:
@@ -120,8 +105,9 @@ async def serve(
         stop: ends it.
         started: called once requests are accepted.
     """
-    handoff = HandOff(_OpenedWhenUsed(lambda: open_queue(settings)), Counters(), max_bytes=_HANDOFF_BYTES)
-    plane = DataPlane(route_table(settings), handoff)
+    sink, finish = _traced(_OpenedWhenUsed(lambda: open_queue(settings)), settings)
+    handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
+    plane = DataPlane(route_table(settings.routes), handoff)
     handoff.start()
     await plane.serve(sockets)
     started(plane)
@@ -132,7 +118,24 @@ async def serve(
     await stop.wait()
     await plane.drain(_DRAIN_S)
     await asyncio.to_thread(handoff.close, _DRAIN_S)
+    # A thread of its own: one that waits for a dead collector must not hold up the end of the process.
+    finishing = threading.Thread(target=finish, daemon=True)
+    finishing.start()
+    await asyncio.to_thread(finishing.join, _LAST_SPANS_S)
     return plane
+
+
+def _traced(sink: ExchangeSink, settings: Settings) -> tuple[ExchangeSink, Callable[[], None]]:
+    """The sink that also reports spans, if that is wanted, and what sends the last of them."""
+    if not settings.telemetry.traces:
+        return sink, lambda: None
+    try:
+        from evenkeel.tracing import TracedSink, otlp_provider  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        log.warning('no traces: they need pip install "evenkeel[otel]"; forwarding goes on')
+        return sink, lambda: None
+    provider = otlp_provider()
+    return TracedSink(sink, provider.get_tracer("evenkeel")), provider.shutdown
 
 
 def _publish_once(source: str, settings: Settings, plane: DataPlane) -> None:

@@ -17,17 +17,18 @@ _CONNECT_S = 3.0
 def unreachable_upstreams(settings: Settings) -> list[str]:
     """One line for each route whose upstream does not accept a connection now."""
     problems = []
-    tried: dict[tuple[str, int], str | None] = {}
+    tried: dict[Upstream, str | None] = {}
     for route in settings.routes:
-        upstream = Upstream.parse(route.upstream)
-        address = (upstream.host, upstream.port)
-        if address not in tried:
-            tried[address] = _connect(address)
-        if tried[address]:
-            problems.append(
-                f"route {route.name}: the upstream {route.upstream} cannot be reached ({tried[address]}); "
-                "its requests get 502 until it can. Check the URL and the network."
-            )
+        for url in (route.upstream, *route.fallbacks):
+            upstream = Upstream.parse(url)
+            if upstream not in tried:
+                tried[upstream] = _connect(upstream)
+            if tried[upstream]:
+                alone = "its requests get 502 until it can" if not route.fallbacks else "others take its part"
+                problems.append(
+                    f"route {route.name}: the upstream {url} cannot be reached ({tried[upstream]}); {alone}. "
+                    "Check the URL and the network."
+                )
     return problems
 
 
@@ -44,9 +45,15 @@ def missing_keys(settings: Settings) -> list[str]:
     return []
 
 
-def _connect(address: tuple[str, int]) -> str | None:
+def _connect(upstream: Upstream) -> str | None:
     try:
-        with socket.create_connection(address, timeout=_CONNECT_S):
-            return None
+        if upstream.unix_path is not None:
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.settimeout(_CONNECT_S)
+                sock.connect(upstream.unix_path)
+        else:
+            with socket.create_connection((upstream.host, upstream.port), timeout=_CONNECT_S):
+                pass
     except OSError as error:
         return error.strerror or str(error)
+    return None

@@ -75,9 +75,11 @@ def _default(field: FieldInfo) -> str:
         return "required"
     if isinstance(field.default, BaseModel):
         return "as below"
+    if field.default in (None, "", [], {}):
+        return "none"
     if isinstance(field.default, list):
         return ", ".join(f"`{item}`" for item in field.default)
-    return "none" if field.default in {None, ""} else f"`{field.default}`"
+    return f"`{field.default}`"
 
 
 def _first_paragraph(model: type) -> str:

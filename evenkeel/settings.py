@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -20,8 +20,12 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from proxy.routing import Upstream
+import proxy.routing
+from proxy.routing import RouteTable, Upstream
 from shadow.perturbations import by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DEFAULT_PERTURBATIONS = (
     "general.whitespace",
@@ -33,6 +37,25 @@ DEFAULT_PERTURBATIONS = (
 
 class SettingsError(Exception):
     """Settings that cannot be used. The message is one line: where, what is wrong, what to do."""
+
+
+class Credential(NamedTuple):
+    """An API key and the header that carries it."""
+
+    header: str
+    value: str
+
+    @classmethod
+    def read(cls, variable: str, header: str) -> Credential | None:
+        """The credential in an environment variable; None if the variable is empty."""
+        key = os.environ.get(variable)
+        if not key:
+            return None
+        name = header.lower()
+        return cls(name, f"Bearer {key}" if name == "authorization" else key)
+
+    def __repr__(self) -> str:
+        return f"Credential(header={self.header!r})"
 
 
 def _upstream(url: str) -> str:
@@ -120,6 +143,8 @@ class Timeouts(_Section):
     """From the end of the request to the first byte of the answer."""
     idle_s: Seconds = 600.0
     """Between two bytes of an answer."""
+    total_s: Seconds | None = None
+    """For the whole request, streams included."""
 
 
 class Route(_Section):
@@ -129,8 +154,20 @@ class Route(_Section):
     """Label of the route in gauges and on the page."""
     prefix: Annotated[str, Field(pattern=r"^(/[^/\s?#]+)*$")] = ""
     """Path prefix that selects the route; removed before forwarding."""
+    hosts: list[str] = []
+    """`Host` values that select the route, with or without the port."""
+    headers: dict[str, str] = {}
+    """Request headers that select the route: all of them, with these values."""
+    key_fingerprints: list[str] = []
+    """API keys that select the route, by fingerprint: `evenkeel fingerprint` prints one."""
     upstream: UpstreamUrl
     """The endpoint. A client path under `/v1` is put on this URL's path, if it has one."""
+    fallbacks: list[UpstreamUrl] = []
+    """Endpoints to try in order when the one before does not take the request."""
+    api_key_env: str | None = None
+    """Variable with the key that is sent upstream; without it the client's own key passes through."""
+    api_key_header: str = "authorization"
+    """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
     timeouts: Timeouts = Timeouts()
     sampling_rate: Rate = 0.1
     """Share of eligible requests that are replayed."""
@@ -201,11 +238,49 @@ class Alert(_Section):
     """Gets each alert as a JSON POST."""
 
 
+class Telemetry(_Section):
+    """What evenkeel tells other systems about itself, besides its metrics."""
+
+    traces: bool = False
+    """Spans of sampled exchanges, by OTLP as the `OTEL_…` variables say; needs the extra `otel`."""
+
+
 class Console(_Section):
     """What the web page shows."""
 
     trend_interval_s: Seconds = 10.0
     """Time between two points of a trend line."""
+
+
+def route_table(routes: Sequence[Route]) -> RouteTable:
+    """The routes as the data plane takes them.
+
+    Raises: ValueError if two routes cannot be told apart, or a rule or credential is malformed.
+    """
+    return RouteTable([_data_plane_route(route) for route in routes])
+
+
+def _data_plane_route(route: Route) -> proxy.routing.Route:
+    inject: tuple[tuple[bytes, bytes], ...] = ()
+    if route.api_key_env:
+        credential = Credential.read(route.api_key_env, route.api_key_header)
+        if credential is None:
+            raise ValueError(
+                f"route {route.name!r}: the variable {route.api_key_env} named by api_key_env is empty"
+            )
+        inject = ((credential.header.encode(), credential.value.encode()),)
+    return proxy.routing.Route(
+        name=route.name,
+        upstream=Upstream.parse(route.upstream),
+        fallbacks=tuple(map(Upstream.parse, route.fallbacks)),
+        prefix=route.prefix,
+        hosts=tuple(route.hosts),
+        headers=tuple(route.headers.items()),
+        key_fingerprints=tuple(route.key_fingerprints),
+        sampling_rate=route.sampling_rate,
+        timeouts=proxy.routing.Timeouts(**route.timeouts.model_dump()),
+        inject=inject,
+    )
 
 
 class Settings(BaseSettings):
@@ -230,18 +305,13 @@ class Settings(BaseSettings):
     scoring: Scoring = Scoring()
     alert: Alert = Alert()
     console: Console = Console()
+    telemetry: Telemetry = Telemetry()
     simulated: bool = False
     """Says on every page that the upstream is a simulation."""
 
     @model_validator(mode="after")
     def _routes_differ(self) -> Settings:
-        for field in ("name", "prefix"):
-            seen: set[str] = set()
-            for route in self.routes:
-                value = getattr(route, field)
-                if value in seen:
-                    raise ValueError(f"two routes have the {field} {value!r}")
-                seen.add(value)
+        route_table(self.routes)
         return self
 
     def base_url(self, route: Route) -> str:
@@ -326,5 +396,5 @@ def _describe(error: ValidationError) -> str:
 
 
 def _known_names() -> list[str]:
-    sections = (Settings, Listen, Admin, Timeouts, Route, Shadow, Budget, Judge, Scoring, Alert, Console)
+    sections: list[type[BaseModel]] = [Settings, *_Section.__subclasses__()]
     return [name for section in sections for name in section.model_fields]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from proxy.capture import CAPTURED_STATUS
@@ -10,11 +11,13 @@ from proxy.counters import ABORTED
 from proxy.errors import Fault, error_response, status_of
 from proxy.framing import LAST_CHUNK, Framing, chunk
 from proxy.liveness import request_unread
+from proxy.request_head import render_request
 from proxy.response_head import render_response
 from proxy.retrying import may_repeat
 
 if TYPE_CHECKING:
     from proxy.liveness import TcpInfo
+    from proxy.pool import Pool
     from proxy.response_head import ResponseHead
     from proxy.upstream import UpstreamConnection
 
@@ -36,9 +39,15 @@ class Answering(Conversation):
         """The connection asked for is there."""
         self._connecting = None
         self._upstream = upstream
-        upstream.begin(self, self._head.method)
+        self._pool.resting_until = 0.0
+        upstream.begin(self, self._head)
         for out in self._unsent:
             upstream.transport.write(out)
+        # Where there is somewhere else to go, a request is kept until it has certainly been read.
+        if (upstream.used or len(self._lane.pools) > 1) and (
+            self._sent_bytes <= self._plane.limits.max_replay_bytes
+        ):
+            self._sent = self._unsent
         self._unsent = []
         if not self._writable:
             upstream.transport.pause_reading()
@@ -48,7 +57,8 @@ class Answering(Conversation):
     def not_connected(self, fault: Fault, detail: str) -> None:
         """The connection asked for could not be made."""
         self._connecting = None
-        self._fail(fault, detail)
+        if not self._sent_elsewhere(self._unsent, fault):
+            self._fail(fault, detail)
 
     @property
     def upgrade_offered(self) -> bool:
@@ -71,28 +81,36 @@ class Answering(Conversation):
         """
         request = self._head
         minor = request.minor
-        self._lane.counters.first_byte.observe(self._plane.timer() - self._started)
+        self._status = status = head.status
+        plane = self._plane
+        first_byte_s = plane.timer() - self._started
+        # As `Histogram.observe`, without the call.
+        histogram = self._lane.counters.first_byte[status // 100]
+        histogram.counts[bisect_left(histogram.bounds, first_byte_s)] += 1
+        histogram.total_s += first_byte_s
         self._sent = None
         self._answering = True
-        self._status = status = head.status
         # An answer that comes before the request is complete ends the connection: nobody knows
         # whether the client will send the rest. So does one whose end an HTTP/1.0 client only sees
         # by a close.
         self._keep_alive = keep_alive = (
             request.keep_alive
             and self._state is _WAIT
-            and not self._plane.draining
+            and not plane.draining
             and (minor == 1 or head.framing is _NONE or head.framing is _LENGTH)
         )
         framing = head.framing
-        self._chunk_out = chunk_out = minor == 1 and (framing is _CHUNKED or framing is _CLOSE)
-        rendered = render_response(head, minor=minor, keep_alive=keep_alive)
+        self._chunk_out = chunk_out = minor == 1 and framing is _CLOSE
+        if keep_alive and not chunk_out and not head.edits and minor == head.minor == 1:
+            rendered = None
+        else:
+            rendered = render_response(head, minor=minor, keep_alive=keep_alive)
         capture = self._capture
         if capture is not None:
             if status != CAPTURED_STATUS:
                 self._skip("status")
             else:
-                capture.add_answer(head)
+                capture.add_answer(head, chunked=minor == 1 and framing is _CHUNKED)
                 if payload is None:
                     payload = head.raw[head.end :]
                 self._captured(capture.add_response(payload))
@@ -132,15 +150,56 @@ class Answering(Conversation):
         self._upstream = None
         upstream.abandon()
         plane = self._plane
-        if fault is Fault.CLOSED and self._sent is not None and upstream.used:
+        sent = self._sent
+        if fault is Fault.CLOSED and sent is not None:
             unread = request_unread(info, tls=upstream.tls, elapsed_s=plane.timer() - self._started)
             if may_repeat(self._head, plane.retry, unread=unread):
-                self._lane.counters.retries += 1
-                self._unsent = self._sent
-                self._sent = None
-                self._connecting = self._lane.pool.connect(self, self._lane.route.timeouts.connect_s)
-                return
+                if upstream.used:
+                    # A kept connection that ends says nothing about the upstream: ask it again.
+                    self._lane.counters.retries += 1
+                    self._unsent = sent
+                    self._sent = None
+                    self._connecting = self._pool.connect(self, self._lane.route.timeouts.connect_s)
+                    return
+                if self._sent_elsewhere(sent, fault):
+                    return
         self._fail(fault, detail)
+
+    def _sent_elsewhere(self, sent: list[bytes], fault: Fault) -> bool:
+        """Send a request that its upstream has not read to the route's next one, if there is one.
+
+        Args:
+            sent: The request as far as it has arrived, its head at the start of the first piece.
+            fault: What its upstream did.
+        """
+        lane = self._lane
+        if len(lane.pools) == 1:
+            return False
+        failed = self._pool
+        self._plane.rest(failed)
+        self._tried = (*self._tried, failed)
+        pool = lane.another(self._tried, self._plane.timer())
+        if pool is None:
+            return False
+        lane.counters.fail(fault.value)
+        lane.counters.failovers += 1
+        sent[0] = self._rendered_for(pool) + sent[0][len(self._rendered_for(failed)) :]
+        self._pool = pool
+        self._sent = None
+        self._unsent = sent
+        upstream = pool.take()
+        if upstream is None:
+            self._connecting = pool.connect(self, lane.route.timeouts.connect_s)
+        else:
+            self.connected(upstream)
+        return True
+
+    def _rendered_for(self, pool: Pool) -> bytes:
+        head = self._head
+        lane = self._lane
+        return render_request(
+            head, lane.route.target(head.target, pool.upstream), pool.authority, lane.injection
+        )
 
     def switch(self, head: ResponseHead, payload: bytes) -> None:
         """The upstream leaves HTTP as the client asked: from here on bytes pass both ways."""
@@ -182,13 +241,15 @@ class Answering(Conversation):
         else:
             if not self._writable and not upstream.transport.is_closing():
                 upstream.transport.resume_reading()
-            upstream.release()
+            upstream.pool.put(upstream)
         capture = self._capture
         if capture is not None:
             capture.duration_s = self._plane.timer() - self._started
             self._capture = None
             self._plane.handoff.offer(capture)
-        self._settle(self._status // 100)
+        counters = self._lane.counters
+        counters.requests[self._status // 100] += 1
+        counters.in_flight -= 1
         if not self._keep_alive:
             self._close(linger=not complete or bool(self._pending))
             return
@@ -216,7 +277,7 @@ class Answering(Conversation):
         self.transport.write(
             error_response(
                 fault,
-                where=lane.where,
+                where=lane.where(self._pool),
                 detail=detail,
                 close=not keep_alive,
                 bare=self._head.method == b"HEAD",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
+from proxy.framing import ChunkReader, Framing
 from proxy.headers import selected, selector
 from shadow.handoff import Exchange
 
@@ -12,11 +13,27 @@ if TYPE_CHECKING:
     from proxy.request_head import RequestHead
     from proxy.response_head import ResponseHead
 
-ENDPOINTS = (b"/chat/completions",)
+ENDPOINTS = (
+    b"/completions",  # OpenAI chat completions, and the older ones without "chat"
+    b"/responses",
+    b"/messages",  # Anthropic
+)
 """Ends of the paths whose exchanges the replay plane can read."""
 
+STATEFUL = b"/threads/"
+"""Posting to a path with this changes a conversation that the provider keeps: never replayed."""
+
 KEPT_HEADERS = selector(
-    [b"content-type", b"content-encoding", b"openai-version", b"openai-model", b"x-request-id"]
+    [
+        b"content-type",
+        b"content-encoding",
+        b"anthropic-version",
+        b"openai-version",
+        b"openai-model",
+        b"x-request-id",
+        b"traceparent",
+        b"tracestate",
+    ]
 )
 """The only header fields that leave the data plane: none of them carries a credential."""
 
@@ -26,10 +43,15 @@ CREDENTIAL_PARAMETERS = frozenset(
 
 CAPTURED_STATUS = 200
 
+_CHUNKED = Framing.CHUNKED
 
-def capturable(head: RequestHead) -> bool:
+
+def capturable(method: bytes, target: bytes) -> bool:
     """Whether an exchange can be replayed at all, judged by its request line."""
-    return head.method == b"POST" and head.target.partition(b"?")[0].endswith(ENDPOINTS)
+    if method != b"POST":
+        return False
+    path = target.partition(b"?")[0] if b"?" in target else target
+    return path.endswith(ENDPOINTS) and STATEFUL not in path
 
 
 def redacted(target: bytes) -> str:
@@ -53,6 +75,8 @@ class Capture:
 
     __slots__ = (
         "_answer",
+        "_answer_chunked",
+        "_chunked",
         "_head",
         "_method",
         "_notes",
@@ -78,7 +102,7 @@ class Capture:
             route: Name of the route.
             head: The request as received.
             received_at: Unix time in seconds.
-            max_bytes: How large both bodies together may be.
+            max_bytes: How large both bodies together may be, their framing included.
         """
         self.route = route
         self.size_bytes = head.end
@@ -88,29 +112,32 @@ class Capture:
         self._method = head.method
         self._target = head.target
         self._notes = head.notes
+        self._chunked = head.framing is _CHUNKED
         self._head = head.raw[: head.end]
         self._received_at = received_at
         self._room = max_bytes
         self._request: list[bytes] = []
         self._response: list[bytes] = []
         self._answer = b""
+        self._answer_chunked = False
         self._status = 0
 
     def add_request(self, payload: bytes) -> bool:
-        """Keep a piece of the request body. Returns False if the exchange is now too large."""
+        """Keep a piece of the request body, as it is sent. Returns False if it is too large now."""
         self._request.append(payload)
         self.size_bytes += len(payload)
         self._room -= len(payload)
         return self._room >= 0
 
-    def add_answer(self, head: ResponseHead) -> None:
-        """Keep the response head."""
+    def add_answer(self, head: ResponseHead, *, chunked: bool) -> None:
+        """Keep the response head; `chunked` says whether the pieces of its body will be."""
         self._answer = head.raw[: head.end]
+        self._answer_chunked = chunked
         self._status = head.status
         self.size_bytes += head.end
 
     def add_response(self, payload: bytes) -> bool:
-        """Keep a piece of the response body. Returns False if the exchange is now too large."""
+        """Keep a piece of the response body, as it is sent. Returns False if it is too large now."""
         self._response.append(payload)
         self.size_bytes += len(payload)
         self._room -= len(payload)
@@ -132,10 +159,16 @@ class Capture:
             path=redacted(self._target),
             status=self._status,
             request_headers=selected(self._head, KEPT_HEADERS),
-            request_body=b"".join(self._request),
+            request_body=_body(self._request, chunked=self._chunked),
             response_headers=selected(self._answer, KEPT_HEADERS),
-            response_body=b"".join(self._response),
+            response_body=_body(self._response, chunked=self._answer_chunked),
             task=note(b"task"),
             prompt_version=note(b"prompt-version"),
             session=note(b"session"),
         )
+
+
+def _body(pieces: list[bytes], *, chunked: bool) -> bytes:
+    whole = b"".join(pieces)
+    # Chunks were checked when they passed, so that this can't fail.
+    return ChunkReader().feed(whole) if chunked else whole

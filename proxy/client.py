@@ -6,13 +6,14 @@ without I/O; this one and `answering` hold the state between them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, cast
 
 from proxy.answering import Answering
 from proxy.capture import Capture, capturable
 from proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, State
 from proxy.errors import Fault, error_response, status_of
-from proxy.framing import LAST_CHUNK, ChunkError, ChunkReader, Framing, MessageError, chunk
+from proxy.framing import ChunkError, ChunkReader, Framing, MessageError
 from proxy.liveness import tcp_info
 from proxy.request_head import MAX_HEAD_BYTES, parse_request, render_request
 from proxy.sampling import sampled
@@ -79,7 +80,8 @@ class ClientConnection(Answering):
             self._read_request(whole)
 
     def _read_request(self, data: bytes) -> None:
-        started = self._plane.timer()
+        plane = self._plane
+        started = plane.timer()
         if data[0] == _CARRIAGE_RETURN:
             # Empty lines before a request are skipped (RFC 9112, 2.2).
             while data.startswith(b"\r\n"):
@@ -96,7 +98,7 @@ class ClientConnection(Answering):
             self._pending = data
             return
         self._pending = b""
-        match = self._plane.routes.match(head.target)
+        match = plane.routes.find(head.target, data, head.end)
         if match is None:
             path = head.target.partition(b"?")[0].decode("latin-1")
             self._refuse(Fault.NO_ROUTE, repr(path[:200]), bare=head.method == b"HEAD")
@@ -110,37 +112,45 @@ class ClientConnection(Answering):
         plane = self._plane
         self._head = head
         self._lane = lane = plane.lanes[route.name]
+        self._pool = pool = lane.pool
+        if pool is not lane.first:
+            target = route.target(head.target, pool.upstream)
+        self._tried = ()
         counters = lane.counters
         counters.in_flight += 1
         self._answering = False
-        if lane.capture and capturable(head):
+        if lane.capture and capturable(head.method, head.target):
             self._sample(head, lane)
-        pieces = render_request(head, target, lane.authority)
+        rendered = render_request(head, target, pool.authority, lane.injection)
         data = head.raw
         body = self._begin_body(head, data)
         if len(body) <= _JOIN_UP_TO_BYTES:
-            pieces.append(body)
-            out = [b"".join(pieces)]
+            rendered += body
+            out = [rendered]
         else:
-            out = [b"".join(pieces), body]
+            out = [rendered, body]
             # The head may live as long as a stream; the body need not.
             head.raw = data[: head.end]
-        self._sent_bytes = len(out[0]) + len(body)
-        upstream = lane.pool.take()
+        self._sent_bytes = len(rendered) if len(out) == 1 else len(rendered) + len(body)
+        upstream = pool.take()
         if upstream is None:
             self._sent = None
             self._unsent = out
-            self._connecting = lane.pool.connect(self, route.timeouts.connect_s)
+            self._connecting = pool.connect(self, route.timeouts.connect_s)
         else:
             self._upstream = upstream
             self._sent = out
-            upstream.begin(self, head.method)
-            upstream.transport.write(out[0])
+            upstream.begin(self, head)
+            upstream.transport.write(rendered)
             if len(out) > 1:
                 upstream.transport.write(body)
             if not self._writable:
                 upstream.transport.pause_reading()
-        counters.overhead.observe(plane.timer() - self._started)
+        # As `Histogram.observe`, without the call.
+        overhead_s = plane.timer() - self._started
+        overhead = counters.overhead
+        overhead.counts[bisect_left(overhead.bounds, overhead_s)] += 1
+        overhead.total_s += overhead_s
         if head.framing is _CHUNKED and len(data) > head.end:
             self._read_body(data, head.end)
 
@@ -188,23 +198,21 @@ class ClientConnection(Answering):
                 self._pending = data[left:]
                 data = data[:left]
             done = left <= 0
-            out = payload = data
+            out = data
         else:
             chunks = self._chunks
             assert chunks is not None
             try:
-                payload = chunks.feed(data, position)
+                out = chunks.forward(data, position)
             except ChunkError as error:
                 self._fail(Fault.MALFORMED, str(error))
                 return
             done = chunks.done
-            out = chunk(payload)
             if done:
-                out += LAST_CHUNK
                 self._pending = chunks.rest
                 self._chunks = None
         if self._capture is not None:
-            self._captured(self._capture.add_request(payload))
+            self._captured(self._capture.add_request(out))
         if done:
             self._state = _WAIT
         if out:
@@ -302,11 +310,13 @@ class ClientConnection(Answering):
         return info is not None and not info.established
 
     def _tick_request(self, elapsed_s: float) -> None:
+        timeouts = self._lane.route.timeouts
+        if self._out_of_time(timeouts.total_s):
+            return
         upstream = self._upstream
         if upstream is None:
             return
         upstream.quiet_s += elapsed_s
-        timeouts = self._lane.route.timeouts
         if self._state is _TUNNEL:
             if min(self._quiet_s, upstream.quiet_s) >= timeouts.idle_s:
                 self._client_left()
@@ -319,6 +329,14 @@ class ClientConnection(Answering):
                 self._fail(Fault.CLIENT_STALLED, "")
         elif upstream.quiet_s >= timeouts.first_byte_s:
             self._fail(Fault.FIRST_BYTE_TIMEOUT, "")
+
+    def _out_of_time(self, total_s: float | None) -> bool:
+        """End a request that has taken all the time it may take. Returns whether it has."""
+        if total_s is None or self._state is _TUNNEL or self._plane.timer() - self._started < total_s:
+            return False
+        waits_for_client = self._state is _UPLOAD and not self._held and not self._answering
+        self._fail(Fault.CLIENT_STALLED if waits_for_client else Fault.TOTAL_TIMEOUT, "")
+        return True
 
     def _stalled(self) -> None:
         """An answer stopped: the upstream does not write, or the client does not read."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from proxy.capture import Capture
     from proxy.framing import ChunkReader
     from proxy.lanes import Lane
+    from proxy.pool import Pool
     from proxy.request_head import RequestHead
     from proxy.server import DataPlane
     from proxy.upstream import UpstreamConnection
@@ -60,12 +61,14 @@ class Conversation(asyncio.Protocol):
         "_left",
         "_pending",
         "_plane",
+        "_pool",
         "_quiet_s",
         "_sent",
         "_sent_bytes",
         "_started",
         "_state",
         "_status",
+        "_tried",
         "_unsent",
         "_upstream",
         "_writable",
@@ -75,6 +78,8 @@ class Conversation(asyncio.Protocol):
     transport: asyncio.Transport
     _head: RequestHead
     _lane: Lane
+    _pool: Pool
+    """Of the upstream that the request goes to."""
 
     def __init__(self, plane: DataPlane) -> None:
         self._plane = plane
@@ -92,6 +97,8 @@ class Conversation(asyncio.Protocol):
         self._sent: list[bytes] | None = None
         """What was sent on a used connection, for sending it again; None if that is not possible."""
         self._sent_bytes = 0
+        self._tried: tuple[Pool, ...] = ()
+        """Upstreams that the request could not be sent to."""
         self._left = 0
         self._chunks: ChunkReader | None = None
         self._capture: Capture | None = None

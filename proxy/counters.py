@@ -15,6 +15,7 @@ ABORTED = 0
 """Status class of a request whose answer did not arrive completely."""
 
 _STATUS_CLASSES = ("aborted", "1xx", "2xx", "3xx", "4xx", "5xx", "6xx", "7xx", "8xx", "9xx")
+_ALWAYS_TIMED = "2xx"
 _ALWAYS_SHOWN = frozenset({"aborted", "2xx", "3xx", "4xx", "5xx"})
 
 
@@ -34,6 +35,10 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value_s)] += 1
         self.total_s += value_s
 
+    def snapshot(self) -> tuple[list[float], list[int], float]:
+        """Upper bounds, counts by bucket, sum in seconds."""
+        return list(self.bounds), list(self.counts), self.total_s
+
 
 class RouteCounters:
     """What happened on one route since the start."""
@@ -41,6 +46,7 @@ class RouteCounters:
     __slots__ = (
         "disconnects",
         "eligible",
+        "failovers",
         "first_byte",
         "in_flight",
         "overhead",
@@ -58,12 +64,14 @@ class RouteCounters:
         self.in_flight = 0
         self.disconnects = 0
         self.retries = 0
+        self.failovers = 0
         self.upstream_errors: dict[str, int] = {}
         self.eligible = 0
         self.sampled = 0
         self.queued = 0
         self.skipped: dict[str, int] = {}
-        self.first_byte = Histogram(FIRST_BYTE_BOUNDS_S)
+        self.first_byte = [Histogram(FIRST_BYTE_BOUNDS_S) for _ in _STATUS_CLASSES]
+        """By status // 100 of the answer."""
         self.overhead = Histogram(OVERHEAD_BOUNDS_S)
 
     def skip(self, reason: str) -> None:
@@ -112,6 +120,7 @@ class Counters:
             counters += [
                 ["proxy_disconnects", label, found.disconnects],
                 ["proxy_retries", label, found.retries],
+                ["proxy_failovers", label, found.failovers],
                 ["exchanges_eligible", label, found.eligible],
                 ["exchanges_sampled", label, found.sampled],
                 ["exchanges_queued", label, found.queued],
@@ -124,11 +133,10 @@ class Counters:
                     [name, {**label, "reason": reason}, number] for reason, number in dict(by_reason).items()
                 ]
             gauges.append(["proxy_in_flight", label, found.in_flight])
-            for name, histogram in (
-                ("proxy_first_byte_seconds", found.first_byte),
-                ("proxy_overhead_seconds", found.overhead),
-            ):
-                histograms.append(
-                    [name, label, list(histogram.bounds), list(histogram.counts), histogram.total_s]
-                )
+            histograms += [
+                ["proxy_first_byte_seconds", {**label, "status_class": name}, *histogram.snapshot()]
+                for name, histogram in zip(_STATUS_CLASSES, found.first_byte, strict=True)
+                if histogram.total_s or name == _ALWAYS_TIMED
+            ]
+            histograms.append(["proxy_overhead_seconds", label, *found.overhead.snapshot()])
         return {"counters": counters, "gauges": gauges, "histograms": histograms}

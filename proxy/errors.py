@@ -26,6 +26,7 @@ class Fault(StrEnum):
     CONNECT_TIMEOUT = "upstream_connect_timeout"
     FIRST_BYTE_TIMEOUT = "upstream_first_byte_timeout"
     IDLE_TIMEOUT = "upstream_idle_timeout"
+    TOTAL_TIMEOUT = "upstream_total_timeout"
     CLOSED = "upstream_closed_without_answer"
     TRUNCATED = "upstream_answer_truncated"
     GARBAGE = "upstream_answer_malformed"
@@ -73,6 +74,9 @@ _TABLE = {
         504, "{where} did not begin to answer in time. Check its load, or raise the first-byte timeout."
     ),
     Fault.IDLE_TIMEOUT: _Kind(504, "{where} stopped in the middle of its answer. Check its load."),
+    Fault.TOTAL_TIMEOUT: _Kind(
+        504, "{where} did not answer within the total timeout. Check its load, or raise that timeout."
+    ),
     Fault.CLOSED: _Kind(502, "{where} closed the connection without an answer. Check its logs."),
     Fault.TRUNCATED: _Kind(502, "{where} closed the connection in the middle of its answer. Check its logs."),
     Fault.GARBAGE: _Kind(502, "{where} sent an answer that is not valid HTTP/1.1: {detail}."),

@@ -42,8 +42,10 @@ MAX_LENGTH_DIGITS = 18
 MAX_SIZE_LINE_BYTES = 4 << 10
 MAX_TRAILER_BYTES = 16 << 10
 
+_BREAK = len(b"\r\n")
 LAST_CHUNK = b"0\r\n\r\n"
 
+_PLAIN_SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n")
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n")
 _TRAILER_LINE = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)?\r\n")
 _LENGTH = re.compile(rb"([0-9]{1,%d})[ \t]*" % MAX_LENGTH_DIGITS)
@@ -61,9 +63,10 @@ def chunk(payload: bytes) -> bytes:
 
 
 class ChunkReader:
-    """Takes the chunked coding off a body, however its bytes were cut on the way.
+    """Follows the chunked coding of a body, however its bytes were cut on the way.
 
-    Chunk extensions and trailers are checked and dropped.
+    Chunk extensions and trailers are checked and dropped. For one body either `feed` is called, which
+    takes the coding off, or `forward`, which keeps it.
     """
 
     __slots__ = ("_in_trailer", "_left", "_line", "_trailer_bytes", "done", "rest")
@@ -93,28 +96,87 @@ class ChunkReader:
         while position < size:
             left = self._left
             if left:
-                stop = position + left
-                if stop > size:
-                    # The last two bytes of a chunk are its line break, not payload.
-                    self._left = left = stop - size
-                    if left == 1 and data[-1:] != b"\r":
-                        raise ChunkError("a chunk is longer than its size says")
-                    end = min(size, stop - 2)
-                    if end > position:
-                        pieces.append(data[position:end])
-                    break
-                if data[max(position, stop - 2) : stop] != b"\r\n"[-left:]:
-                    raise ChunkError("a chunk is longer than its size says")
-                if left > 2:  # noqa: PLR2004 - more than the line break
-                    pieces.append(data[position : stop - 2])
-                self._left = 0
-                position = stop
+                end = min(size, position + left - _BREAK)
+                if end > position:
+                    pieces.append(data[position:end])
+                position = self._through_chunk(data, position)
                 continue
             position = self._line_at(data, position)
             if self.done:
                 self.rest = data[position:]
                 break
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def forward(self, data: bytes, position: int = 0) -> bytes:
+        """Take `data[position:]` and return what is sent on of it: the same chunks, nothing else.
+
+        Bytes are sent on once they are known to be right: of a size line that has not arrived
+        completely, none is. Most often what is returned is `data` itself.
+
+        Raises: ChunkError.
+        """
+        if self._line:
+            data = self._line + data[position:]
+            self._line = b""
+            position = 0
+        start = position
+        stop = size = len(data)
+        cuts: list[tuple[int, int]] = []
+        while position < size:
+            if self._left:
+                position = self._through_chunk(data, position)
+                continue
+            match = None if self._in_trailer else _PLAIN_SIZE_LINE.match(data, position)
+            if match is not None and (number := int(match[1], 16)):
+                self._left = number + _BREAK
+                position = match.end()
+                continue
+            line_at = position
+            position, cut = self._line_cut(data, position)
+            if cut is not None:
+                cuts.append(cut)
+            if self._line:
+                stop = line_at
+            elif self.done:
+                self.rest = data[position:]
+                stop = position
+                break
+        if not cuts:
+            return data[start:stop]
+        pieces = []
+        for cut_from, cut_to in cuts:
+            pieces.append(data[start:cut_from])
+            start = cut_to
+        pieces.append(data[start:stop])
+        return b"".join(pieces)
+
+    def _through_chunk(self, data: bytes, position: int) -> int:
+        """Go to the end of the current chunk, as far as it has arrived; returns the position there."""
+        left = self._left
+        end = position + left
+        size = len(data)
+        if end > size:
+            self._left = left = end - size
+            # The last two bytes of a chunk are its line break, not payload.
+            if left == 1 and data[-1:] != b"\r":
+                raise ChunkError("a chunk is longer than its size says")
+            return size
+        if data[max(position, end - _BREAK) : end] != b"\r\n"[-left:]:
+            raise ChunkError("a chunk is longer than its size says")
+        self._left = 0
+        return end
+
+    def _line_cut(self, data: bytes, line_at: int) -> tuple[int, tuple[int, int] | None]:
+        """Read any size or trailer line; returns the position after it and what is not sent on."""
+        in_trailer = self._in_trailer
+        position = self._line_at(data, line_at)
+        if self._line or self.done:
+            return position, None
+        if in_trailer:
+            return position, (line_at, position)
+        found = _SIZE_LINE.match(data, line_at)
+        assert found is not None
+        return position, (found.end(1), position - _BREAK)
 
     def _line_at(self, data: bytes, position: int) -> int:
         """Read a size or trailer line; returns the position after what was taken."""
@@ -131,11 +193,11 @@ class ChunkReader:
             self._trailer_bytes += match.end() - position
             if self._trailer_bytes > MAX_TRAILER_BYTES:
                 raise ChunkError("the trailer is too long")
-            self.done = match.end() - position == 2  # noqa: PLR2004 - a line break alone
+            self.done = match.end() - position == _BREAK
         else:
             number = int(match[1], 16)
             if number:
-                self._left = number + 2
+                self._left = number + _BREAK
             else:
                 self._in_trailer = True
         return match.end()

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from proxy.credentials import Injection
 from proxy.sampling import threshold
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from proxy.counters import RouteCounters
     from proxy.pool import Pool
     from proxy.routing import Route
@@ -29,6 +32,8 @@ class Limits:
     """Unused connections kept for each upstream."""
     upstream_idle_s: float = 60.0
     """How long they are kept."""
+    upstream_rest_s: float = 5.0
+    """How long an upstream that could not be reached is passed over, on routes with another one."""
     client_idle_s: float = 300.0
     """How long a client may be silent between two requests."""
     client_head_s: float = 30.0
@@ -40,15 +45,30 @@ class Limits:
 class Lane:
     """One route at run time."""
 
-    __slots__ = ("authority", "bound", "capture", "counters", "pool", "route", "where")
+    __slots__ = ("bound", "capture", "counters", "first", "injection", "pool", "pools", "route")
 
-    def __init__(self, route: Route, pool: Pool, counters: RouteCounters) -> None:
+    def __init__(self, route: Route, pools: Sequence[Pool], counters: RouteCounters) -> None:
         self.route = route
-        self.pool = pool
+        self.pools = tuple(pools)
+        """In the order of the route's upstreams."""
+        self.first = self.pools[0]
+        self.pool = self.first
+        """Where new requests go at the moment."""
         self.counters = counters
-        self.authority = route.upstream.authority
         self.capture = route.capture
         self.bound = threshold(route.sampling_rate)
         """What request ids are compared with, see `sampling`."""
-        self.where = f"The upstream {route.upstream} of route '{route.name}'"
-        """Start of a message about this upstream."""
+        self.injection = Injection(route.inject) if route.inject else None
+
+    def choose(self, now: float) -> None:
+        """Send new requests to the first upstream that does not rest, or if all do to the first."""
+        self.pool = self.another((), now) or self.first
+
+    def another(self, tried: Collection[Pool], now: float) -> Pool | None:
+        """The next upstream for a request that could not be sent; one that rests only if it must."""
+        left = [pool for pool in self.pools if pool not in tried]
+        return next((pool for pool in left if pool.resting_until <= now), left[0] if left else None)
+
+    def where(self, pool: Pool) -> str:
+        """Start of a message about an upstream of this route."""
+        return f"The upstream {pool.upstream} of route '{self.route.name}'"

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 class Pool:
     """All connections to one upstream. The idle one used last is used first."""
 
-    __slots__ = ("_connecting", "_idle", "_limits", "_open", "_tls", "closing", "upstream")
+    __slots__ = (
+        "_connecting",
+        "_limits",
+        "_open",
+        "_tls",
+        "authority",
+        "closing",
+        "idle",
+        "resting_until",
+        "upstream",
+    )
 
     def __init__(self, upstream: Upstream, limits: Limits, tls: ssl.SSLContext | None) -> None:
         """Prepare; connections are made when needed.
@@ -31,16 +41,20 @@ class Pool:
             tls: For upstreams with TLS; None to verify certificates against the system's store.
         """
         self.upstream = upstream
+        self.authority = upstream.authority
+        self.resting_until = 0.0
+        """Until when the upstream is passed over if there is another; by the data plane's timer."""
         self._limits = limits
         self._tls = (tls or ssl.create_default_context()) if upstream.tls else None
-        self._idle: list[UpstreamConnection] = []
+        self.idle: list[UpstreamConnection] = []
+        """The one used last is at the end."""
         self._open: set[UpstreamConnection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
         self.closing = False
 
     def take(self) -> UpstreamConnection | None:
         """An idle connection, or None if there is none that is alive."""
-        idle = self._idle
+        idle = self.idle
         while idle:
             connection = idle.pop()
             if connection.quiet_s:
@@ -53,11 +67,19 @@ class Pool:
         return None
 
     def put(self, connection: UpstreamConnection) -> None:
-        """Keep a connection for later, or close it if enough are kept."""
-        if self.closing or len(self._idle) >= self._limits.max_idle_upstream:
-            connection.transport.close()
+        """Keep a connection whose answer is complete, or close it if it is spent or enough are kept."""
+        connection.client = None
+        idle = self.idle
+        if (
+            connection.keep_alive
+            and connection.writable
+            and not self.closing
+            and len(idle) < self._limits.max_idle_upstream
+        ):
+            connection.used = True
+            idle.append(connection)
         else:
-            self._idle.append(connection)
+            connection.transport.close()
 
     def connect(self, client: Answering, timeout_s: float) -> asyncio.Task[None]:
         """Make a connection for a client, which is told of it or of the fault. Cancel to give up."""
@@ -118,8 +140,8 @@ class Pool:
 
     def forget(self, connection: UpstreamConnection) -> None:
         """A connection is closing: it may be idle, but must not be taken any more."""
-        if connection in self._idle:
-            self._idle.remove(connection)
+        if connection in self.idle:
+            self.idle.remove(connection)
 
     def closed(self, connection: UpstreamConnection) -> None:
         """A connection is gone."""
@@ -128,18 +150,18 @@ class Pool:
 
     def tick(self, elapsed_s: float) -> None:
         """Let time pass for idle connections, and close those that were idle for too long."""
-        for connection in list(self._idle):
+        for connection in list(self.idle):
             connection.quiet_s += elapsed_s
             if connection.quiet_s >= self._limits.upstream_idle_s:
-                self._idle.remove(connection)
+                self.idle.remove(connection)
                 connection.transport.close()
 
     def close(self) -> None:
         """Close idle connections now and the others when they have been used."""
         self.closing = True
-        for connection in self._idle:
+        for connection in self.idle:
             connection.transport.close()
-        self._idle.clear()
+        self.idle.clear()
 
     async def abort(self) -> None:
         """Drop everything at once."""

@@ -1,94 +1,31 @@
-"""Routes: which upstream a request target goes to, and what the upstream sees of the target.
+"""Routes: which upstream a request goes to, and what the upstream sees of the request's target.
 
 Targets are bytes from the request line and stay so: nothing is decoded, normalised or quoted.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+
+from proxy.credentials import FINGERPRINT_DIGITS, Injection, key_fingerprints
+from proxy.endpoint import Upstream
+from proxy.headers import TOKEN, selected, selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+__all__ = ["Route", "RouteTable", "Timeouts", "Upstream"]
+
 _API_ROOT = b"/v1"
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-_EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
+_PATH_ENDS = (b"/", b"?", b"")
 
-
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """A model endpoint: where to connect, and the path its API lives under."""
-
-    host: str
-    """Name or address without brackets; for a Unix socket, the `Host` the upstream is sent."""
-    port: int
-    tls: bool
-    authority: bytes
-    """Value of the `Host` header: host, and the port unless it is the scheme's default."""
-    base_path: bytes = b""
-    """Path without a slash at its end; empty if the URL has none."""
-    unix_path: str | None = None
-    """File name of a Unix socket, in place of host and port."""
-
-    @classmethod
-    def parse(cls, url: str) -> Upstream:
-        """Read an upstream from its URL.
-
-        Accepts `http://…`, `https://…` and `http+unix://%2Frun%2Fmodel.sock/base`.
-
-        Raises: ValueError with one line that says what is wrong and what to write instead.
-        """
-        if not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
-            raise ValueError(
-                f"upstream {url!r} holds spaces or characters outside ASCII; percent-encode them"
-            )
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError as error:
-            raise ValueError(f"upstream {url!r} is not a URL ({error}); {_EXAMPLE}") from error
-        if parts.username is not None or parts.password is not None:
-            # The URL is not repeated: it holds a credential.
-            raise ValueError(
-                "upstream URL holds a user name or password; send credentials in request headers instead"
-            )
-        if parts.scheme not in {"http", "https", "http+unix"} or not parts.netloc:
-            raise ValueError(f"upstream {url!r} needs a scheme and a host; {_EXAMPLE}")
-        if parts.query or parts.fragment or "?" in url or "#" in url:
-            raise ValueError(
-                f"upstream {url!r} holds a query or fragment; leave it out, clients send their own"
-            )
-        base_path = parts.path.rstrip("/").encode("ascii")
-        if parts.scheme == "http+unix":
-            return cls(
-                "localhost",
-                0,
-                tls=False,
-                authority=b"localhost",
-                base_path=base_path,
-                unix_path=unquote(parts.netloc),
-            )
-        host = parts.hostname
-        if not host or port == 0:
-            raise ValueError(f"upstream {url!r} has no usable host or port; {_EXAMPLE}")
-        default = _DEFAULT_PORTS[parts.scheme]
-        bracketed = f"[{host}]" if ":" in host else host
-        authority = bracketed if port in {None, default} else f"{bracketed}:{port}"
-        return cls(
-            host,
-            port or default,
-            tls=parts.scheme == "https",
-            authority=authority.encode("ascii"),
-            base_path=base_path,
-        )
-
-    def __str__(self) -> str:
-        """Scheme and authority, for messages; holds no credentials."""
-        if self.unix_path is not None:
-            return f"unix:{self.unix_path}"
-        return f"{'https' if self.tls else 'http'}://{self.authority.decode('ascii')}"
+_NAME = re.compile(TOKEN.decode("ascii") + "+")
+_HOST = re.compile(r"[^\s/@]+")
+_FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_DIGITS}}}")
+_HOST_FIELD = selector([b"host"])
+_PORT = re.compile(r":[0-9]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +33,33 @@ class Timeouts:
     """How long a route waits, in seconds. They are checked by a coarse sweep: see `DataPlane`."""
 
     connect_s: float = 5.0
-    """For name resolution, TCP and TLS together."""
+    """For name resolution, TCP and TLS together; for each upstream that is tried."""
     first_byte_s: float = 600.0
     """From the last byte sent upstream to the first byte of the answer."""
     idle_s: float = 600.0
     """Between two bytes of an answer, of an upload, or in a tunnel."""
+    total_s: float | None = None
+    """From the request's first byte to the answer's last, whatever happens between; None for no
+    such limit. Tunnels (WebSockets) have none."""
 
     def __post_init__(self) -> None:
-        for name in ("connect_s", "first_byte_s", "idle_s"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"timeout {name} is {getattr(self, name)}; it must be above 0 seconds")
+        for name in ("connect_s", "first_byte_s", "idle_s", "total_s"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"timeout {name} is {value}; it must be above 0 seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A name for traffic of one kind: where it goes and how much of it is sampled."""
+    """A name for traffic of one kind: how it is recognised, where it goes, how much is sampled.
+
+    A request is on the route if it meets every rule that is set: the path prefix, one of the hosts,
+    all of the headers, one of the key fingerprints.
+    """
 
     name: str
     upstream: Upstream
+    """Where requests go as long as it can be reached."""
     prefix: str = ""
     """Start of the client's path, e.g. "/triage"; removed before forwarding. "" matches all."""
     sampling_rate: float = 0.1
@@ -121,62 +67,200 @@ class Route:
     capture: bool = True
     """False forwards without ever sampling."""
     timeouts: Timeouts = field(default_factory=Timeouts)
+    fallbacks: tuple[Upstream, ...] = ()
+    """Where requests go, in this order, while those before it can't be reached."""
+    hosts: tuple[str, ...] = ()
+    """Values of `Host`, in any case; one without a port matches every port."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Names, in any case, and exact values. `x-evenkeel-*` can be used: it is not forwarded."""
+    key_fingerprints: tuple[str, ...] = ()
+    """See `credentials.fingerprint`."""
+    inject: tuple[tuple[bytes, bytes], ...] = field(default=(), repr=False)
+    """Header fields sent upstream in place of the client's of the same name, such as a credential."""
 
     def __post_init__(self) -> None:
+        where = f"route {self.name!r}:"
         prefix = self.prefix
         if prefix and (not prefix.startswith("/") or prefix.endswith("/") or not prefix.isascii()):
             raise ValueError(
-                f"route {self.name!r}: prefix {prefix!r} must start with a slash and not end with one, "
+                f"{where} prefix {prefix!r} must start with a slash and not end with one, "
                 'like "/triage"; leave it empty to match every path'
             )
         if not 0.0 <= self.sampling_rate <= 1.0:
-            raise ValueError(f"route {self.name!r}: sampling rate {self.sampling_rate} is outside 0 to 1")
+            raise ValueError(f"{where} sampling rate {self.sampling_rate} is outside 0 to 1")
+        if len(set(self.upstreams)) < len(self.upstreams):
+            raise ValueError(f"{where} the same upstream stands there twice; leave one out")
+        self._check_rules(where)
+        if self.inject:
+            try:
+                Injection(self.inject)
+            except ValueError as error:
+                raise ValueError(f"{where} {error}") from error
+
+    def _check_rules(self, where: str) -> None:
+        for host in self.hosts:
+            if not _HOST.fullmatch(host):
+                raise ValueError(f'{where} host {host!r} is not a host name; write it like "llm.internal"')
+        for name, value in self.headers:
+            if not _NAME.fullmatch(name) or value != value.strip():
+                # The value is not repeated: it may be a credential.
+                raise ValueError(
+                    f"{where} header rule {name!r} needs a header name and a value without spaces around it"
+                )
+        for found in self.key_fingerprints:
+            if not _FINGERPRINT.fullmatch(found):
+                raise ValueError(
+                    f"{where} a key fingerprint is {FINGERPRINT_DIGITS} hex digits in lower case, "
+                    "the start of the key's SHA-256; it is never the key itself"
+                )
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All upstreams, the preferred one first."""
+        return (self.upstream, *self.fallbacks)
+
+    def target(self, received: bytes, upstream: Upstream | None = None) -> bytes:
+        """The request target an upstream is sent for one that the client sent.
+
+        The prefix goes, if the target starts with it. A path under `/v1` moves to the upstream's
+        base path; every other path, and every path if the upstream has none, stays as it is.
+
+        Args:
+            received: The client's request target, which is on this route.
+            upstream: One of the route's; None for the first.
+        """
+        prefix = self.prefix.encode("ascii")
+        rest = received
+        if prefix and _under(received, prefix):
+            rest = received[len(prefix) :]
+            if not rest.startswith(b"/"):
+                rest = b"/" + rest
+        base_path = (upstream or self.upstream).base_path
+        if base_path and base_path != _API_ROOT and _under(rest, _API_ROOT):
+            rest = base_path + rest[len(_API_ROOT) :]
+        return rest
 
 
 class RouteTable:
-    """All routes; the longest prefix that matches at a path boundary wins."""
+    """All routes; of those that match, the most specific wins.
 
-    __slots__ = ("_entries", "routes")
+    More specific is, in this order: the longer path prefix; a rule about the API key; more header
+    rules; a rule about the host; and if all are alike, the route that stands first. The path comes
+    first because it is what a client writes in order to choose.
+    """
+
+    __slots__ = ("_by_name", "_conditional", "_direct", "_entries", "routes")
 
     def __init__(self, routes: Iterable[Route]) -> None:
         """Order the routes.
 
-        Raises: ValueError if two routes share a name or a prefix.
+        Raises: ValueError if two routes share a name, or all of their rules.
         """
         self.routes = tuple(routes)
-        for what in ("name", "prefix"):
-            seen: set[str] = set()
-            for route in self.routes:
-                value = getattr(route, what)
-                if value in seen:
-                    raise ValueError(f"two routes have the {what} {value!r}; give each its own")
-                seen.add(value)
-        ordered = sorted(self.routes, key=lambda route: len(route.prefix), reverse=True)
-        self._entries = tuple(
-            (route, route.prefix.encode("ascii"), route.upstream.base_path) for route in ordered
+        self._by_name: dict[str, Route] = {}
+        rules: set[object] = set()
+        for route in self.routes:
+            if route.name in self._by_name:
+                raise ValueError(f"two routes have the name {route.name!r}; give each its own")
+            self._by_name[route.name] = route
+            entry = _Entry(route)
+            if entry.rules in rules:
+                other = "" if entry.conditional else " and no other rule"
+                raise ValueError(
+                    f"route {route.name!r} has the prefix {route.prefix!r}{other} like a route before it; "
+                    "no request could reach it"
+                )
+            rules.add(entry.rules)
+        self._entries = tuple(sorted(map(_Entry, self.routes), key=_Entry.generality))
+        self._conditional = any(entry.conditional for entry in self._entries)
+        first = self._entries[0] if self._entries else None
+        self._direct = (
+            first.route if first and not first.conditional and not first.prefix and first.verbatim else None
         )
+        """The route of every request, if there is but one and it changes no target."""
+
+    def named(self, name: str) -> Route | None:
+        """The route of that name."""
+        return self._by_name.get(name)
 
     def match(self, target: bytes) -> tuple[Route, bytes] | None:
-        """Find the route of a request target and the target its upstream is sent.
+        """Find the route of a request target, and the target its first upstream is sent.
 
-        A path under `/v1` moves to the upstream's base path; every other path, and every path if
-        the upstream has none, stays as it is. Returns None if no route matches.
+        Only routes without rules about host, headers and key are considered: see `find` for those.
+        Returns None if no route matches.
         """
-        for route, prefix, base_path in self._entries:
-            rest = target
-            if prefix:
-                size = len(prefix)
-                if not target.startswith(prefix) or target[size : size + 1] not in (b"/", b"?", b""):
-                    continue
-                rest = target[size:]
-                if not rest.startswith(b"/"):
-                    rest = b"/" + rest
-            if (
-                base_path
-                and base_path != _API_ROOT
-                and rest.startswith(_API_ROOT)
-                and rest[3:4] in (b"/", b"?", b"")
-            ):
-                rest = base_path + rest[3:]
-            return route, rest
+        if self._direct is not None:
+            return self._direct, target
+        for entry in self._entries:
+            if not entry.conditional and (not entry.prefix or _under(target, entry.prefix)):
+                return entry.route, target if entry.verbatim else entry.route.target(target)
         return None
+
+    def find(self, target: bytes, raw: bytes, end: int) -> tuple[Route, bytes] | None:
+        """Find the route of a request by all rules, and the target its first upstream is sent.
+
+        Args:
+            target: The request target.
+            raw: Received bytes that start with the request's head.
+            end: Where the head ends in them.
+
+        Returns None if no route matches.
+        """
+        if not self._conditional:
+            return self.match(target)
+        keys: frozenset[str] | None = None
+        for entry in self._entries:
+            if entry.prefix and not _under(target, entry.prefix):
+                continue
+            if entry.conditional:
+                if entry.keys and keys is None:
+                    keys = key_fingerprints(raw, end)
+                if not entry.meets(raw[:end], keys):
+                    continue
+            return entry.route, target if entry.verbatim else entry.route.target(target)
+        return None
+
+
+class _Entry:
+    """A route with its rules made ready for comparing."""
+
+    __slots__ = ("conditional", "headers", "hosts", "keys", "prefix", "route", "rules", "verbatim")
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self.prefix = route.prefix.encode("ascii")
+        self.hosts = frozenset(host.lower() for host in route.hosts)
+        self.headers = tuple(
+            (selector([name.encode("ascii")]), value) for name, value in sorted(set(route.headers))
+        )
+        self.keys = frozenset(route.key_fingerprints)
+        self.conditional = bool(self.hosts or self.headers or self.keys)
+        self.verbatim = not self.prefix and route.upstream.base_path in {b"", _API_ROOT}
+        """Whether the target passes as it is."""
+        headers = frozenset((name.lower(), value) for name, value in route.headers)
+        self.rules = (self.prefix, self.hosts, headers, self.keys)
+
+    def generality(self) -> tuple[int, bool, int, bool]:
+        """Sorts the most specific route first."""
+        return -len(self.prefix), not self.keys, -len(self.headers), not self.hosts
+
+    def meets(self, head: bytes, keys: frozenset[str] | None) -> bool:
+        """Whether a request meets the rules about key, headers and host."""
+        if self.keys and not (keys and self.keys & keys):
+            return False
+        for pattern, wanted in self.headers:
+            if all(value != wanted for _, value in selected(head, pattern)):
+                return False
+        if not self.hosts:
+            return True
+        for _, value in selected(head, _HOST_FIELD):
+            host = value.lower()
+            if host in self.hosts or _PORT.sub("", host) in self.hosts:
+                return True
+        return False
+
+
+def _under(target: bytes, prefix: bytes) -> bool:
+    """Whether a target's path is the prefix or goes on below it."""
+    size = len(prefix)
+    return target.startswith(prefix) and target[size : size + 1] in _PATH_ENDS

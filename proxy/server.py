@@ -77,8 +77,11 @@ class DataPlane:
         self.lanes: dict[str, Lane] = {}
         """By the route's name."""
         for route in routes.routes:
-            pool = self._pools.setdefault(route.upstream, Pool(route.upstream, self.limits, tls))
-            self.lanes[route.name] = Lane(route, pool, self.counters.of(route.name))
+            for upstream in route.upstreams:
+                if upstream not in self._pools:
+                    self._pools[upstream] = Pool(upstream, self.limits, tls)
+            pools = [self._pools[upstream] for upstream in route.upstreams]
+            self.lanes[route.name] = Lane(route, pools, self.counters.of(route.name))
         self._clients: set[ClientConnection] = set()
         self._servers: list[asyncio.Server] = []
         self._sweep: asyncio.TimerHandle | None = None
@@ -95,6 +98,8 @@ class DataPlane:
         patience += [self.limits.upstream_idle_s]
         for route in self.routes.routes:
             patience += [route.timeouts.first_byte_s, route.timeouts.idle_s]
+            if route.timeouts.total_s is not None:
+                patience.append(route.timeouts.total_s)
         shortest, longest = _SWEEP_RANGE_S
         interval = min(longest, max(shortest, min(patience) / _SWEEPS_PER_TIMEOUT))
         self._sweep = loop.call_later(interval, self._tick, loop, interval, self.timer())
@@ -108,6 +113,8 @@ class DataPlane:
             client.tick(elapsed_s)
         for pool in self._pools.values():
             pool.tick(elapsed_s)
+        for lane in self.lanes.values():
+            lane.choose(now)
 
     async def drain(self, timeout_s: float) -> None:
         """Stop accepting, let requests finish, then drop what is left after the timeout.
@@ -151,6 +158,13 @@ class DataPlane:
         self._clients.discard(client)
         if not self._clients:
             self._gone.set()
+
+    def rest(self, pool: Pool) -> None:
+        """An upstream could not be reached: pass it over for a while where there is another."""
+        now = self.timer()
+        pool.resting_until = now + self.limits.upstream_rest_s
+        for lane in self.lanes.values():
+            lane.choose(now)
 
     def next_id(self) -> int:
         """A fresh request id of 64 random bits."""

@@ -13,6 +13,7 @@ from proxy.response_head import SWITCHING_PROTOCOLS, parse_response
 if TYPE_CHECKING:
     from proxy.answering import Answering
     from proxy.pool import Pool
+    from proxy.request_head import RequestHead
     from proxy.response_head import ResponseHead
 
 _LENGTH = Framing.LENGTH
@@ -33,11 +34,12 @@ class UpstreamConnection(asyncio.Protocol):
         "_framing",
         "_left",
         "_method",
-        "_pool",
+        "_strip",
         "_tunnel",
         "answered",
         "client",
         "keep_alive",
+        "pool",
         "quiet_s",
         "tls",
         "transport",
@@ -48,7 +50,7 @@ class UpstreamConnection(asyncio.Protocol):
     transport: asyncio.Transport
 
     def __init__(self, pool: Pool, *, tls: bool) -> None:
-        self._pool = pool
+        self.pool = pool
         self.tls = tls
         self.client: Answering | None = None
         """Whose request is being answered; None while idle."""
@@ -62,28 +64,22 @@ class UpstreamConnection(asyncio.Protocol):
         """Whether it can be used again after the current answer."""
         self.writable = True
         self._method = b""
+        self._strip = False
+        """Whether the client can't read chunks."""
         self._buffer = b""
         self._framing: Framing | None = None
         self._left = 0
         self._chunks = ChunkReader()
         self._tunnel = False
 
-    def begin(self, client: Answering, method: bytes) -> None:
-        """Expect the answer to a request of this method, which the caller writes."""
+    def begin(self, client: Answering, head: RequestHead) -> None:
+        """Expect the answer to a request, which the caller writes."""
         self.client = client
-        self._method = method
+        self._method = head.method
+        self._strip = not head.minor
         self._framing = None
         self.answered = False
         self.quiet_s = 0.0
-
-    def release(self) -> None:
-        """The answer is complete and so was the request: back to the pool, if it may."""
-        self.client = None
-        if self.keep_alive and self.writable:
-            self.used = True
-            self._pool.put(self)
-        else:
-            self.transport.close()
 
     def hang_up(self) -> None:
         """The client has ended a tunnel; what it sent before is still delivered."""
@@ -98,14 +94,14 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Join the pool's open connections."""
         self.transport = cast("asyncio.Transport", transport)
-        self._pool.opened(self)
+        self.pool.opened(self)
 
     def data_received(self, data: bytes) -> None:
         """Read bytes of an answer."""
         client = self.client
         if client is None:
             # Nobody asked. Most often a 408 before the upstream closes an idle connection.
-            self._pool.forget(self)
+            self.pool.forget(self)
             self.transport.abort()
             return
         self.quiet_s = 0.0
@@ -121,7 +117,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self.keep_alive = False
             client.answer(data, done=left <= 0)
         elif framing is _CHUNKED:
-            payload = self._unchunked(client, data, 0)
+            payload = self._passed(client, data, 0)
             if payload is not None and (payload or self._chunks.done):
                 client.answer(payload, done=self._chunks.done)
         else:
@@ -142,7 +138,10 @@ class UpstreamConnection(asyncio.Protocol):
                 self._buffer = data
                 return
             if head.status >= _FIRST_FINAL:
-                self._begin_body(client, head, data)
+                if head.framing is _LENGTH and head.keep_alive and head.end + head.length == len(data):
+                    client.answer_head(head, None, done=True)
+                else:
+                    self._begin_body(client, head, data)
                 return
             if head.status == SWITCHING_PROTOCOLS:
                 self._switch(client, head, data)
@@ -158,7 +157,7 @@ class UpstreamConnection(asyncio.Protocol):
         excess = 0
         if framing is _CHUNKED:
             self._chunks = ChunkReader()
-            payload = self._unchunked(client, data, head.end)
+            payload = self._passed(client, data, head.end)
             if payload is not None:
                 client.answer_head(head, payload, done=self._chunks.done)
             return
@@ -172,11 +171,11 @@ class UpstreamConnection(asyncio.Protocol):
             self.keep_alive = False
         client.answer_head(head, data[head.end : excess] if excess else None, done=left <= 0)
 
-    def _unchunked(self, client: Answering, data: bytes, position: int) -> bytes | None:
-        """The payload in `data[position:]`; None if it was malformed, which the client was told."""
+    def _passed(self, client: Answering, data: bytes, position: int) -> bytes | None:
+        """What the client is sent of `data[position:]`; None if malformed, which it was told."""
         chunks = self._chunks
         try:
-            payload = chunks.feed(data, position)
+            payload = chunks.feed(data, position) if self._strip else chunks.forward(data, position)
         except ChunkError as error:
             client.upstream_failed(Fault.GARBAGE, str(error))
             return None
@@ -196,7 +195,7 @@ class UpstreamConnection(asyncio.Protocol):
         """The upstream has sent all it will: an end, or a loss."""
         client = self.client
         if client is None:
-            self._pool.forget(self)
+            self.pool.forget(self)
             return None
         if self._tunnel:
             return client.upstream_half_closed()
@@ -205,7 +204,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
-        self._pool.closed(self)
+        self.pool.closed(self)
         client = self.client
         if client is None:
             return

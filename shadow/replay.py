@@ -44,6 +44,8 @@ class Target:
     """Absolute URL of the upstream call."""
     headers: tuple[tuple[str, str], ...] = ()
     """The shadow credential and the like. Never logged."""
+    unix_path: str | None = None
+    """File name of the Unix socket to connect to, in place of the URL's host."""
 
     def __repr__(self) -> str:
         return f"Target(url={self.url!r}, headers=<{len(self.headers)} hidden>)"
@@ -85,13 +87,10 @@ class Replayer:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         user_agent: str = "evenkeel",
     ) -> None:
-        self._client = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(timeout_s),
-            limits=httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency),
-            headers={"user-agent": user_agent, LOOP_GUARD_HEADER.decode(): "1"},
-            follow_redirects=False,
-            trust_env=False,
-        )
+        self._timeout = httpx2.Timeout(timeout_s)
+        self._limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        self._headers = {"user-agent": user_agent, LOOP_GUARD_HEADER.decode(): "1"}
+        self._clients: dict[str | None, httpx2.AsyncClient] = {}
         self._slots = asyncio.Semaphore(concurrency)
         self._clock = clock
         self._sleep = sleep
@@ -99,7 +98,20 @@ class Replayer:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        for client in self._clients.values():
+            await client.aclose()
+
+    def _client(self, unix_path: str | None) -> httpx2.AsyncClient:
+        """The client for TCP, or for one Unix socket."""
+        if unix_path not in self._clients:
+            self._clients[unix_path] = httpx2.AsyncClient(
+                transport=httpx2.AsyncHTTPTransport(uds=unix_path, limits=self._limits, trust_env=False),
+                timeout=self._timeout,
+                headers=self._headers,
+                follow_redirects=False,
+                trust_env=False,
+            )
+        return self._clients[unix_path]
 
     async def send(self, target: Target, body: bytes) -> Replay | Failure:
         """The upstream's answer to `body`, or why there is none."""
@@ -108,7 +120,7 @@ class Replayer:
                 await self._give_way(target)
                 started = self._clock()
                 try:
-                    response = await self._client.post(
+                    response = await self._client(target.unix_path).post(
                         target.url,
                         content=body,
                         headers=[("content-type", "application/json"), *target.headers],
@@ -155,7 +167,7 @@ class Replayer:
 
 
 def _host(target: Target) -> str:
-    return httpx2.URL(target.url).netloc.decode()
+    return target.unix_path or httpx2.URL(target.url).netloc.decode()
 
 
 def _failure(reason: str, detail: str) -> Failure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.settings import SettingsError, load
+from evenkeel.settings import SettingsError, load, route_table
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 
@@ -65,6 +65,41 @@ def test_a_bad_file_is_one_clear_line(write, text, message):
         load(write(text), {}, {})
     assert "\n" not in str(caught.value)
     assert "evenkeel.yaml" in str(caught.value)
+
+
+def test_routes_by_host_header_and_key(write, monkeypatch):
+    """Every rule and the injected credential reach the data plane; the credential shows nowhere."""
+    monkeypatch.setenv("UPSTREAM_KEY", "sk-secret")
+    path = write(
+        """
+        routes:
+          - {upstream: 'http://a/v1'}
+          - name: team
+            hosts: [llm.internal]
+            headers: {x-team: red}
+            key_fingerprints: [0123456789abcdef]
+            upstream: 'http://b/v1'
+            fallbacks: ['http://c/v1']
+            timeouts: {total_s: 9}
+            api_key_env: UPSTREAM_KEY
+            api_key_header: Api-Key
+        """
+    )
+    settings = load(path, {}, {})
+    route = route_table(settings.routes).named("team")
+    assert [upstream.host for upstream in route.upstreams] == ["b", "c"]
+    assert (route.hosts, route.headers) == (("llm.internal",), (("x-team", "red"),))
+    assert (route.key_fingerprints, route.timeouts.total_s) == (("0123456789abcdef",), 9)
+    assert route.inject == ((b"api-key", b"sk-secret"),)
+    assert "sk-secret" not in repr(route) + repr(settings) + settings.model_dump_json()
+
+
+def test_an_empty_upstream_key_is_refused(write, monkeypatch):
+    """Requests without the key they need would fail one by one."""
+    monkeypatch.delenv("UPSTREAM_KEY", raising=False)
+    path = write("routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]")
+    with pytest.raises(SettingsError, match=r"the variable UPSTREAM_KEY named by api_key_env is empty"):
+        load(path, {}, {})
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -195,6 +195,22 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
+async def fake_upstream(answer: Any, *, parse: bool = True) -> AsyncIterator[FakeUpstream]:
+    """A listening upstream that gives the answer: bytes, or a function of the wire."""
+    upstream = FakeUpstream(answer, parse=parse)
+    server = await asyncio.get_running_loop().create_server(lambda: Wire(upstream), "127.0.0.1", 0)
+    upstream.port = server.sockets[0].getsockname()[1]
+    try:
+        yield upstream
+    finally:
+        for wire in upstream.wires:
+            wire.transport.abort()
+        server.close()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+@contextlib.asynccontextmanager
 async def relay(
     answer: Any,
     *,
@@ -208,37 +224,59 @@ async def relay(
     max_bytes: int = 1 << 20,
     upstream_port: int | None = None,
     url: str | None = None,
+    fallbacks: Sequence[str] = (),
+    rules: dict[str, Any] | None = None,
+    others: Sequence[Route] = (),
     **options: Any,
 ) -> AsyncIterator[Rig]:
-    """A relay in front of an upstream that gives the answer: bytes, or a function of the wire."""
-    loop = asyncio.get_running_loop()
-    upstream = FakeUpstream(answer, parse=parse)
-    server = await loop.create_server(lambda: Wire(upstream), "127.0.0.1", 0)
-    upstream.port = server.sockets[0].getsockname()[1]
-    url = url or f"http://127.0.0.1:{upstream_port or upstream.port}{base}"
-    route = Route("main", Upstream.parse(url), prefix, rate, timeouts=timeouts or Timeouts())
-    queue = queue or MemoryQueue()
-    handoff = HandOff(queue, Counters(), max_bytes=max_bytes)
-    handoff.start()
-    plane = DataPlane(RouteTable([route]), handoff, limits=limits, rng=random.Random(7), **options)
-    listening = socket.create_server(("127.0.0.1", 0))
-    await plane.serve([listening])
-    rig = Rig(plane, upstream, queue, listening.getsockname()[1])
-    try:
-        yield rig
-    finally:
-        await rig.stop()
-        for wire in upstream.wires:
-            wire.transport.abort()
-        server.close()
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+    """A relay in front of an upstream that gives the answer: bytes, or a function of the wire.
+
+    Its route is "main"; `rules` are more of its settings, `others` more routes.
+    """
+    async with fake_upstream(answer, parse=parse) as upstream:
+        url = url or f"http://127.0.0.1:{upstream_port or upstream.port}{base}"
+        route = Route(
+            "main",
+            Upstream.parse(url),
+            prefix,
+            rate,
+            timeouts=timeouts or Timeouts(),
+            fallbacks=tuple(map(Upstream.parse, fallbacks)),
+            **(rules or {}),
+        )
+        queue = queue or MemoryQueue()
+        handoff = HandOff(queue, Counters(), max_bytes=max_bytes)
+        handoff.start()
+        table = RouteTable([route, *others])
+        plane = DataPlane(table, handoff, limits=limits, rng=random.Random(7), **options)
+        listening = socket.create_server(("127.0.0.1", 0))
+        await plane.serve([listening])
+        rig = Rig(plane, upstream, queue, listening.getsockname()[1])
+        try:
+            yield rig
+        finally:
+            await rig.stop()
 
 
 @pytest.fixture(name="relay")
 def relay_fixture() -> Any:
     """Makes relays, see `relay`."""
     return relay
+
+
+@pytest.fixture(name="fake_upstream")
+def fake_upstream_fixture() -> Any:
+    """Makes upstreams, see `fake_upstream`."""
+    return fake_upstream
+
+
+@pytest.fixture(name="unused_port")
+def unused_port_fixture() -> int:
+    """A port on which nothing listens."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])

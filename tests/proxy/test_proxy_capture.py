@@ -76,16 +76,62 @@ def test_streamed_and_compressed_bodies_are_kept_as_sent(run, relay, eventually)
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        b"/v1/chat/completions",
+        b"/v1/completions",
+        b"/v1/responses",
+        b"/v1/messages?beta=true",
+        b"/openai/deployments/gpt/chat/completions?api-version=2024-10-21",
+    ],
+)
+def test_text_endpoints_are_eligible(run, relay, eventually, path):
+    """Chat and older completions, responses and Anthropic-style messages are captured."""
+
+    async def main():
+        async with relay(OK) as rig:
+            client = await rig.client()
+            client.send(post(path=path))
+            assert await client.answer() == OK
+            await eventually(lambda: rig.queue.exchanges)
+            assert rig.queue.exchanges[0].path == path.decode()
+
+    run(main)
+
+
+def test_trace_context_passes_and_is_kept(run, relay, eventually):
+    """traceparent and tracestate reach the upstream untouched, and the exchange."""
+    trace = b"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nTraceState: a=1,b=2\r\n"
+
+    async def main():
+        async with relay(OK) as rig:
+            client = await rig.client()
+            client.send(post(extra=trace))
+            assert await client.answer() == OK
+            await eventually(lambda: rig.queue.exchanges)
+            assert trace in rig.upstream.received
+            assert rig.queue.exchanges[0].request_headers == (
+                ("content-type", "application/json"),
+                ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+                ("tracestate", "a=1,b=2"),
+            )
+
+    run(main)
+
+
+@pytest.mark.parametrize(
     "request_bytes",
     [
         b"GET /v1/chat/completions HTTP/1.1\r\nHost: x\r\n\r\n",
         post(path=b"/v1/embeddings"),
-        post(path=b"/v1/chat/completions/1/messages"),
+        post(path=b"/v1/chat/completions/1"),
+        post(path=b"/v1/threads/t1/messages"),
+        post(path=b"/v1/responses/r1/cancel"),
         post(path=b"/v1/models?x=/chat/completions"),
     ],
 )
 def test_other_requests_are_not_eligible(run, relay, request_bytes):
-    """Only POST to a path that ends in /chat/completions can be replayed."""
+    """Only POST to the end of an API that keeps no conversation can be replayed."""
 
     async def main():
         async with relay(OK) as rig:

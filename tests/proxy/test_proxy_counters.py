@@ -26,7 +26,8 @@ def test_snapshot_is_json_with_the_agreed_names():
     found.skip("status")
     found.skip("status")
     found.fail("upstream_refused")
-    found.first_byte.observe(0.02)
+    found.first_byte[4].observe(0.02)
+    found.failovers = 2
     counters.connections = 4
     snapshot = json.loads(json.dumps(counters.snapshot(99)))
     assert ["proxy_requests", {"route": "r", "status_class": "2xx"}, 3] in snapshot["counters"]
@@ -38,6 +39,7 @@ def test_snapshot_is_json_with_the_agreed_names():
         "proxy_requests",
         "proxy_disconnects",
         "proxy_retries",
+        "proxy_failovers",
         "proxy_upstream_errors",
         "proxy_connections",
         "exchanges_eligible",
@@ -47,15 +49,16 @@ def test_snapshot_is_json_with_the_agreed_names():
     }
     assert ["handoff_bytes", {}, 99] in snapshot["gauges"]
     assert ["proxy_in_flight", {"route": "r"}, 0] in snapshot["gauges"]
-    assert [name for name, *_ in snapshot["histograms"]] == [
-        "proxy_first_byte_seconds",
-        "proxy_overhead_seconds",
+    assert ["proxy_failovers", {"route": "r"}, 2] in snapshot["counters"]
+    assert [(name, labels) for name, labels, *_ in snapshot["histograms"]] == [
+        ("proxy_first_byte_seconds", {"route": "r", "status_class": "2xx"}),
+        ("proxy_first_byte_seconds", {"route": "r", "status_class": "4xx"}),
+        ("proxy_overhead_seconds", {"route": "r"}),
     ]
-    for _, labels, bounds, counts, total in snapshot["histograms"]:
-        assert labels == {"route": "r"}
+    for _, _, bounds, counts, total in snapshot["histograms"]:
         assert len(counts) == len(bounds) + 1
         assert total >= 0
-    assert snapshot["histograms"][0][3].index(1) == 2
+    assert snapshot["histograms"][1][3].index(1) == 2
 
 
 @pytest.mark.parametrize("fault", list(Fault))

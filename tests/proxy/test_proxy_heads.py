@@ -15,7 +15,7 @@ from proxy.response_head import parse_response, render_response
 
 def rendered(raw, target=None, authority=b"up:1"):
     head = parse_request(raw)
-    return b"".join(render_request(head, target or head.target, authority))
+    return render_request(head, target or head.target, authority)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def conversation():
     pool = plane.lanes["r"].pool
     upstream = UpstreamConnection(pool, tls=False)
     upstream.connection_made(Pipe())
-    pool.put(upstream)
+    pool.idle.append(upstream)
     return client, upstream
 
 

@@ -124,6 +124,30 @@ def test_trouble_is_a_failure_with_its_reason(upstream, status, body, reason):
     assert result.reason == reason
 
 
+def test_a_replay_goes_over_a_unix_socket(tmp_path):
+    """An upstream behind a Unix socket is replayed to there."""
+    path = str(tmp_path / "model.sock")
+
+    async def answer(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(ANSWER)}\r\nconnection: close\r\n\r\n"
+        writer.write(head.encode() + ANSWER)
+        await writer.drain()
+        writer.close()
+
+    async def go():
+        server = await asyncio.start_unix_server(answer, path)
+        replayer = Replayer(concurrency=1, timeout_s=2)
+        try:
+            return await replayer.send(Target("http://localhost/v1/chat/completions", (), path), b"{}")
+        finally:
+            await replayer.close()
+            server.close()
+            await server.wait_closed()
+
+    assert asyncio.run(go()).answer.text == "hi"
+
+
 def test_a_dead_upstream_is_a_connection_failure():
     """Nothing listens there."""
     assert send("http://127.0.0.1:9/v1/chat/completions").reason == "connection"

@@ -1,0 +1,83 @@
+"""Upstreams: where a model endpoint listens, read from its URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A model endpoint: where to connect, and the path its API lives under."""
+
+    host: str
+    """Name or address without brackets; for a Unix socket, the `Host` the upstream is sent."""
+    port: int
+    tls: bool
+    authority: bytes
+    """Value of the `Host` header: host, and the port unless it is the scheme's default."""
+    base_path: bytes = b""
+    """Path without a slash at its end; empty if the URL has none."""
+    unix_path: str | None = None
+    """File name of a Unix socket, in place of host and port."""
+
+    @classmethod
+    def parse(cls, url: str) -> Upstream:
+        """Read an upstream from its URL.
+
+        Accepts `http://…`, `https://…` and `http+unix://%2Frun%2Fmodel.sock/base`.
+
+        Raises: ValueError with one line that says what is wrong and what to write instead.
+        """
+        if not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
+            raise ValueError(
+                f"upstream {url!r} holds spaces or characters outside ASCII; percent-encode them"
+            )
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(f"upstream {url!r} is not a URL ({error}); {_EXAMPLE}") from error
+        if parts.username is not None or parts.password is not None:
+            # The URL is not repeated: it holds a credential.
+            raise ValueError(
+                "upstream URL holds a user name or password; send credentials in request headers instead"
+            )
+        if parts.scheme not in {"http", "https", "http+unix"} or not parts.netloc:
+            raise ValueError(f"upstream {url!r} needs a scheme and a host; {_EXAMPLE}")
+        if parts.query or parts.fragment or "?" in url or "#" in url:
+            raise ValueError(
+                f"upstream {url!r} holds a query or fragment; leave it out, clients send their own"
+            )
+        base_path = parts.path.rstrip("/").encode("ascii")
+        if parts.scheme == "http+unix":
+            return cls(
+                "localhost",
+                0,
+                tls=False,
+                authority=b"localhost",
+                base_path=base_path,
+                unix_path=unquote(parts.netloc),
+            )
+        host = parts.hostname
+        if not host or port == 0:
+            raise ValueError(f"upstream {url!r} has no usable host or port; {_EXAMPLE}")
+        default = _DEFAULT_PORTS[parts.scheme]
+        bracketed = f"[{host}]" if ":" in host else host
+        authority = bracketed if port in {None, default} else f"{bracketed}:{port}"
+        return cls(
+            host,
+            port or default,
+            tls=parts.scheme == "https",
+            authority=authority.encode("ascii"),
+            base_path=base_path,
+        )
+
+    def __str__(self) -> str:
+        """Scheme and authority, for messages; holds no credentials."""
+        if self.unix_path is not None:
+            return f"unix:{self.unix_path}"
+        return f"{'https' if self.tls else 'http'}://{self.authority.decode('ascii')}"
