@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenkeel.cli import main
-from evenkeel.reference import perturbations_page, settings_page
+from evenkeel.reference import data_plane_page, perturbations_page, settings_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
@@ -17,6 +17,12 @@ PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})
 def test_the_settings_page_is_what_the_code_says():
     """`make docs` has been run since the settings changed."""
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page()
+
+
+def test_the_data_plane_page_lists_every_fault_and_limit():
+    """`make docs` has been run since the errors or the limits changed."""
+    text = (ROOT / "docs" / "data-plane.md").read_text(encoding="utf-8")
+    assert text == data_plane_page()
 
 
 def test_the_perturbations_page_shows_what_the_code_does():

@@ -100,7 +100,7 @@ def test_text_endpoints_are_eligible(run, relay, eventually, path):
 
 
 def test_trace_context_passes_and_is_kept(run, relay, eventually):
-    """traceparent and tracestate reach the upstream untouched, and the exchange."""
+    """The trace headers reach the upstream untouched, and the exchange."""
     trace = b"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nTraceState: a=1,b=2\r\n"
 
     async def main():
