@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +15,28 @@ if TYPE_CHECKING:
 
     from metrics.stores.sqlite import Database
 
-_BODIES = ("request_body", "response_body")
+_SIZES = struct.Struct("<II")
+_META = tuple(name for name in Exchange.__dataclass_fields__ if name not in {"request_body", "response_body"})
 _MAX_WAITING = 20_000
 _DEAD_KEPT = 1_000
 
 
-def _pack(exchange: Exchange) -> tuple[str, bytes, bytes]:
-    meta = {name: getattr(exchange, name) for name in Exchange.__dataclass_fields__ if name not in _BODIES}
-    return (
-        json.dumps(meta, ensure_ascii=False),
-        zlib.compress(exchange.request_body, 1),
-        zlib.compress(exchange.response_body, 1),
-    )
+def _pack(exchange: Exchange) -> bytes:
+    """One compressed blob: two sizes, the fields as JSON, the request body, the response body."""
+    meta = json.dumps([getattr(exchange, name) for name in _META]).encode()
+    sizes = _SIZES.pack(len(meta), len(exchange.request_body))
+    return zlib.compress(b"".join((sizes, meta, exchange.request_body, exchange.response_body)), 1)
 
 
-def _unpack(meta: str, request_body: bytes, response_body: bytes) -> Exchange:
-    fields: dict[str, Any] = json.loads(meta)
+def _unpack(packed: bytes) -> Exchange:
+    raw = zlib.decompress(packed)
+    meta_bytes, request_bytes = _SIZES.unpack_from(raw)
+    request_at = _SIZES.size + meta_bytes
+    response_at = request_at + request_bytes
+    fields: dict[str, Any] = dict(zip(_META, json.loads(raw[_SIZES.size : request_at]), strict=True))
     for name in ("request_headers", "response_headers"):
         fields[name] = tuple((key, value) for key, value in fields[name])
-    return Exchange(
-        request_body=zlib.decompress(request_body), response_body=zlib.decompress(response_body), **fields
-    )
+    return Exchange(request_body=raw[request_at:response_at], response_body=raw[response_at:], **fields)
 
 
 class SqliteExchangeQueue:
@@ -57,25 +59,29 @@ class SqliteExchangeQueue:
             """CREATE TABLE IF NOT EXISTS exchanges (
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, queued_at REAL NOT NULL,
                  lease_until REAL NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0,
-                 meta TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL)""",
+                 payload BLOB NOT NULL)""",
             """CREATE TABLE IF NOT EXISTS dead_exchanges (
                  id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL,
-                 meta TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL)""",
+                 payload BLOB NOT NULL)""",
         )
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges in one transaction; returns how many were new and found room."""
+        room = self._max_waiting - self._held()
+        if room <= 0:
+            return 0
         now = self._clock()
-        rows = [(exchange.id, now, *_pack(exchange)) for exchange in exchanges]
+        rows = [(exchange.id, now, _pack(exchange)) for exchange in exchanges[:room]]
         with self._database.write() as connection:
             before = connection.total_changes
-            (held,) = connection.execute("SELECT count(*) FROM exchanges").fetchone()
             connection.executemany(
-                "INSERT OR IGNORE INTO exchanges (id, queued_at, meta, request, response)"
-                " VALUES (?, ?, ?, ?, ?)",
-                rows[: max(0, self._max_waiting - held)],
+                "INSERT OR IGNORE INTO exchanges (id, queued_at, payload) VALUES (?, ?, ?)", rows
             )
             return connection.total_changes - before
+
+    def _held(self) -> int:
+        (held,) = self._database.connection().execute("SELECT count(*) FROM exchanges").fetchone()
+        return int(held)
 
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
         """Lease up to `limit` exchanges, oldest first."""
@@ -86,10 +92,10 @@ class SqliteExchangeQueue:
         with self._database.write() as connection:
             rows = connection.execute(
                 f"UPDATE exchanges SET lease_until = ?, attempt = attempt + 1 WHERE seq IN ({free})"  # noqa: S608 - a constant
-                " RETURNING seq, attempt, meta, request, response",
+                " RETURNING seq, attempt, payload",
                 (now + lease_s, now, limit),
             ).fetchall()
-        return [Lease(_unpack(*packed), now + lease_s, attempt) for _, attempt, *packed in sorted(rows)]
+        return [Lease(_unpack(payload), now + lease_s, attempt) for _, attempt, payload in sorted(rows)]
 
     def extend(self, ids: Collection[str], lease_s: float) -> None:
         """Renew leases."""
@@ -108,8 +114,8 @@ class SqliteExchangeQueue:
         """Move an exchange to the dead letters, of which the newest 1,000 are kept."""
         with self._database.write() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO dead_exchanges (id, reason, buried_at, meta, request, response)"
-                " SELECT id, ?, ?, meta, request, response FROM exchanges WHERE id = ?",
+                "INSERT OR REPLACE INTO dead_exchanges (id, reason, buried_at, payload)"
+                " SELECT id, ?, ?, payload FROM exchanges WHERE id = ?",
                 (reason, self._clock(), exchange_id),
             )
             connection.execute("DELETE FROM exchanges WHERE id = ?", (exchange_id,))
