@@ -19,6 +19,7 @@ from rich.table import Table
 from evenkeel.demo.comparison import Comparison, Row, compare
 from evenkeel.demo.processes import Addresses, DemoError, running
 from evenkeel.demo.traffic import Application
+from metrics.estimate.counts import QUALITY_PREFIX
 from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -151,11 +152,7 @@ class _Story:
             compare(cells, truths),
             sent=sum(application.sent for application in self._applications),
             failed_requests=sum(application.failed for application in self._applications),
-            scored=sum(
-                cell["trials"] + sum(cell["failures"].values())
-                for cell in cells
-                if cell["perturbation"] == BASELINE
-            ),
+            scored=sum(cell["trials"] + _unrated(cell) for cell in cells if cell["perturbation"] == BASELINE),
             early_alerts=len(before) + sum(event["route"] != _SWAPPED for event in after[len(before) :]),
             alerts=tuple(event for event in after[len(before) :] if event["route"] == _SWAPPED),
             swapped_at=swapped_at,
@@ -265,6 +262,12 @@ class _Story:
                 f"[green]as planted[/]: {outcome.comparison.cells - outcome.comparison.missed} of "
                 f"{outcome.comparison.cells} cells hold the planted truth in every interval"
             )
+
+
+def _unrated(cell: dict[str, Any]) -> int:
+    """Trials of a cell without a rating; those that lack only quality scores have one."""
+    reasons: dict[str, int] = cell["failures"]
+    return sum(count for reason, count in reasons.items() if not reason.startswith(QUALITY_PREFIX))
 
 
 def _table(comparison: Comparison) -> Table:

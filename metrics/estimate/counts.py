@@ -16,8 +16,8 @@ _MOST_REASONS = 32
 OTHER_REASON = "other"
 """Failure reasons beyond 32 in a cell are counted together under this one: labels stay bounded."""
 
-QUALITY_MISSING = "quality_missing"
-"""Reason of a shifted trial without quality scores, if its verdict names none."""
+QUALITY_PREFIX = "quality_"
+"""Starts the reason of a trial that has a rating but lacks quality scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,8 @@ class Counts:
     def _add_quality(self, verdict: Verdict) -> None:
         changed = verdict.quality_changed
         if changed is None:
-            self._fail(verdict.failure.reason if verdict.failure else QUALITY_MISSING)
+            failed = verdict.quality_failures
+            self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
         elif not changed:
             self.same += 1
         elif verdict.direction == "worse":

@@ -188,12 +188,20 @@ def test_counts_follow_the_two_stage_score():
         counts.add(replace(VERDICT, baseline_rating=1)),  # only the resend shifted
         counts.add(replace(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"))),
         counts.add(replace(VERDICT, rating=1)),  # shifted, quality not scored
+        counts.add(  # shifted, one metric unchanged and the other failed: unknown
+            replace(
+                VERDICT,
+                rating=1,
+                quality=(quality(3, 3),),
+                quality_failures=(Failure("completeness", 1, "rate_limited"),),
+            )
+        ),
     ]
-    assert differences == [0, 1, 0, 1, None, -1, None, 1]
-    assert counts.rated == {"1": 2, "2": 3, "3": 2}
+    assert differences == [0, 1, 0, 1, None, -1, None, 1, 1]
+    assert counts.rated == {"1": 3, "2": 3, "3": 2}
     assert (counts.worse, counts.better, counts.mixed, counts.same) == (1, 1, 1, 1)
-    assert (counts.plus, counts.minus, counts.zero) == (3, 1, 2)
-    assert counts.failures == {"timeout": 1, "quality_missing": 1}
+    assert (counts.plus, counts.minus, counts.zero) == (4, 1, 2)
+    assert counts.failures == {"timeout": 1, "quality_missing": 1, "quality_rate_limited": 1}
     assert Counts.from_json(counts.to_json()) == counts
 
 
