@@ -9,7 +9,7 @@ LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 COVERAGE := 95
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types format lock semantic docs clean
+.PHONY: help demo test check lint types format lock semantic docs bench-proxy clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic \
 		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
+
+bench-proxy: $(VENV)/.dev ## Measure the proxy beside nginx, LiteLLM and Portkey (ARGS="--quick")
+	$(BIN)/python -m bench.proxy $(ARGS)
 
 docs: $(VENV)/.dev ## Write the generated reference pages
 	$(BIN)/python -m evenkeel.reference docs

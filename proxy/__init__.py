@@ -7,9 +7,10 @@ does not change. *Framing* is how the end of a body is found. A *capture* holds 
 bytes of a sampled exchange while they pass; the *hand-off* takes it to the queue from a thread of
 its own.
 
-The modules `routing`, `sampling`, `headers`, `framing`, `request_head`, `response_head`,
-`retrying`, `capture` and `errors` decide and do no I/O. `client`, `answering` and `upstream` are
-the two ends of a relayed request as asyncio protocols; `pool` connects, `server` listens.
+The modules `endpoint`, `routing`, `credentials`, `sampling`, `headers`, `framing`, `request_head`,
+`response_head`, `rewriting`, `retrying`, `capture` and `errors` decide and do no I/O. `client`,
+`answering` and `upstream` are the two ends of a relayed request as asyncio protocols; `lanes` chooses
+among upstreams, `pool` connects, `server` listens.
 
 Nothing behind the hand-off can change a user's response, and nothing of ours is imported here
 but the hand-off protocol of `shadow`.

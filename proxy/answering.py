@@ -11,9 +11,8 @@ from proxy.counters import ABORTED
 from proxy.errors import Fault, error_response, status_of
 from proxy.framing import LAST_CHUNK, Framing, chunk
 from proxy.liveness import request_unread
-from proxy.request_head import render_request
-from proxy.response_head import render_response
 from proxy.retrying import may_repeat
+from proxy.rewriting import render_request, render_response
 
 if TYPE_CHECKING:
     from proxy.liveness import TcpInfo
@@ -250,7 +249,7 @@ class Answering(Conversation):
         counters = self._lane.counters
         counters.requests[self._status // 100] += 1
         counters.in_flight -= 1
-        if not self._keep_alive:
+        if not self._keep_alive or self._plane.draining:
             self._close(linger=not complete or bool(self._pending))
             return
         self._state = State.IDLE

@@ -44,6 +44,7 @@ CREDENTIAL_PARAMETERS = frozenset(
 CAPTURED_STATUS = 200
 
 _CHUNKED = Framing.CHUNKED
+_NO_NOTES: dict[bytes, bytes] = {}
 
 
 def capturable(method: bytes, target: bytes) -> bool:
@@ -145,11 +146,7 @@ class Capture:
 
     def exchange(self) -> Exchange:
         """Join the pieces and drop everything that is not on the allow-list."""
-        notes = self._notes or {}
-
-        def note(name: bytes) -> str | None:
-            return notes[name].decode("utf-8", "replace") if name in notes else None
-
+        notes = self._notes or _NO_NOTES
         return Exchange(
             id=f"{self._request_id:016x}",
             route=self.route,
@@ -162,9 +159,9 @@ class Capture:
             request_body=_body(self._request, chunked=self._chunked),
             response_headers=selected(self._answer, KEPT_HEADERS),
             response_body=_body(self._response, chunked=self._answer_chunked),
-            task=note(b"task"),
-            prompt_version=note(b"prompt-version"),
-            session=note(b"session"),
+            task=_text(notes.get(b"task")),
+            prompt_version=_text(notes.get(b"prompt-version")),
+            session=_text(notes.get(b"session")),
         )
 
 
@@ -172,3 +169,7 @@ def _body(pieces: list[bytes], *, chunked: bool) -> bytes:
     whole = b"".join(pieces)
     # Chunks were checked when they passed, so that this can't fail.
     return ChunkReader().feed(whole) if chunked else whole
+
+
+def _text(note: bytes | None) -> str | None:
+    return None if note is None else note.decode("utf-8", "replace")

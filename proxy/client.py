@@ -15,7 +15,8 @@ from proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, State
 from proxy.errors import Fault, error_response, status_of
 from proxy.framing import ChunkError, ChunkReader, Framing, MessageError
 from proxy.liveness import tcp_info
-from proxy.request_head import MAX_HEAD_BYTES, parse_request, render_request
+from proxy.request_head import MAX_HEAD_BYTES, parse_request
+from proxy.rewriting import render_request
 from proxy.sampling import sampled
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
 
 _CARRIAGE_RETURN = 13
-_JOIN_UP_TO_BYTES = 16 << 10
-"""A larger body is written beside its head rather than copied behind it."""
+_LARGE_BYTES = 16 << 10
+"""From this size on a body is not kept in memory longer than it takes to send it."""
 
 
 class ClientConnection(Answering):
@@ -121,29 +122,31 @@ class ClientConnection(Answering):
         self._answering = False
         if lane.capture and capturable(head.method, head.target):
             self._sample(head, lane)
-        rendered = render_request(head, target, pool.authority, lane.injection)
         data = head.raw
-        body = self._begin_body(head, data)
-        if len(body) <= _JOIN_UP_TO_BYTES:
-            rendered += body
-            out = [rendered]
+        end = head.end
+        stop = len(data)
+        if end + head.length == stop and head.framing is not _CHUNKED:
+            self._state = _WAIT
         else:
-            out = [rendered, body]
+            stop = self._begin_upload(head, data)
+        if self._capture is not None:
+            self._captured(self._capture.add_request(data[end:stop]))
+        # One piece: a second one would be a second system call, which costs more than the copy.
+        out = render_request(head, target, pool.authority, lane.injection, stop)
+        self._sent_bytes = len(out)
+        if stop - end > _LARGE_BYTES:
             # The head may live as long as a stream; the body need not.
-            head.raw = data[: head.end]
-        self._sent_bytes = len(rendered) if len(out) == 1 else len(rendered) + len(body)
+            head.raw = data[:end]
         upstream = pool.take()
         if upstream is None:
             self._sent = None
-            self._unsent = out
+            self._unsent = [out]
             self._connecting = pool.connect(self, route.timeouts.connect_s)
         else:
             self._upstream = upstream
-            self._sent = out
+            self._sent = [out]
             upstream.begin(self, head)
-            upstream.transport.write(rendered)
-            if len(out) > 1:
-                upstream.transport.write(body)
+            upstream.transport.write(out)
             if not self._writable:
                 upstream.transport.pause_reading()
         # As `Histogram.observe`, without the call.
@@ -151,31 +154,25 @@ class ClientConnection(Answering):
         overhead = counters.overhead
         overhead.counts[bisect_left(overhead.bounds, overhead_s)] += 1
         overhead.total_s += overhead_s
-        if head.framing is _CHUNKED and len(data) > head.end:
-            self._read_body(data, head.end)
+        if head.framing is _CHUNKED and len(data) > end:
+            self._read_body(data, end)
 
-    def _begin_body(self, head: RequestHead, data: bytes) -> bytes:
-        """The part of a body of known length that came with its head."""
-        framing = head.framing
-        end = head.end
-        if framing is _CHUNKED:
+    def _begin_upload(self, head: RequestHead, data: bytes) -> int:
+        """Find where in `data` the body ends, if that is not just at its end.
+
+        Of a body in chunks nothing is taken: it is read like what comes later.
+        """
+        if head.framing is _CHUNKED:
             self._state = _UPLOAD
             self._chunks = ChunkReader()
-            return b""
-        self._left = left = head.length - len(data) + end
+            return head.end
+        self._left = left = head.length - len(data) + head.end
         if left > 0:
             self._state = _UPLOAD
-            body = data[end:]
-        else:
-            self._state = _WAIT
-            if left < 0:
-                body = data[end:left]
-                self._pending = data[left:]
-            else:
-                body = data[end:]
-        if self._capture is not None:
-            self._captured(self._capture.add_request(body))
-        return body
+            return len(data)
+        self._state = _WAIT
+        self._pending = data[left:]
+        return len(data) + left
 
     def _sample(self, head: RequestHead, lane: Lane) -> None:
         """Decide whether an exchange is captured."""

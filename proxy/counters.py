@@ -136,7 +136,7 @@ class Counters:
             histograms += [
                 ["proxy_first_byte_seconds", {**label, "status_class": name}, *histogram.snapshot()]
                 for name, histogram in zip(_STATUS_CLASSES, found.first_byte, strict=True)
-                if histogram.total_s or name == _ALWAYS_TIMED
+                if any(histogram.counts) or name == _ALWAYS_TIMED
             ]
             histograms.append(["proxy_overhead_seconds", label, *found.overhead.snapshot()])
         return {"counters": counters, "gauges": gauges, "histograms": histograms}

@@ -108,47 +108,32 @@ class ChunkReader:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def forward(self, data: bytes, position: int = 0) -> bytes:
-        """Take `data[position:]` and return what is sent on of it: the same chunks, nothing else.
+        """Take `data[position:]` and return what is sent on of it.
 
-        Bytes are sent on once they are known to be right: of a size line that has not arrived
-        completely, none is. Most often what is returned is `data` itself.
+        Whole chunks, which is how events are streamed, are sent on as they came; if that is all,
+        what is returned is `data` itself. Of what follows them the payload is put into a chunk of
+        its own. So every chunk that is sent is complete, and the last one is only sent when the
+        body's end has come.
 
         Raises: ChunkError.
         """
-        if self._line:
-            data = self._line + data[position:]
-            self._line = b""
-            position = 0
-        start = position
-        stop = size = len(data)
-        cuts: list[tuple[int, int]] = []
-        while position < size:
-            if self._left:
-                position = self._through_chunk(data, position)
-                continue
-            match = None if self._in_trailer else _PLAIN_SIZE_LINE.match(data, position)
-            if match is not None and (number := int(match[1], 16)):
-                self._left = number + _BREAK
-                position = match.end()
-                continue
-            line_at = position
-            position, cut = self._line_cut(data, position)
-            if cut is not None:
-                cuts.append(cut)
-            if self._line:
-                stop = line_at
-            elif self.done:
-                self.rest = data[position:]
-                stop = position
-                break
-        if not cuts:
-            return data[start:stop]
-        pieces = []
-        for cut_from, cut_to in cuts:
-            pieces.append(data[start:cut_from])
-            start = cut_to
-        pieces.append(data[start:stop])
-        return b"".join(pieces)
+        whole = position
+        size = len(data)
+        if not (self._left or self._line or self._in_trailer):
+            while whole < size:
+                match = _PLAIN_SIZE_LINE.match(data, whole)
+                if match is None or not (number := int(match[1], 16)):
+                    break
+                end = match.end() + number
+                if data[end : end + _BREAK] != b"\r\n":
+                    break
+                whole = end + _BREAK
+            else:
+                return data[position:]
+        payload = chunk(self.feed(data, whole))
+        if self.done:
+            payload += LAST_CHUNK
+        return data[position:whole] + payload
 
     def _through_chunk(self, data: bytes, position: int) -> int:
         """Go to the end of the current chunk, as far as it has arrived; returns the position there."""
@@ -165,18 +150,6 @@ class ChunkReader:
             raise ChunkError("a chunk is longer than its size says")
         self._left = 0
         return end
-
-    def _line_cut(self, data: bytes, line_at: int) -> tuple[int, tuple[int, int] | None]:
-        """Read any size or trailer line; returns the position after it and what is not sent on."""
-        in_trailer = self._in_trailer
-        position = self._line_at(data, line_at)
-        if self._line or self.done:
-            return position, None
-        if in_trailer:
-            return position, (line_at, position)
-        found = _SIZE_LINE.match(data, line_at)
-        assert found is not None
-        return position, (found.end(1), position - _BREAK)
 
     def _line_at(self, data: bytes, position: int) -> int:
         """Read a size or trailer line; returns the position after what was taken."""

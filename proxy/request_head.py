@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from proxy.errors import Fault
 from proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
@@ -23,9 +22,6 @@ from proxy.headers import (
     once,
 )
 from shadow.handoff import LOOP_GUARD_HEADER
-
-if TYPE_CHECKING:
-    from proxy.credentials import Injection
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_FIELDS = 256
@@ -218,48 +214,6 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
         head.keep_alive = b"close" not in options and (head.minor == 1 or b"keep-alive" in options)
         _apply_options(head, options, upgrade)
     return head
-
-
-def render_request(
-    head: RequestHead, target: bytes, authority: bytes, injection: Injection | None = None
-) -> bytes:
-    """The head as the upstream is sent it.
-
-    Args:
-        head: What the client sent.
-        target: Request target for the upstream.
-        authority: The upstream's host and port, for `Host`.
-        injection: Fields that replace the client's.
-    """
-    raw = head.raw
-    edits = head.edits
-    if injection is not None:
-        edits = merged(edits, injection.cuts(raw, head.line_end, head.end))
-    elif not edits and target == head.target and head.host is not None and head.minor:
-        start, end = head.host
-        return b"%b%b%b" % (raw[:start], authority, raw[end : head.end])
-    pieces: list[bytes] = []
-    position = 0
-    if not head.minor or target != head.target:
-        pieces.append(b"%b %b HTTP/1.1" % (head.method, target))
-        position = head.line_end
-    if head.host is not None:
-        start, end = head.host
-        edits = [*edits, (start, end, authority)]
-        edits.sort()
-    else:
-        pieces += (raw[position : head.line_end], b"\r\nHost: ", authority)
-        position = head.line_end
-    for start, end, text in edits:
-        pieces.append(raw[position:start])
-        if text:
-            pieces.append(text)
-        position = end
-    if injection is None:
-        pieces.append(raw[position : head.end])
-    else:
-        pieces += (raw[position : head.end - 4], injection.lines, b"\r\n\r\n")
-    return b"".join(pieces)
 
 
 def _frame(head: RequestHead, length: bytes | None, coding: bytes | None) -> None:

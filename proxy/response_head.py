@@ -41,11 +41,10 @@ _HEAD = re.compile(
 )
 _NONE = Framing.NONE
 _LENGTH = Framing.LENGTH
-_CLOSE = Framing.CLOSE
 
 _START = b"HTTP/1."
-_VERSION_END = len(b"HTTP/1.1")
-_LINE_END = len(b"HTTP/1.1 200")
+STATUS_END = len(b"HTTP/1.1 200")
+"""Where a status line's code ends."""
 
 
 class ResponseHead:
@@ -120,7 +119,7 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
     coding: bytes | None = None
     options: set[bytes] | None = None
     bodyless = status in _BODYLESS
-    for found in RESPONSE_SPECIALS.finditer(data, _LINE_END, end):
+    for found in RESPONSE_SPECIALS.finditer(data, STATUS_END, end):
         name = found[1].lower()
         if name == b"content-length":
             if length is not None:
@@ -142,7 +141,7 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
         head.keep_alive = b"close" not in options and (head.minor == 1 or b"keep-alive" in options)
         named = named_fields(options)
         if named:
-            head.edits = merged(edits, cuts_of(data, _LINE_END, end, named))
+            head.edits = merged(edits, cuts_of(data, STATUS_END, end, named))
     if bodyless or method == b"HEAD":
         head.framing = _NONE
         head.length = 0
@@ -170,40 +169,6 @@ def _frame(head: ResponseHead, length: bytes | None, coding: bytes | None) -> No
         head.framing = Framing.LENGTH if number else Framing.NONE
     else:
         head.framing = Framing.CLOSE
-
-
-def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> bytes | None:
-    """The head as the client is sent it; None if that is what the upstream sent.
-
-    A body that ends with the upstream's connection is sent chunked to a client that can read it,
-    so that a clean end can be told from a lost one.
-
-    Args:
-        head: What the upstream sent.
-        minor: The client's HTTP/1 minor version.
-        keep_alive: Whether the client's connection stays open afterwards.
-    """
-    edits = head.edits
-    if minor and head.minor and keep_alive and not edits and head.framing is not _CLOSE:
-        return None
-    added = b""
-    if minor:
-        if head.framing is _CLOSE:
-            added = b"\r\nTransfer-Encoding: chunked"
-    elif head.framing is Framing.CHUNKED:
-        edits = merged(edits, cuts_of(head.raw, _LINE_END, head.end, {b"transfer-encoding"}))
-    if not keep_alive:
-        added += b"\r\nConnection: close"
-    elif not minor:
-        added += b"\r\nConnection: keep-alive"
-    raw = head.raw
-    pieces = [b"HTTP/1.1"]
-    position = _VERSION_END
-    for start, end, text in edits:
-        pieces += (raw[position:start], text)
-        position = end
-    pieces += (raw[position : head.end - 4], added, b"\r\n\r\n")
-    return b"".join(pieces)
 
 
 def _refuse_unless_partial(data: bytes) -> None:

@@ -107,6 +107,10 @@ class UpstreamConnection(asyncio.Protocol):
         self.quiet_s = 0.0
         framing = self._framing
         if framing is None:
+            self.answered = True
+            if self._buffer:
+                data = self._buffer + data
+                self._buffer = b""
             self._read_head(client, data)
         elif self._tunnel:
             client.transport.write(data)
@@ -124,10 +128,6 @@ class UpstreamConnection(asyncio.Protocol):
             client.answer(data, done=False)
 
     def _read_head(self, client: Answering, data: bytes) -> None:
-        self.answered = True
-        if self._buffer:
-            data = self._buffer + data
-            self._buffer = b""
         while True:
             try:
                 head = parse_response(data, self._method)

@@ -145,6 +145,7 @@ def test_truncation_is_a_reset_where_the_close_is_the_end(run, relay):
         ),
         (b"GET / HTTP/1.1\nHost: x\n\n", 400),
         (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 70000 + b"\r\n\r\n", 431),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: aaaaaaaaaaaaaaaaaaaa\r\n" * 256 + b"\r\n", 431),
         (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 501),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
     ],
@@ -474,6 +475,72 @@ def test_upstream_that_stops_is_cut_off(run, relay):
     run(main)
 
 
+@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"])
+def test_request_that_takes_too_long_in_all_is_ended(run, relay, start):
+    """However busily an upstream drips, the total timeout holds: a 504, or a stream cut off."""
+
+    async def drip(wire):
+        wire.write(start)
+        while True:
+            wire.write(b"1\r\nx\r\n" if start else b"HTTP/1.1 102 Wait\r\n\r\n")
+            await asyncio.sleep(0.01)  # real time is what is tested here
+
+    async def main():
+        dripping = []
+        async with relay(
+            lambda wire: dripping.append(asyncio.create_task(drip(wire))), timeouts=Timeouts(total_s=0.1)
+        ) as rig:
+            client = await rig.client()
+            client.send(POST)
+            text = await client.until(b"}}") if not start else await client.rest()
+            dripping[0].cancel()
+            assert rig.counter("proxy_upstream_errors", reason="upstream_total_timeout") == 1
+            if start:
+                assert text.endswith(b"x\r\n")
+            else:
+                assert b"HTTP/1.1 504 " in text
+                assert b'"upstream_total_timeout"' in text
+            await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
+
+    run(main)
+
+
+def test_total_timeout_counts_connecting_and_spares_tunnels(run, relay, eventually):
+    """It runs while nothing is connected, blames a slow upload on the client, and ends no WebSocket."""
+    switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
+    late = [0.0]
+
+    async def main():
+        timeouts = Timeouts(total_s=5)
+        async with relay(
+            lambda wire: wire.write(switching), timeouts=timeouts, timer=lambda: time.perf_counter() + late[0]
+        ) as rig:
+            tunnel, upload = await rig.client(), await rig.client()
+            tunnel.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+            assert await tunnel.until(b"\r\n\r\n") == switching
+            upload.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+            await eventually(lambda: len(rig.upstream.wires) == 2)
+            late[0] = 6
+            assert error_of(await upload.rest())[0] == 408
+            rig.upstream.wires[0].write(b"still here")
+            assert await tunnel.read(10) == b"still here"
+        full = socket.create_server(("127.0.0.1", 0), backlog=0)
+        filler = [socket.socket() for _ in range(4)]
+        for sock in filler:
+            sock.setblocking(False)
+            sock.connect_ex(full.getsockname())
+        timeouts = Timeouts(total_s=0.08)
+        async with relay(OK, upstream_port=full.getsockname()[1], timeouts=timeouts) as rig:
+            client = await rig.client()
+            client.send(POST)
+            status, error = error_of(await client.answer())
+            assert (status, error["code"]) == (504, "upstream_total_timeout")
+        for sock in (full, *filler):
+            sock.close()
+
+    run(main)
+
+
 def test_slow_but_steady_stream_is_not_cut_off(run, relay):
     """A stream may last longer than every timeout if something keeps coming."""
     timeouts = Timeouts(first_byte_s=0.2, idle_s=0.2)
@@ -581,6 +648,25 @@ def test_drain_lets_requests_finish_and_closes_the_rest(run, relay):
             rig.upstream.wires[0].write(OK)
             assert await busy.rest() == b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
             await asyncio.wait_for(draining, 1)
+
+    run(main)
+
+
+def test_drain_ends_with_the_last_stream(run, relay):
+    """An answer that had begun before, and so did not say close, ends its connection all the same."""
+
+    async def main():
+        async with relay(
+            lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        ) as rig:
+            client = await rig.client()
+            client.send(GET)
+            await client.until(b"\r\n\r\n")
+            draining = asyncio.create_task(rig.plane.drain(10))
+            await asyncio.sleep(0)
+            rig.upstream.wires[0].write(b"0\r\n\r\n")
+            assert await client.rest() == b"0\r\n\r\n"
+            await asyncio.wait_for(draining, 2)
 
     run(main)
 

@@ -32,6 +32,52 @@ def test_any_cutting_gives_the_same_payload(pieces, extension, trailer, rest, da
     assert reader.rest + after == rest
 
 
+@given(
+    st.lists(st.binary(min_size=1, max_size=40), max_size=8),
+    st.sampled_from([b"%x", b"%X", b"000%x"]),
+    st.sampled_from([b"", b";a=b", b' ; a="x"', b"\t"]),
+    st.sampled_from([b"", b"T: 1\r\n", b"T: 1\r\nU:\r\n"]),
+    st.sampled_from([b"", b"GET / HTTP/1.1\r\n"]),
+    st.data(),
+)
+def test_any_cutting_forwards_the_same_body_in_whole_chunks(pieces, size, extension, trailer, rest, data):
+    """However a body is cut, complete chunks go on at once, and the end only when it has come."""
+    raw = b"".join(size % len(piece) + extension + b"\r\n%b\r\n" % piece for piece in pieces)
+    raw += b"0" + extension + b"\r\n" + trailer + b"\r\n" + rest
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(raw) - 1), max_size=12)))
+    plain, reader, judge = ChunkReader(), ChunkReader(), ChunkReader()
+    payload = after = b""
+    for start, stop in zip([0, *cuts], [*cuts, len(raw)], strict=True):
+        if reader.done:
+            after += raw[start:stop]
+            continue
+        expected = plain.feed(raw[start:stop])
+        assert judge.feed(reader.forward(raw[start:stop])) == expected
+        assert judge._left == 0
+        assert not judge._line
+        assert judge.done == plain.done == reader.done
+        payload += expected
+    assert payload == b"".join(pieces)
+    assert reader.done
+    assert judge.rest == b""
+    assert reader.rest + after == rest
+
+
+def test_whole_chunks_are_forwarded_without_a_copy():
+    """What needs no change is the very object that came."""
+    data = b"5\r\nevent\r\n002\r\nab\r\n"
+    assert ChunkReader().forward(data) is data
+
+
+def test_whole_chunks_before_the_end_or_a_part_keep_their_framing():
+    """Only what follows the last whole chunk is framed anew."""
+    reader = ChunkReader()
+    assert reader.forward(b"zz2\r\nab\r\n5\r\nabc", 2) == b"2\r\nab\r\n3\r\nabc\r\n"
+    assert reader.forward(b"de\r\n01;x\r\nf\r\n") == b"3\r\ndef\r\n"
+    assert reader.forward(b"01\r\ng\r\n0\r\nT: 1\r\n\r\nrest") == b"01\r\ng\r\n0\r\n\r\n"
+    assert reader.rest == b"rest"
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -53,12 +99,13 @@ def test_any_cutting_gives_the_same_payload(pieces, extension, trailer, rest, da
 )
 def test_malformed_chunks_are_refused_however_they_arrive(raw):
     """A broken chunked body is found in one piece and byte by byte."""
-    with pytest.raises(ChunkError):
-        ChunkReader().feed(raw)
-    reader = ChunkReader()
-    with pytest.raises(ChunkError):  # noqa: PT012 - any of the bytes may be the one
-        for index in range(len(raw)):
-            reader.feed(raw[index : index + 1])
+    for read in (ChunkReader.feed, ChunkReader.forward):
+        with pytest.raises(ChunkError):
+            read(ChunkReader(), raw)
+        reader = ChunkReader()
+        with pytest.raises(ChunkError):  # noqa: PT012 - any of the bytes may be the one
+            for index in range(len(raw)):
+                read(reader, raw[index : index + 1])
 
 
 def test_reading_starts_at_a_position():

@@ -4,13 +4,19 @@ import contextlib
 
 import httptools
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.errors import Fault
 from proxy.framing import Framing, MessageError
-from proxy.request_head import MAX_FIELDS, MAX_HEAD_BYTES, parse_request, render_request
-from proxy.response_head import parse_response, render_response
+from proxy.request_head import (
+    MAX_FIELDS,
+    MAX_HEAD_BYTES,
+    parse_any_request,
+    parse_request,
+)
+from proxy.response_head import parse_any_response, parse_response
+from proxy.rewriting import render_request, render_response
 
 
 def rendered(raw, target=None, authority=b"up:1"):
@@ -142,6 +148,65 @@ def test_upgrade_that_cannot_be_offered_is_left_out(raw):
     assert not parse_request(raw).upgrade
     assert b"pgrade" not in rendered(raw)
     assert b"HTTP2" not in rendered(raw)
+
+
+def reading(parse, *args):
+    """All that a parser says of a head, or how it refuses it."""
+    try:
+        head = parse(*args)
+    except MessageError as error:
+        return error.fault, error.detail
+    return head and {name: getattr(head, name) for name in head.__slots__}
+
+
+NAMES = [
+    *(b"Host", b"host", b"Content-Length", b"CONTENT-LENGTH", b"Connection", b"connection"),
+    *(b"Hosts", b"Content-Type", b"C", b"Te", b"Tea", b"Transfer-Encoding", b"Upgrade", b"User-Agent"),
+    *(b"Keep-Alive", b"Proxy-Authorization", b"Proxy-X", b"x-evenkeel-task", b"X-Evenkeel-Replay"),
+    *(b"x-evenkeel", b"Trailer", b"", b"bad name", b"\xff"),
+]
+VALUES = [
+    *(b"x", b"5", b"0", b"12 ", b" 7", b"keep-alive", b"Keep-Alive", b"keep-alive ", b"close", b""),
+    *(b"chunked", b"a\tb", b"\xe9", b"1\x00", b"1\n2", b"1\r2", b"1\r\n fold", b"9" * 19, b"05", b"h:1"),
+    *(b"keep-alive, x-evenkeel", b"upgrade"),
+]
+LINES = st.lists(
+    st.builds(
+        b"%b:%b%b".__mod__,
+        st.tuples(
+            st.one_of(st.sampled_from(NAMES[:6]), st.sampled_from(NAMES)),
+            st.sampled_from([b" ", b" ", b"", b"  ", b"\t"]),
+            st.one_of(st.sampled_from(VALUES[:6]), st.sampled_from(VALUES)),
+        ),
+    ),
+    max_size=5,
+)
+
+
+@given(
+    st.sampled_from([b"GET / HTTP/1.1", b"POST /a HTTP/1.1", b"CONNECT a:1 HTTP/1.1", b"GET / HTTP/1.0"]),
+    st.booleans(),
+    LINES,
+)
+@settings(max_examples=1000)
+def test_ordinary_requests_are_read_in_one_pass_as_in_two(first, host, lines):
+    """The short way through the parser says exactly what the long way says, or is not taken."""
+    raw = b"\r\n".join([first, *([b"Host: h"] if host else []), *lines]) + b"\r\n\r\nbody"
+    assert reading(parse_request, raw) == reading(parse_any_request, raw)
+
+
+@given(
+    st.sampled_from(
+        [b"1.1 200 OK", b"1.1 204", b"1.1 304 x", b"1.1 500 ", b"1.0 200 OK", b"1.1 100 x", b"1.1 201\t"]
+    ),
+    LINES,
+    st.sampled_from([b"GET", b"HEAD"]),
+)
+@settings(max_examples=1000)
+def test_ordinary_responses_are_read_in_one_pass_as_in_two(first, lines, method):
+    """The same for answers."""
+    raw = b"\r\n".join([b"HTTP/" + first, *lines]) + b"\r\n\r\nbody"
+    assert reading(parse_response, raw, method) == reading(parse_any_response, raw, method)
 
 
 @given(st.binary(max_size=60), st.integers(0, 3))

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+import pytest
+
+from proxy.credentials import fingerprint, key_fingerprints
+from proxy.routing import Route, RouteTable, Upstream
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+ELSEWHERE = Upstream.parse("http://elsewhere")
+KEY = "sk-of-team-a"
+DIGITS = hashlib.sha256(KEY.encode()).hexdigest()[:16]
+
+
+def route(name, prefix="", **rules):
+    return Route(name, ELSEWHERE, prefix, **rules)
+
+
+def found(table, *lines, target=b"/v1/x"):
+    """Name of the route of a request with these header lines."""
+    raw = b"POST " + target + b" HTTP/1.1\r\n" + b"".join(line.encode() + b"\r\n" for line in lines) + b"\r\n"
+    match = table.find(target, raw + b"body", len(raw))
+    return match and match[0].name
+
+
+def test_fingerprint_is_the_start_of_the_sha_256():
+    """It can be computed with sha256sum, and does not contain the key."""
+    assert fingerprint(KEY.encode()) == DIGITS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"Authorization: Bearer {KEY}",
+        f"authorization:bearer  {KEY} ",
+        f"API-Key: {KEY}",
+        f"x-api-key: {KEY}\t",
+    ],
+)
+def test_key_is_recognised_however_it_is_sent(line):
+    """Bearer token, api-key and x-api-key, in any case and spacing."""
+    raw = f"GET / HTTP/1.1\r\nHost: x\r\n{line}\r\nAccept: a\r\n\r\n".encode()
+    assert key_fingerprints(raw, len(raw)) == {DIGITS}
+
+
+@pytest.mark.parametrize("line", ["Authorization: Basic eA==", "X: bearer k", "not-api-key: k"])
+def test_other_fields_hold_no_key(line):
+    """Other schemes and other names are no API keys; nor is anything in the body."""
+    raw = f"GET / HTTP/1.1\r\nHost: x\r\n{line}\r\n\r\n".encode()
+    assert key_fingerprints(raw + b"\r\napi-key: k\r\n", len(raw)) == frozenset()
+
+
+def test_host_rule_ignores_case_and_port():
+    """A host without a port matches every port, one with a port only that."""
+    table = RouteTable([route("a", hosts=("LLM.internal",)), route("b", hosts=("other:81", "[::1]"))])
+    assert found(table, "Host: llm.INTERNAL") == "a"
+    assert found(table, "host:llm.internal:8100 ") == "a"
+    assert found(table, "Host: other:81") == "b"
+    assert found(table, "Host: [::1]:9") == "b"
+    assert found(table, "Host: other:82") is None
+    assert found(table, "Host: not-llm.internal") is None
+
+
+def test_header_rules_must_all_hold_with_exact_values():
+    """Names in any case, values exactly; any of several fields of a name may have it."""
+    table = RouteTable([route("a", headers=(("X-Team", "blue"), ("x-tier", "1"))), route("rest")])
+    assert found(table, "x-TEAM: blue", "X-Tier:1") == "a"
+    assert found(table, "X-Team: red", "X-Team: blue", "X-Tier: 1") == "a"
+    assert found(table, "X-Team: blue") == "rest"
+    assert found(table, "X-Team: Blue", "X-Tier: 1") == "rest"
+
+
+def test_the_most_specific_route_wins():
+    """Longer path, then key, then more headers, then host, then the order of the settings."""
+    table = RouteTable(
+        [
+            route("all"),
+            route("host", hosts=("h",)),
+            route("header", headers=(("a", "1"),)),
+            route("same header count", headers=(("b", "1"),)),
+            route("two headers", headers=(("a", "1"), ("b", "1"))),
+            route("key", key_fingerprints=("0" * 16, DIGITS)),
+            route("path", "/p"),
+            route("longer path", "/p/q"),
+            route("path and host", "/p", hosts=("h",)),
+        ]
+    )
+    everything = ("Host: h", "a: 1", "b: 1", f"Authorization: Bearer {KEY}")
+    assert found(table, *everything, target=b"/p/q/r") == "longer path"
+    assert found(table, *everything, target=b"/p/x") == "path and host"
+    assert found(table, *everything[1:], target=b"/p") == "path"
+    assert found(table, *everything) == "key"
+    assert found(table, *everything[:3]) == "two headers"
+    assert found(table, *everything[:2]) == "header"
+    assert found(table, "Host: h", "b: 1") == "same header count"
+    assert found(table, "a: 1", "Host: h") == "header"
+    assert found(table, "Host: h") == "host"
+    assert found(table, "Host: x") == "all"
+
+
+def test_equal_routes_win_in_the_order_they_stand():
+    """Of two that match and are alike in kind, the first in the settings is taken."""
+    both = [route("one", headers=(("a", "1"),)), route("two", headers=(("b", "1"),))]
+    assert found(RouteTable(both), "a: 1", "b: 1") == "one"
+    assert found(RouteTable(both[::-1]), "a: 1", "b: 1") == "two"
+
+
+def test_target_is_mapped_by_name_alone():
+    """A route found by its name maps targets as matching does; unknown names are None."""
+    main = Route("main", Upstream.parse("http://h/base"), "/triage", hosts=("h",))
+    table = RouteTable([main, route("rest")])
+    assert table.named("main") is main
+    assert table.named("other") is None
+    assert main.target(b"/triage/v1/x?y") == b"/base/x?y"
+    assert main.target(b"/v1/x") == b"/base/x"
+    assert main.target(b"/triage/v1/x", Upstream.parse("http://h/else")) == b"/else/x"
+    raw = b"GET /triage/v1/x?y HTTP/1.1\r\nHost: h\r\n\r\n"
+    assert table.find(b"/triage/v1/x?y", raw, len(raw)) == (main, b"/base/x?y")
+
+
+def test_matching_by_target_alone_sees_no_conditional_route():
+    """Without a head, rules about it can't be met."""
+    table = RouteTable([route("a", hosts=("h",)), route("b", "/b", headers=(("x", "y"),))])
+    assert table.match(b"/b/c") is None
+    assert RouteTable([]).match(b"/") is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"hosts": ("http://h",)}, "host"),
+        ({"headers": (("bad name", "secret"),)}, "header rule"),
+        ({"headers": (("a", " secret"),)}, "header rule"),
+        ({"key_fingerprints": ("sk-secret",)}, "fingerprint"),
+        ({"fallbacks": (ELSEWHERE,)}, "twice"),
+        ({"inject": ((b"bad name", b"secret"),)}, "header name"),
+        ({"inject": ((b"Content-Length", b"secret"),)}, "relay sets it"),
+        ({"inject": ((b"api-key", b"secret\r\nx: y"),)}, "line breaks"),
+        ({"inject": ((b"api-key", b""),)}, "empty"),
+    ],
+)
+def test_bad_rule_is_one_line_that_helps_and_holds_no_value(rules, words):
+    """The message names the route and what is wrong, and never repeats a value."""
+    with pytest.raises(ValueError, match=words) as caught:
+        route("r", **rules)
+    assert "'r'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_routes_with_the_same_rules_are_refused():
+    """However they are written; one more rule tells them apart."""
+    with pytest.raises(ValueError, match="'b'"):
+        RouteTable([route("a", hosts=("H", "i")), route("b", hosts=("i", "h"))])
+    RouteTable([route("a", hosts=("h",)), route("b", hosts=("h",), headers=(("a", "1"),))])
+
+
+def test_injected_values_are_not_shown():
+    """The settings of a route can be logged."""
+    assert "secret" not in repr(route("r", inject=((b"authorization", b"Bearer secret"),)))
+
+
+def test_injected_fields_replace_the_clients(run, relay):
+    """All of the client's fields of that name go, in any case; the others stay as they were."""
+
+    async def main():
+        inject = ((b"Authorization", b"Bearer ours"), (b"api-key", b"k2"))
+        async with relay(OK, rules={"inject": inject}) as rig:
+            host = b"Host: 127.0.0.1:%d\r\n" % rig.upstream.port
+            client = await rig.client()
+            client.send(
+                b"GET /a HTTP/1.1\r\nAUTHORIZATION: Bearer theirs\r\nHost: x\r\nX-A: 1\r\n"
+                b"Connection: keep-alive\r\nauthorization:again\r\nX-B: 2\r\n\r\n"
+            )
+            assert await client.answer() == OK
+            client.send(b"GET /b HTTP/1.0\r\n\r\n")
+            await client.answer()
+            ours = b"Authorization: Bearer ours\r\napi-key: k2\r\n\r\n"
+            assert rig.upstream.received == (
+                b"GET /a HTTP/1.1\r\n" + host + b"X-A: 1\r\nX-B: 2\r\n" + ours + b"GET /b HTTP/1.1\r\n"
+                + host + ours
+            )  # fmt: skip
+
+    run(main)
+
+
+def test_injected_credentials_are_never_captured(run, relay, eventually):
+    """An exchange holds neither the client's key nor ours."""
+
+    async def main():
+        async with relay(OK, rules={"inject": ((b"authorization", b"Bearer ours"),)}) as rig:
+            client = await rig.client()
+            client.send(
+                b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer theirs\r\n"
+                b"Content-Length: 2\r\n\r\n{}"
+            )
+            assert await client.answer() == OK
+            await eventually(lambda: rig.queue.exchanges)
+            assert "ours" not in repr(rig.queue.exchanges)
+            assert "theirs" not in repr(rig.queue.exchanges)
+
+    run(main)
+
+
+def test_requests_of_one_connection_take_their_own_routes(run, relay, fake_upstream):
+    """Routes are chosen request by request, by key and by a private header that is not forwarded."""
+
+    async def main():
+        async with fake_upstream(OK.replace(b"ok", b"B!")) as second:
+            other = Upstream.parse(f"http://127.0.0.1:{second.port}")
+            others = [
+                Route("by key", other, key_fingerprints=(DIGITS,)),
+                Route("by header", other, headers=(("x-evenkeel-route", "canary"),)),
+            ]
+            async with relay(OK, others=others) as rig:
+                client = await rig.client()
+                for line, body in (
+                    (b"Authorization: Bearer " + KEY.encode(), b"B!"),
+                    (b"Authorization: Bearer other", b"ok"),
+                    (b"X-Evenkeel-Route: canary", b"B!"),
+                ):
+                    client.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n\r\n")
+                    assert (await client.answer()).endswith(body)
+                assert rig.counter("proxy_requests", route="by key", status_class="2xx") == 1
+                assert rig.counter("proxy_requests", route="by header", status_class="2xx") == 1
+                assert b"Evenkeel" not in second.received
+                assert b"Bearer " + KEY.encode() in second.received
+            await asyncio.sleep(0)
+
+    run(main)
