@@ -1,28 +1,36 @@
-"""uvicorn as this project uses it: one ASGI application on a socket, stopped by its owner."""
+"""uvicorn as this project uses it: one ASGI application on given sockets, stopped by its owner."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import socket
+    from collections.abc import AsyncIterator, Iterator
 
     from litestar.types import ASGIApp
 
 
-class AdminServer(uvicorn.Server):
-    """uvicorn without its signal handlers: a process here ends in its own order.
+@contextlib.asynccontextmanager
+async def serving(app: ASGIApp, sockets: list[socket.socket]) -> AsyncIterator[None]:
+    """Serve an application on listening sockets while the block runs; requests under way get 2 s."""
+    server = _Server(
+        uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
+    )
+    task = asyncio.create_task(server.serve(sockets))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
 
-    Run `serve(sockets)` as a task and set `should_exit` to end it.
-    """
 
-    def __init__(self, app: ASGIApp) -> None:
-        super().__init__(
-            uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
-        )
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: a process here ends in its own order."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

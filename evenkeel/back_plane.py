@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from console import ConsoleSources, create_app
 from evenkeel import __version__
 from evenkeel.access import TokenGuard
-from evenkeel.admin_server import AdminServer
+from evenkeel.admin_server import serving
 from evenkeel.children import when_orphaned
 from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue
 from evenkeel.judge_health import JudgeHealth
@@ -119,15 +119,12 @@ async def _serve(briefing: Briefing) -> None:
     ]
     for thread in threads:
         thread.start()
-    server = AdminServer(TokenGuard(app, _admin_token(settings)))
-    serving = asyncio.create_task(server.serve(briefing.open_sockets()))
-    checking = asyncio.create_task(health.run(stop))
-    working = asyncio.create_task(worker.run(stop))
-    await stop.wait()
-    await working
-    checking.cancel()
-    server.should_exit = True
-    await serving
+    async with serving(TokenGuard(app, _admin_token(settings)), briefing.open_sockets()):
+        checking = asyncio.create_task(health.run(stop))
+        working = asyncio.create_task(worker.run(stop))
+        await stop.wait()
+        await working
+        checking.cancel()
     stopping.set()
     for thread in threads:
         await asyncio.to_thread(thread.join, 5)
@@ -165,9 +162,10 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
     def target(exchange: Exchange) -> Target:
         route = table.named(exchange.route)
         assert route is not None
-        path = route.target(exchange.path.encode("latin-1")).decode("latin-1")
+        # The upstream that answered, so that the pair compares prompts and not deployments.
+        upstream = route.upstreams[exchange.upstream if exchange.upstream < len(route.upstreams) else 0]
+        path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
         credential = credentials[exchange.route]
-        upstream = route.upstream
         origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
         headers = ((credential.header, credential.value),) if credential else ()
         return Target(f"{origin}{path}", headers, upstream.unix_path)

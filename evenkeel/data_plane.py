@@ -18,6 +18,7 @@ from metrics.stores.counters import CounterStore
 from metrics.stores.sqlite import Database
 from proxy.counters import Counters
 from proxy.handoff import HandOff
+from proxy.memory import keep_freed_memory
 from proxy.server import DataPlane
 from shadow.queues.sqlite import SqliteExchangeQueue
 
@@ -109,6 +110,7 @@ async def serve(
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
     plane = DataPlane(route_table(settings.routes), handoff)
     handoff.start()
+    keep_freed_memory()
     await plane.serve(sockets)
     started(plane)
     # What is alive now lives as long as the process; the collector need not walk it again.

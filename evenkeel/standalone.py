@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from metrics.stores.sqlite import Database
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
     from evenkeel.settings import Settings
     from metrics.stores.counters import Snapshot
@@ -52,35 +53,36 @@ def proxy(settings: Settings, *, admin: bool, say: Callable[[str], None]) -> Non
             "data_dir": settings.data_dir.absolute(),
         }
     )
-    say(_banner(settings, probes))
-    serving = _one_process if settings.listen.processes == 1 else _several_processes
+    run = _one_process if settings.listen.processes == 1 else _several_processes
     with asyncio.Runner(loop_factory=data_plane.new_event_loop) as runner:
-        runner.run(serving(settings, data, probes))
+        runner.run(run(settings, data, probes, lambda: say(_banner(settings, probes))))
 
 
-async def _one_process(settings: Settings, data: socket.socket, probes: socket.socket | None) -> None:
+async def _one_process(
+    settings: Settings, data: socket.socket, probes: socket.socket | None, ready: Callable[[], None]
+) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    admin: asyncio.Task[None] | None = None
+    planes: list[DataPlane] = []
 
     def started(plane: DataPlane) -> None:
-        nonlocal admin
-        admin = _serve_probes(probes, lambda: [plane.snapshot()])
+        planes.append(plane)
+        ready()
 
-    await data_plane.serve(settings, [data], stop, started=started)
-    if admin:
-        admin.cancel()
+    async with _probes(probes, lambda: [plane.snapshot() for plane in planes]):
+        await data_plane.serve(settings, [data], stop, started=started)
 
 
-async def _several_processes(settings: Settings, data: socket.socket, probes: socket.socket | None) -> None:
+async def _several_processes(
+    settings: Settings, data: socket.socket, probes: socket.socket | None, ready: Callable[[], None]
+) -> None:
     database = Database(settings.data_dir / data_plane.DATABASE_FILE)
     counters = CounterStore(database)
     counters.clear()
-    admin = _serve_probes(probes, counters.read)
-    await Supervisor(data_plane_children(settings, data), ended=counters.retire).run()
-    if admin:
-        admin.cancel()
+    supervisor = Supervisor(data_plane_children(settings, data), ended=counters.retire)
+    async with _probes(probes, counters.read):
+        await supervisor.run(ready=ready)
     database.close()
 
 
@@ -95,19 +97,19 @@ def data_plane_children(settings: Settings, data: socket.socket) -> list[Child]:
     ]
 
 
-def _serve_probes(
-    sock: socket.socket | None, read: Callable[[], Iterable[Snapshot]]
-) -> asyncio.Task[None] | None:
+@contextlib.asynccontextmanager
+async def _probes(sock: socket.socket | None, read: Callable[[], Iterable[Snapshot]]) -> AsyncIterator[None]:
     if sock is None:
-        return None
+        yield
+        return
     # Loaded on demand: a proxy without an admin port stays small.
     from console import create_probes  # noqa: PLC0415
-    from evenkeel.admin_server import AdminServer  # noqa: PLC0415
+    from evenkeel.admin_server import serving  # noqa: PLC0415
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(read))
-    server = AdminServer(create_probes(lambda: generate_latest(registry), dict))
-    return asyncio.create_task(server.serve([sock]))
+    async with serving(create_probes(lambda: generate_latest(registry), dict), [sock]):
+        yield
 
 
 def _banner(settings: Settings, probes: socket.socket | None) -> str:

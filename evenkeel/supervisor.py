@@ -83,11 +83,16 @@ class Supervisor:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
 
-    async def run(self) -> None:
-        """Supervise until `stop` is called or a SIGINT or SIGTERM arrives."""
+    async def run(self, *, ready: Callable[[], None] = lambda: None) -> None:
+        """Supervise until `stop` is called or a SIGINT or SIGTERM arrives.
+
+        Args:
+            ready: called once signals are obeyed; from then on connections wait for the children.
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.stop)
+        ready()
         await asyncio.gather(*(self._keep_alive(child) for child in self._children))
 
     async def _keep_alive(self, child: Child) -> None:

@@ -48,9 +48,13 @@ def up(settings: Settings, *, say: Callable[[str], None]) -> None:
     with _lock(settings.data_dir):
         counters = CounterStore(database)
         counters.clear()
-        say(banner(settings))
-        for problem in [*missing_keys(settings), *unreachable_upstreams(settings)]:
-            log.error("%s", problem)
+        problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
+
+        def ready() -> None:
+            say(banner(settings))
+            for problem in problems:
+                log.error("%s", problem)
+
         supervisor = Supervisor(
             [
                 *data_plane_children(settings, data),
@@ -58,7 +62,7 @@ def up(settings: Settings, *, say: Callable[[str], None]) -> None:
             ],
             ended=counters.retire,
         )
-        asyncio.run(supervisor.run())
+        asyncio.run(supervisor.run(ready=ready))
     database.close()
 
 

@@ -109,7 +109,11 @@ class Answering(Conversation):
             if status != CAPTURED_STATUS:
                 self._skip("status")
             else:
-                capture.add_answer(head, chunked=minor == 1 and framing is _CHUNKED)
+                capture.add_answer(
+                    head,
+                    chunked=minor == 1 and framing is _CHUNKED,
+                    upstream=self._lane.pools.index(self._pool),
+                )
                 if payload is None:
                     payload = head.raw[head.end :]
                 self._captured(capture.add_response(payload))

@@ -88,6 +88,7 @@ class Capture:
         "_room",
         "_status",
         "_target",
+        "_upstream",
         "duration_s",
         "route",
         "size_bytes",
@@ -122,6 +123,7 @@ class Capture:
         self._answer = b""
         self._answer_chunked = False
         self._status = 0
+        self._upstream = 0
 
     def add_request(self, payload: bytes) -> bool:
         """Keep a piece of the request body, as it is sent. Returns False if it is too large now."""
@@ -130,8 +132,15 @@ class Capture:
         self._room -= len(payload)
         return self._room >= 0
 
-    def add_answer(self, head: ResponseHead, *, chunked: bool) -> None:
-        """Keep the response head; `chunked` says whether the pieces of its body will be."""
+    def add_answer(self, head: ResponseHead, *, chunked: bool, upstream: int) -> None:
+        """Keep the response head.
+
+        Args:
+            head: As received.
+            chunked: Whether the pieces of its body will be.
+            upstream: Which of the route's upstreams answers.
+        """
+        self._upstream = upstream
         self._answer = head.raw[: head.end]
         self._answer_chunked = chunked
         self._status = head.status
@@ -155,6 +164,7 @@ class Capture:
             method=self._method.decode("ascii"),
             path=redacted(self._target),
             status=self._status,
+            upstream=self._upstream,
             request_headers=selected(self._head, KEPT_HEADERS),
             request_body=_body(self._request, chunked=self._chunked),
             response_headers=selected(self._answer, KEPT_HEADERS),

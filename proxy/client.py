@@ -31,6 +31,7 @@ _IDLE = State.IDLE
 _UPLOAD = State.UPLOAD
 _WAIT = State.WAIT
 _TUNNEL = State.TUNNEL
+_LINGER = State.LINGER
 _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
 
@@ -72,6 +73,9 @@ class ClientConnection(Answering):
             self._quiet_s = 0.0
             if self._upstream is not None:
                 self._upstream.transport.write(data)
+        elif state is _LINGER:
+            # It is still sending and will read the answer when it has sent all.
+            self._quiet_s = 0.0
 
     def _read_more_of_a_head(self, data: bytes) -> None:
         pending = self._pending
@@ -287,10 +291,11 @@ class ClientConnection(Answering):
                     self._refuse(Fault.CLIENT_STALLED, "")
             elif self._quiet_s >= limits.client_idle_s:
                 self._close(linger=False)
-        elif state is State.LINGER:
+        elif state is _LINGER:
             # The patience of a linger begins when the answer has been taken.
             patience_s = limits.client_idle_s if self.transport.get_write_buffer_size() else limits.linger_s
-            if self._quiet_s >= patience_s:
+            lingered_s = self._plane.timer() - self._started
+            if self._quiet_s >= patience_s or lingered_s >= limits.client_idle_s:
                 self.transport.abort()
         elif state is State.CLOSED:
             if self._quiet_s >= limits.client_idle_s:

@@ -133,6 +133,7 @@ class Conversation(asyncio.Protocol):
         if linger and self.transport.can_write_eof() and not self.transport.is_closing():
             self._state = State.LINGER
             self._quiet_s = 0.0
+            self._started = self._plane.timer()
             self.transport.write_eof()
             self._release(PIPELINE_FULL | UPSTREAM_SLOW)
         else:

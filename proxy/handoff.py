@@ -90,12 +90,17 @@ class HandOff:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
             size = sum(item.size_bytes for item in batch)
             try:
-                self._queue.put([item.exchange() if isinstance(item, Capture) else item for item in batch])
+                taken = self._queue.put(
+                    [item.exchange() if isinstance(item, Capture) else item for item in batch]
+                )
             except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted
                 for item in batch:
                     self.counters.of(item.route).skip("store_error")
             else:
-                for item in batch:
+                # Which ones a full queue did not take it does not say; it takes the first it is given.
+                for item in batch[:taken]:
                     self.counters.of(item.route).queued += 1
+                for item in batch[taken:]:
+                    self.counters.of(item.route).skip("store_full")
             finally:
                 self._drained_bytes += size

@@ -42,6 +42,8 @@ class Exchange:
     response_headers: tuple[tuple[str, str], ...]
     """Lower-case names."""
     response_body: bytes
+    upstream: int = 0
+    """Which of the route's upstreams answered: 0 for the first, above it a fallback."""
     task: str | None = None
     """From `x-evenkeel-task`."""
     prompt_version: str | None = None

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 HELP = {
     "proxy_requests": "Requests forwarded, by class of the status sent to the client",
     "proxy_disconnects": "Requests whose client went away before the answer was complete",
-    "proxy_retries": "Requests sent to the upstream again because no byte of them had been sent",
+    "proxy_retries": "Requests sent again on a fresh connection because the kept one died unanswered",
+    "proxy_failovers": "Requests that went to the next upstream of their route",
     "proxy_upstream_errors": "Requests that the upstream did not answer completely, by reason",
     "proxy_connections": "Connections accepted from clients",
     "proxy_in_flight": "Requests being forwarded now",

@@ -71,13 +71,13 @@ class SqliteExchangeQueue:
         if room <= 0:
             return 0
         now = self._clock()
-        rows = [(exchange.id, now, _pack(exchange)) for exchange in exchanges[:room]]
+        taken = exchanges[:room]
+        values = [value for exchange in taken for value in (exchange.id, now, _pack(exchange))]
+        places = ",".join(["(?, ?, ?)"] * len(taken))
+        # One statement for the batch: `executemany` steps through it row by row.
+        insert = f"INSERT OR IGNORE INTO exchanges (id, queued_at, payload) VALUES {places}"  # noqa: S608 - placeholders only
         with self._database.write() as connection:
-            before = connection.total_changes
-            connection.executemany(
-                "INSERT OR IGNORE INTO exchanges (id, queued_at, payload) VALUES (?, ?, ?)", rows
-            )
-            return connection.total_changes - before
+            return connection.execute(insert, values).rowcount if taken else 0
 
     def _held(self) -> int:
         (held,) = self._database.connection().execute("SELECT count(*) FROM exchanges").fetchone()

@@ -541,6 +541,21 @@ def test_total_timeout_counts_connecting_and_spares_tunnels(run, relay, eventual
     run(main)
 
 
+def test_tunnel_in_which_nothing_moves_is_closed(run, relay, eventually):
+    """The idle timeout ends a tunnel on both sides."""
+    switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
+
+    async def main():
+        async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(idle_s=0.08)) as rig:
+            client = await rig.client()
+            client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+            assert await client.rest() == switching
+            await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
+            await eventually(lambda: rig.counter("proxy_in_flight") == 0)
+
+    run(main)
+
+
 def test_slow_but_steady_stream_is_not_cut_off(run, relay):
     """A stream may last longer than every timeout if something keeps coming."""
     timeouts = Timeouts(first_byte_s=0.2, idle_s=0.2)
@@ -609,6 +624,27 @@ def test_silent_client_and_stalled_upload_are_let_go(run, relay):
             assert await (await rig.client()).rest() == b""
             text = await rig.exchange(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
             assert error_of(text)[0] == 408
+
+    run(main)
+
+
+def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off(run, relay, eventually):
+    """It is waited for until it has sent all and closes, but not for ever."""
+    late = [0.0]
+
+    async def main():
+        limits = Limits(linger_s=0.1)
+        async with relay(OK, limits=limits, timer=lambda: time.perf_counter() + late[0]) as rig:
+            client = await rig.client()
+            client.send(b"nonsense\r\n\r\n")
+            assert error_of(await client.rest())[0] == 400
+            [refused] = rig.plane._clients
+            for _ in range(10):
+                await asyncio.sleep(0.03)  # real time is what is tested here
+                client.send(b"more")
+            assert not refused.transport.is_closing()
+            late[0] = limits.client_idle_s
+            await eventually(refused.transport.is_closing)
 
     run(main)
 

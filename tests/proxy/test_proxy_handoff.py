@@ -75,6 +75,23 @@ def test_failing_queue_loses_its_batch_and_nothing_else(queue):
     assert [found.id for found in queue.exchanges] == [f"{2:016x}"]
 
 
+def test_exchanges_that_the_queue_has_no_room_for_are_skipped(queue):
+    """Of a batch of which the queue takes two, two are counted as queued and the rest as skipped."""
+
+    class Bounded:
+        def put(self, exchanges):
+            return queue.put(exchanges[: max(0, 2 - len(queue.exchanges))])
+
+    handoff = HandOff(Bounded(), Counters(), max_bytes=1000)
+    for number in range(5):
+        handoff.offer(exchange(number))
+    handoff.start()
+    handoff.close(5)
+    assert [found.id for found in queue.exchanges] == [f"{number:016x}" for number in range(2)]
+    assert handoff.counters.of("r").queued == 2
+    assert handoff.counters.of("r").skipped == {"store_full": 3}
+
+
 def test_close_does_not_wait_for_a_stuck_queue_for_ever(queue):
     """The timeout bounds a shutdown, and nothing is taken after it."""
     queue.gate.clear()

@@ -73,6 +73,16 @@ def test_request_that_can_be_read_in_two_ways_is_refused(raw, fault):
     assert caught.value.fault is fault
 
 
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_number_of_fields_is_limited_whichever_way_a_head_is_read(version):
+    """The ordinary parser and the other count alike: the limit is allowed, one more is not."""
+    raw = b"GET / HTTP/" + version + b"\r\nHost: x\r\n" + b"A: aaaaaaaaaaaaaaaaaaaa\r\n" * (MAX_FIELDS - 1)
+    assert parse_request(raw + b"\r\n").end == len(raw) + 2
+    with pytest.raises(MessageError) as caught:
+        parse_request(raw + b"A: a\r\n\r\n")
+    assert caught.value.fault is Fault.HEAD_TOO_LARGE
+
+
 REQUEST = b"POST /v1/x?y HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: \t y \r\n\r\n"
 
 
@@ -199,13 +209,14 @@ def test_ordinary_requests_are_read_in_one_pass_as_in_two(first, host, lines):
     st.sampled_from(
         [b"1.1 200 OK", b"1.1 204", b"1.1 304 x", b"1.1 500 ", b"1.0 200 OK", b"1.1 100 x", b"1.1 201\t"]
     ),
+    st.sampled_from([[], [b"Content-Length: 5"], [b"content-length:0", b"Connection: keep-alive"]]),
     LINES,
     st.sampled_from([b"GET", b"HEAD"]),
 )
 @settings(max_examples=1000)
-def test_ordinary_responses_are_read_in_one_pass_as_in_two(first, lines, method):
+def test_ordinary_responses_are_read_in_one_pass_as_in_two(first, usual, lines, method):
     """The same for answers."""
-    raw = b"\r\n".join([b"HTTP/" + first, *lines]) + b"\r\n\r\nbody"
+    raw = b"\r\n".join([b"HTTP/" + first, *usual, *lines]) + b"\r\n\r\nbody"
     assert reading(parse_response, raw, method) == reading(parse_any_response, raw, method)
 
 

@@ -51,6 +51,38 @@ def test_response_changes_only_where_it_must(run, relay):
     run(main)
 
 
+def test_keep_alive_is_said_to_nobody_else(run, relay):
+    """The commonest connection option goes too, both ways, and everything else stays in place."""
+    answer = b"HTTP/1.1 200 OK\r\nA: 1\r\nConnection: keep-alive\r\nContent-Length: 2\r\nB: 2\r\n\r\nok"
+
+    async def main():
+        async with relay(answer) as rig:
+            client = await rig.client()
+            client.send(b"GET / HTTP/1.1\r\nA: 1\r\nconnection:Keep-Alive\r\nHost: x\r\nB: 2\r\n\r\n")
+            assert await client.answer() == b"HTTP/1.1 200 OK\r\nA: 1\r\nContent-Length: 2\r\nB: 2\r\n\r\nok"
+            host = b"127.0.0.1:%d" % rig.upstream.port
+            assert rig.upstream.received == b"GET / HTTP/1.1\r\nA: 1\r\nHost: " + host + b"\r\nB: 2\r\n\r\n"
+
+    run(main)
+
+
+def test_answer_ends_where_its_length_says(run, relay, eventually):
+    """What an upstream sends beyond the length is dropped, and its connection with it."""
+
+    async def main():
+        async with relay(lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")) as rig:
+            client = await rig.client()
+            for number in (1, 2):
+                client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                await client.until(b"ab")
+                rig.upstream.wires[-1].write(b"cdHTTP/1.1 200 OK\r\n")
+                assert await client.read(2) == b"cd"
+                await eventually(rig.upstream.wires[-1].lost.is_set)
+                assert len(rig.upstream.wires) == number
+
+    run(main)
+
+
 @pytest.mark.parametrize(
     "method", [b"GET", b"OPTIONS", b"PATCH", b"DELETE", b"PROPFIND", b"QUERY", b"x-odd!"]
 )

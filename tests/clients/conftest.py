@@ -1,0 +1,54 @@
+"""The same conversation twice: directly with an upstream, and with the running proxy between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.recording import RecordingUpstream, recording
+from tests.clients.relaying import Running, running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The two ways to an upstream. All exchanges that can be are captured on the way."""
+
+    upstream: RecordingUpstream
+    proxy: Running
+
+    def both(self, talk: Callable[[int], T]) -> tuple[T, T]:
+        """What a conversation with a port gives directly, and what it gives through the proxy."""
+        return talk(self.upstream.port), talk(self.proxy.port)
+
+
+@pytest.fixture(scope="session")
+def _paths(tmp_path_factory) -> Iterator[Paths]:
+    with (
+        recording() as upstream,
+        running(
+            "proxy", tmp_path_factory.mktemp("proxy"), "--upstream", upstream.url, "--sampling-rate", "1"
+        ) as proxy,
+    ):
+        yield Paths(upstream, proxy)
+
+
+@pytest.fixture
+def paths(_paths) -> Iterator[Paths]:
+    """An upstream and a proxy in front of it, both without a past."""
+    yield _paths
+    _paths.upstream.clear()
+    _paths.proxy.check_log()
+
+
+@pytest.fixture
+def upstream(paths) -> RecordingUpstream:
+    """The upstream of `paths`."""
+    return paths.upstream

@@ -1,0 +1,139 @@
+"""Starts `evenkeel proxy` or `evenkeel up` as a user does, and stops it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+START_S = 30.0
+STOP_S = 40.0
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A running evenkeel."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    """Where applications connect."""
+    admin: str | None
+    """Address of the admin port, if it serves one."""
+    log: Path
+    data: Path
+    """Folder of the store."""
+
+    @property
+    def url(self) -> str:
+        """Address for applications, without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Sum of the samples of that name whose labels include these."""
+        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        total = 0.0
+        for line in lines:
+            match = re.fullmatch(rf"{name}(?:{{(.*)}})? (\S+)", line)
+            if match and all(f'{key}="{value}"' in (match[1] or "") for key, value in labels.items()):
+                total += float(match[2])
+        return total
+
+    def becomes(self, number: float, name: str, **labels: str) -> None:
+        """Wait until a metric has a value."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := self.metric(name, **labels)) != number:
+            assert time.monotonic() < deadline, f"{name} {labels} is {found}, not {number}"
+            time.sleep(0.02)
+
+    def check_log(self) -> None:
+        """Fail if a callback raised: that ends nothing and is only logged."""
+        text = self.log.read_text()
+        assert "Traceback" not in text, text
+
+    def child(self, name: str) -> int:
+        """The pid of a child process, as the log tells it once it has started."""
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            found = re.findall(rf"{name} started \(pid (\d+)\)", self.log.read_text())
+            if found:
+                return int(found[-1])
+            time.sleep(0.02)
+        raise AssertionError(f"{name} did not start:\n{self.log.read_text()}")
+
+
+@contextlib.contextmanager
+def running(
+    command: str,
+    folder: Path,
+    *arguments: str,
+    admin: bool = False,
+    exit_code: int = 0,
+) -> Iterator[Running]:
+    """Start `evenkeel COMMAND` on free ports with its store in a folder; check that it ends well.
+
+    Args:
+        command: `proxy` or `up`.
+        folder: for the store and the log.
+        arguments: more of the command line.
+        admin: whether the admin port is served.
+        exit_code: what it must end with.
+    """
+    log = folder / f"{command}.log"
+    data = folder / "data"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "evenkeel", command, "--port", "0", "--data-dir", str(data)),
+                *(("--admin-port", "0") if admin else ()),
+                *arguments,
+            ],
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        started = _started(process, log, data, admin=admin)
+        yield started
+        started.check_log()
+    finally:
+        process.terminate()
+        try:
+            code = process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+    assert code == exit_code, log.read_text()
+
+
+def _started(process: subprocess.Popen[bytes], log: Path, data: Path, *, admin: bool) -> Running:
+    """Wait for the banner: the sockets listen before it is printed, so nothing else need be waited for."""
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        text = log.read_text()
+        base = re.search(r"base URL +http://\S+?:(\d+)\S*  ", text)
+        probes = re.search(r"(?:console +(http://\S+?)/|metrics +(http://\S+?)/metrics)\n", text)
+        if base and (probes or not admin):
+            return Running(process, int(base[1]), probes and (probes[1] or probes[2]), log, data)
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    raise AssertionError(f"evenkeel did not start:\n{log.read_text()}")
+
+
+def settings_file(folder: Path, **settings: object) -> Path:
+    """A settings file with these settings (JSON is YAML)."""
+    path = folder / "evenkeel.yaml"
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    return path

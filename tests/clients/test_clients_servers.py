@@ -1,0 +1,240 @@
+"""Upstreams that are not ours: servers of other makers, and other ways to reach one."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+
+import httpx2
+import openai
+import pytest
+import uvicorn
+
+from tests.clients.raw import raw
+from tests.clients.recording import recording
+from tests.clients.relaying import running, settings_file
+from tests.clients.scripted import WORDS, Scripted, sent
+
+BODY = bytes(range(256)) * 400
+CALLS = [
+    ("GET", "/v1/models?a=%2F&a", None),
+    ("POST", "/v1/echo", BODY),
+    ("POST", "/v1/stream", BODY),
+    ("HEAD", "/v1/models", None),
+    ("DELETE", "/v1/empty", None),
+    ("OPTIONS", "/v1/models", None),
+]
+
+
+async def application(scope, receive, send):
+    """An ASGI application that says what it was sent; the path decides the form."""
+    assert scope["type"] == "http"
+    body = b""
+    more = True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    fields = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]]
+    told = json.dumps([scope["method"], scope["raw_path"].decode(), scope["query_string"].decode(), fields])
+    if scope["path"] == "/v1/empty":
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x-told", told.encode())]})
+    pieces = [b"data: %d\n\n" % number for number in range(50)] if "stream" in scope["path"] else [body]
+    for piece in pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+class Ancient(http.server.BaseHTTPRequestHandler):
+    """A server that speaks HTTP/1.0: every answer ends with its connection, most without a length."""
+
+    def _answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(204 if self.path == "/v1/empty" else 200)
+        self.send_header("x-told", json.dumps([self.command, self.path, self.headers.items()]))
+        self.end_headers()
+        if self.path != "/v1/empty" and self.command != "HEAD":
+            self.wfile.write(body or b"nothing")
+
+    do_GET = do_POST = do_HEAD = do_DELETE = do_OPTIONS = _answer  # noqa: N815 - names that http.server looks for
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def asgi(implementation):
+    """A uvicorn with one of its two parsers; yields its port."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        application, http=implementation, log_level="critical", lifespan="off", timeout_keep_alive=60
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listening.close()
+
+
+@contextlib.contextmanager
+def ancient():
+    """The HTTP/1.0 server; yields its port."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ancient) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    """For each server: the address to reach it directly, and through one proxy, by prefix."""
+    folder = tmp_path_factory.mktemp("servers")
+    with contextlib.ExitStack() as stack:
+        ports = {
+            "h11": stack.enter_context(asgi("h11")),
+            "httptools": stack.enter_context(asgi("httptools")),
+            "http.server": stack.enter_context(ancient()),
+        }
+        routes = [
+            {"name": name, "prefix": f"/{name}", "upstream": f"http://127.0.0.1:{port}", "sampling_rate": 1}
+            for name, port in ports.items()
+        ]
+        config = settings_file(folder, routes=routes)
+        proxy = stack.enter_context(running("proxy", folder, "--config", str(config)))
+        yield {name: (f"http://127.0.0.1:{port}", f"{proxy.url}/{name}") for name, port in ports.items()}
+
+
+@pytest.mark.parametrize("name", ["h11", "httptools", "http.server"])
+def test_a_server_sees_and_says_the_same(servers, name):
+    """What the server was sent, as it tells itself, and what it answered are those of a direct connection."""
+
+    def talk(url):
+        with httpx2.Client() as client:
+            seen = []
+            for method, target, body in CALLS * 2:
+                answer = client.request(method, url + target, content=body)
+                told = json.loads(answer.headers.get("x-told", "null"))
+                if told:
+                    told[-1] = [field for field in told[-1] if field[0].lower() != "connection"]
+                fields = [
+                    field
+                    for field in answer.headers.multi_items()
+                    if field[0] not in {"x-told", "date", "transfer-encoding", "connection"}
+                ]
+                seen.append((answer.status_code, told, fields, answer.content))
+            return seen
+
+    direct, proxied = map(talk, servers[name])
+    assert proxied == direct
+    assert [status for status, *_ in proxied] == [200, 200, 200, 200, 204, 200] * 2
+    assert proxied[1][-1] == BODY
+
+
+# Other ways to an upstream
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for this machine and its key, made for this test."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl: apt-get install openssl")
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"),
+        ],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    return tmp_path / "cert.pem", tmp_path / "key.pem"
+
+
+def chat_through(proxy):
+    """The text of a streamed chat completion."""
+    with openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="k", max_retries=0) as client:
+        stream = client.chat.completions.create(model="m", messages=[], stream=True)
+        return "".join(chunk.choices[0].delta.content or "" for chunk in stream)
+
+
+def test_an_https_upstream_is_verified(certificate, tmp_path, monkeypatch):
+    """With a certificate the system trusts the SDK streams through it; with any other it gets a 502."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    with recording(ssl=context) as upstream:
+        upstream.handler = Scripted()
+        arguments = ("--upstream", f"https://127.0.0.1:{upstream.port}/v1")
+        with (
+            running("proxy", tmp_path, *arguments) as proxy,
+            pytest.raises(openai.InternalServerError) as caught,
+        ):
+            chat_through(proxy)
+        assert (caught.value.status_code, caught.value.code) == (502, "upstream_tls_failed")
+        assert "certificate" in caught.value.message
+        assert upstream.requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        with running("proxy", tmp_path, *arguments) as proxy:
+            assert chat_through(proxy) == "".join(WORDS)
+
+
+def test_an_upstream_on_a_unix_socket(tmp_path):
+    """The socket's file name stands percent-encoded in place of the host."""
+    path = tmp_path / "model.sock"
+    with recording(unix_path=str(path)) as upstream:
+        upstream.handler = Scripted()
+        url = f"http+unix://{str(path).replace('/', '%2F')}/v1"
+        with running("proxy", tmp_path, "--upstream", url) as proxy:
+            assert chat_through(proxy) == "".join(WORDS)
+        assert upstream.requests[0].field(b"host") == b"localhost"
+
+
+def test_an_upstream_with_a_base_path(tmp_path):
+    """The SDK's `/v1` moves to the upstream's path; every other path is as sent."""
+    with recording() as upstream:
+        upstream.handler = Scripted()
+        url = f"{upstream.url}/openai/deployments/d/v1/"
+        with running("proxy", tmp_path, "--upstream", url) as proxy:
+            assert chat_through(proxy) == "".join(WORDS)
+            with raw(proxy.port) as client:
+                for target in (b"/v1?a=%2F", b"/v1/a/../b//c?d", b"/v1beta/x", b"/V1/x", b"/other/v1"):
+                    client.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                    client.answer()
+    base = b"/openai/deployments/d/v1"
+    assert [request.target for request in upstream.requests] == [
+        base + b"/chat/completions",
+        base + b"?a=%2F",
+        base + b"/a/../b//c?d",
+        *(b"/v1beta/x", b"/V1/x", b"/other/v1"),
+    ]
+
+
+def test_several_processes_are_one_proxy(tmp_path):
+    """With `--processes 2` both serve the port, and both give and send what a direct connection does."""
+    with recording() as upstream:
+        upstream.handler = Scripted()
+        with running("proxy", tmp_path, "--upstream", f"{upstream.url}/v1", "--processes", "2") as proxy:
+            pids = {proxy.child("proxy"), proxy.child("proxy-2")}
+            assert len(pids) == 2
+            for _ in range(20):
+                assert chat_through(proxy) == "".join(WORDS)
+            requests = sent(upstream.requests)
+            assert len(requests) == 20
+            assert all(request == requests[0] for request in requests)

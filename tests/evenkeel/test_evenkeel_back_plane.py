@@ -1,0 +1,70 @@
+"""How the worker is wired: where replays go."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from evenkeel.back_plane import replay_target
+from evenkeel.settings import load
+from shadow.handoff import Exchange
+
+EXCHANGE = Exchange(
+    id="00000000000000aa",
+    route="default",
+    received_at=1.0,
+    duration_s=0.1,
+    method="POST",
+    path="/v1/chat/completions?api-version=7",
+    status=200,
+    request_headers=(),
+    request_body=b"",
+    response_headers=(),
+    response_body=b"",
+)
+
+
+@pytest.fixture
+def target(monkeypatch):
+    """The replay target of an exchange under a route's settings."""
+    for name in ("EVENKEEL_SHADOW_API_KEY", "UPSTREAM_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def find(route, *, environment=None, **exchange):
+        for name, value in (environment or {}).items():
+            monkeypatch.setenv(name, value)
+        settings = load(None, {}, route)
+        return replay_target(settings)(dataclasses.replace(EXCHANGE, **exchange))
+
+    return find
+
+
+def test_a_replay_goes_where_the_original_went(target):
+    """Prefix and base path are mapped as the data plane maps them, the query included."""
+    route = {"upstream": "https://h:8443/openai/deployments/x", "prefix": "/team"}
+    found = target(route, path="/team/v1/chat/completions?api-version=7")
+    assert found.url == "https://h:8443/openai/deployments/x/chat/completions?api-version=7"
+    assert (found.headers, found.unix_path) == ((), None)
+
+
+def test_a_replay_goes_to_the_fallback_that_answered(target):
+    """A pair must not compare two deployments; a place that is gone falls back to the first."""
+    route = {"upstream": "http://a/v1", "fallbacks": ["http://b/base"]}
+    assert target(route, upstream=1).url == "http://b/base/chat/completions?api-version=7"
+    assert target(route, upstream=7).url == "http://a/v1/chat/completions?api-version=7"
+
+
+def test_replays_use_their_own_credential_before_the_routes(target):
+    """The shadow key wins over the injected one; without either nothing is sent."""
+    route = {"upstream": "http://a/v1", "api_key_env": "UPSTREAM_KEY", "api_key_header": "api-key"}
+    assert target(route, environment={"UPSTREAM_KEY": "u"}).headers == (("api-key", "u"),)
+    shadow = target(route, environment={"EVENKEEL_SHADOW_API_KEY": "s"})
+    assert shadow.headers == (("authorization", "Bearer s"),)
+
+
+def test_a_replay_reaches_a_unix_socket(target):
+    """The socket's path goes beside the URL."""
+    found = target({"upstream": "http+unix://%2Frun%2Fmodel.sock/v1"})
+    assert found.unix_path == "/run/model.sock"
+    assert found.url == "http://localhost/v1/chat/completions?api-version=7"

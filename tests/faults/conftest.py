@@ -1,0 +1,77 @@
+"""A proxy that waits for nothing long, in front of upstreams that fail in every way."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.recording import RecordingUpstream, recording
+from tests.clients.relaying import Running, running, settings_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FIRST_BYTE_S = 0.5
+IDLE_S = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """A proxy and the upstream of its default route. Other routes, by prefix, have no upstream."""
+
+    upstream: RecordingUpstream
+    proxy: Running
+
+
+@pytest.fixture(scope="session")
+def _faulty(tmp_path_factory) -> Iterator[Faulty]:
+    folder = tmp_path_factory.mktemp("faulty")
+    with contextlib.ExitStack() as stack:
+        upstream = stack.enter_context(recording())
+        # Bound but not listening: it refuses, and nobody else can take the port meanwhile.
+        dead = stack.enter_context(socket.socket())
+        dead.bind(("127.0.0.1", 0))
+        # With a full backlog: neither accepts nor refuses.
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        urls = {
+            "": upstream.url,
+            "/refusing": "http://{}:{}".format(*dead.getsockname()),
+            "/unaccepting": "http://{}:{}".format(*full.getsockname()),
+            "/plain-for-tls": f"https://127.0.0.1:{upstream.port}",
+            "/no-socket": f"http+unix://{str(folder / 'none.sock').replace('/', '%2F')}",
+        }
+        routes = [
+            {
+                "name": prefix.strip("/") or "default",
+                "prefix": prefix,
+                "upstream": url,
+                "sampling_rate": 1,
+                "timeouts": {"connect_s": 0.4, "first_byte_s": FIRST_BYTE_S, "idle_s": IDLE_S},
+            }
+            for prefix, url in urls.items()
+        ]
+        config = settings_file(folder, routes=routes)
+        proxy = stack.enter_context(running("proxy", folder, "--config", str(config), admin=True))
+        yield Faulty(upstream, proxy)
+
+
+@pytest.fixture
+def faulty(_faulty) -> Iterator[Faulty]:
+    """The impatient proxy, its upstream without a past."""
+    yield _faulty
+    _faulty.upstream.clear()
+    _faulty.proxy.check_log()
+
+
+@pytest.fixture
+def upstream(faulty) -> RecordingUpstream:
+    """The upstream of the impatient proxy's default route."""
+    return faulty.upstream

@@ -1,0 +1,202 @@
+"""Applications that go away: the upstream is told at once, so that nobody pays for an answer nobody reads."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import statistics
+import time
+
+import pytest
+
+from tests.clients.raw import Raw, raw
+from tests.clients.recording import OK, fixed
+
+ROUNDS = 15
+BOUND_S = 1.0
+"""Far above what is measured (milliseconds), so that a busy machine does not fail the tests."""
+
+POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+HALF_LENGTH = b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf"
+HALF_CHUNKED = b"POST /v1/files HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"
+EVENT = b"5\r\nfirst\r\n"
+
+
+async def thinking(wire, request):
+    """Reads the request and never answers."""
+    await wire.body()
+    while True:
+        await wire.more()
+
+
+async def streaming(wire, request):
+    """Begins an answer and never ends it."""
+    await wire.body()
+    wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
+    while True:
+        await wire.more()
+
+
+async def reading(wire, request):
+    """Waits for the rest of an upload."""
+    await wire.body()
+
+
+MOMENTS = {
+    "waiting": (thinking, POST, b""),
+    "mid-stream": (streaming, POST, b"first\r\n"),
+    "mid-upload": (reading, HALF_LENGTH, b""),
+    "mid-upload in chunks": (reading, HALF_CHUNKED, b""),
+    "waiting with a request behind": (thinking, POST + POST, b""),
+}
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+@pytest.mark.parametrize(("handler", "request_bytes", "until"), MOMENTS.values(), ids=MOMENTS)
+def test_the_upstream_sees_that_the_client_left(faulty, upstream, handler, request_bytes, until, how):
+    """Its connection ends with the client's, whatever was going on; the call is counted as a disconnect."""
+    upstream.handler = handler
+    before = faulty.proxy.metric("evenkeel_proxy_disconnects_total")
+    delays_s = []
+    for number in range(1, ROUNDS + 1):
+        client = Raw(faulty.proxy.port)
+        client.send(request_bytes)
+        if until:
+            client.until(until)
+        upstream.eventually(lambda: len(upstream.requests) == number)  # noqa: B023 - called at once
+        wire = upstream.wires[-1]
+        started = time.perf_counter()
+        if how == "close":
+            client.sock.close()
+        else:
+            client.leave()
+        upstream.eventually(lambda: wire.ended)  # noqa: B023 - called at once
+        delays_s.append(time.perf_counter() - started)
+    assert statistics.median(delays_s) < BOUND_S
+    assert len(upstream.requests) == ROUNDS
+    faulty.proxy.becomes(before + ROUNDS, "evenkeel_proxy_disconnects_total")
+    faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")
+
+
+def test_a_client_that_stopped_reading_and_leaves_ends_the_call(faulty, upstream):
+    """It is noticed although the proxy, whose buffers are full, has nothing to write and nothing to read."""
+
+    async def flooding(wire, request):
+        await wire.body()
+        wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (64 << 20))
+        wire.write(bytes(32 << 20))
+        while True:
+            await wire.more()
+
+    upstream.handler = flooding
+    client = Raw(faulty.proxy.port)
+    client.send(POST)
+    client.until(b"\r\n\r\n")
+    upstream.eventually(lambda: upstream.wires)
+    client.leave()
+    upstream.eventually(lambda: upstream.wires[0].ended)
+    faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")
+
+
+def test_a_client_that_leaves_while_the_upstream_is_being_connected(faulty):
+    """Nothing stays behind of its request."""
+    before = faulty.proxy.metric("evenkeel_proxy_disconnects_total", route="unaccepting")
+    client = Raw(faulty.proxy.port)
+    client.send(POST.replace(b"/v1", b"/unaccepting/v1"))
+    client.leave()
+    faulty.proxy.becomes(before + 1, "evenkeel_proxy_disconnects_total", route="unaccepting")
+    faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")
+
+
+@pytest.mark.parametrize("half", [HALF_LENGTH, HALF_CHUNKED])
+def test_a_client_that_stalls_in_its_upload(faulty, upstream, half):
+    """It is told so by an OpenAI-shaped 408, and the upstream need not wait for the rest either."""
+    upstream.handler = reading
+    with raw(faulty.proxy.port) as client:
+        client.send(half)
+        head, body = client.answer()
+        assert client.rest() == b""
+    assert head.startswith(b"HTTP/1.1 408 ")
+    assert json.loads(body)["error"]["code"] == "request_timeout"
+    upstream.eventually(lambda: upstream.wires[0].ended)
+    assert not upstream.requests[0].complete
+
+
+def test_a_slow_upload_is_not_a_stalled_one(faulty, upstream):
+    """An upload that lasts longer than every timeout, with pauses shorter than them, is delivered."""
+    with raw(faulty.proxy.port) as client:
+        client.send(b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n")
+        for _ in range(6):
+            time.sleep(0.2)
+            client.send(b"x")
+        assert client.answer() == (OK[:-2], b"ok")
+
+
+def test_a_slow_upload_that_is_refused_early(faulty, upstream):
+    """A client that sends all before it reads finds the refusal, as directly, however long it sends."""
+
+    async def handler(wire, request):
+        await wire.exactly(1000)
+        wire.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
+        await wire.body()
+
+    def slowly():
+        for _ in range(15):
+            time.sleep(0.2)
+            yield bytes(1000)
+
+    upstream.handler = handler
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", faulty.proxy.port, timeout=10)) as client:
+        client.request("POST", "/v1/files", slowly(), {"Content-Length": "15000"})
+        answer = client.getresponse()
+        assert (answer.status, answer.read()) == (413, b"big")
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+def test_an_upstream_that_goes_away_during_an_upload(faulty, upstream, end):
+    """A client that sends all before it reads finds a 502, where it would only have lost its connection."""
+
+    async def handler(wire, request):
+        await wire.exactly(100_000)
+        getattr(wire, end)()
+
+    upstream.handler = handler
+    connection = http.client.HTTPConnection("127.0.0.1", faulty.proxy.port, timeout=10)
+    connection.request("POST", "/v1/files", bytes(8 << 20))
+    answer = connection.getresponse()
+    error = json.loads(answer.read())["error"]
+    connection.close()
+    assert (answer.status, error["code"]) == (502, "upstream_closed_without_answer")
+    assert len(upstream.requests) == 1
+
+
+def test_clients_that_leave_do_not_disturb_those_that_stay(faulty, upstream):
+    """Between streams that are left, one that stays is delivered whole."""
+    pieces = 40
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
+        while request.target == b"/leaves":
+            await wire.more()
+        staying.append(wire)
+
+    staying = []
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as stays:
+        stays.send(b"GET /stays HTTP/1.1\r\nHost: x\r\n\r\n")
+        stays.until(b"first\r\n")
+        upstream.eventually(lambda: staying)
+        for _ in range(pieces):
+            leaver = Raw(faulty.proxy.port)
+            leaver.send(b"GET /leaves HTTP/1.1\r\nHost: x\r\n\r\n")
+            leaver.until(b"first\r\n")
+            leaver.leave()
+            upstream.call(lambda: staying[0].write(EVENT))
+            assert stays.read(len(EVENT)) == EVENT
+        upstream.call(lambda: staying[0].write(b"0\r\n\r\n"))
+        assert stays.read(5) == b"0\r\n\r\n"
+        upstream.handler = fixed(OK)
+        stays.send(POST)
+        assert stays.answer()[1] == b"ok"

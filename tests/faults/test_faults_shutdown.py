@@ -1,0 +1,106 @@
+"""Stopping the proxy while it is used."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+
+import pytest
+
+from tests.clients.raw import raw
+from tests.clients.recording import recording
+from tests.clients.relaying import running
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+EVENT = b"5\r\nfirst\r\n"
+END = EVENT * 3 + b"0\r\n\r\n"
+
+
+class Streaming:
+    """A handler that begins an answer and leaves its end to the test."""
+
+    def __init__(self):
+        self.wires = []
+
+    async def __call__(self, wire, request):
+        await wire.body()
+        wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
+        self.wires.append(wire)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_answers_that_have_begun_are_finished(tmp_path, number):
+    """A stream goes on to its end, an idle connection is closed, a new one is refused, the exit code is 0."""
+    streaming = Streaming()
+    with (
+        recording() as upstream,
+        running("proxy", tmp_path, "--upstream", upstream.url) as proxy,
+        raw(proxy.port) as idle,
+        raw(proxy.port) as client,
+    ):
+        idle.send(GET)
+        assert idle.answer()[1] == b"ok"
+        upstream.handler = streaming
+        client.send(GET)
+        client.until(EVENT)
+        proxy.process.send_signal(number)
+        assert idle.rest() == b""
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", proxy.port))
+        upstream.call(lambda: streaming.wires[0].write(END))
+        assert client.read(len(END)) == END
+
+
+def test_a_connection_is_closed_when_its_last_answer_is_finished(tmp_path):
+    """A client that keeps connections open does not keep the proxy from ending."""
+    streaming = Streaming()
+    with (
+        recording() as upstream,
+        running("proxy", tmp_path, "--upstream", upstream.url) as proxy,
+        raw(proxy.port) as idle,
+        raw(proxy.port) as client,
+    ):
+        idle.send(GET)
+        idle.answer()
+        upstream.handler = streaming
+        client.send(GET)
+        client.until(EVENT)
+        proxy.process.terminate()
+        assert idle.rest() == b""  # so the proxy is draining
+        upstream.call(lambda: streaming.wires[0].write(END))
+        client.read(len(END))
+        client.sock.settimeout(2.0)
+        assert client.rest() == b""
+
+
+def test_an_end_without_a_fault_logs_none(tmp_path):
+    """Stopping a proxy that serves its metrics leaves no traceback in the log."""
+    with recording() as upstream:
+        with running("proxy", tmp_path, "--upstream", upstream.url, admin=True) as proxy:
+            proxy.becomes(0, "evenkeel_proxy_in_flight")
+        assert "Traceback" not in proxy.log.read_text()
+
+
+def test_a_killed_proxy_leaves_no_answer_that_looks_whole(tmp_path):
+    """The client of a stream sees a reset or a missing end, and the upstream sees that the proxy is gone."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
+        while True:
+            await wire.more()
+
+    with recording() as upstream:
+        upstream.handler = handler
+        arguments = ("--upstream", upstream.url)
+        with (
+            running("proxy", tmp_path, *arguments, exit_code=-signal.SIGKILL) as proxy,
+            raw(proxy.port) as client,
+        ):
+            client.send(GET)
+            client.until(EVENT)
+            proxy.process.kill()
+            with contextlib.suppress(ConnectionResetError):
+                assert client.rest() == b""
+            upstream.eventually(lambda: upstream.wires[0].ended)

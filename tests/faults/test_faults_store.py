@@ -1,0 +1,294 @@
+"""Faults behind the hand-off: the disk, the store, the queue and the worker. No user may notice any."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import itertools
+import json
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import time
+
+import pytest
+
+from metrics.stores.sqlite import Database
+from shadow.handoff import Exchange
+from shadow.queues.sqlite import SqliteExchangeQueue
+from tests.clients.raw import raw
+from tests.clients.recording import recording
+from tests.clients.relaying import running
+
+QUESTION = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Say ok."}]}).encode()
+ANSWER = json.dumps(
+    {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m-1",
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "All is ok."}}
+        ],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6},
+    }
+).encode()
+PACKED = gzip.compress(ANSWER, mtime=0)
+EVENT = b'data: {"choices": []}\n\n'
+
+
+async def model(wire, request):
+    """Answers plainly, compressed or streamed, as the path says."""
+    await wire.body()
+    if b"packed" in request.target:
+        head = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(PACKED)
+        wire.write(b"HTTP/1.1 200 OK\r\nx-request-id: r\r\n" + head + PACKED)
+    elif b"stream" in request.target:
+        wire.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        for _ in range(3):
+            wire.write(b"%x\r\n%b\r\n" % (len(EVENT), EVENT))
+            await asyncio.sleep(0)
+        wire.write(b"0\r\n\r\n")
+    else:
+        wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(ANSWER) + ANSWER)
+
+
+def conversation(port, rounds=10):
+    """What a client is answered, byte for byte, on one connection."""
+    seen = []
+    with raw(port) as client:
+        for _ in range(rounds):
+            for kind in (b"plain", b"packed", b"stream"):
+                client.send(
+                    b"POST /v1/%b/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                    b"Content-Length: %d\r\n\r\n%b" % (kind, len(QUESTION), QUESTION)
+                )
+                seen.append(client.answer())
+    return seen
+
+
+@pytest.fixture(scope="module")
+def upstream():
+    """A model endpoint whose answers are the same each time."""
+    with recording() as upstream:
+        upstream.handler = model
+        yield upstream
+
+
+@pytest.fixture(scope="module")
+def _proxy(upstream, tmp_path_factory):
+    with capturing(upstream, tmp_path_factory.mktemp("store")) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def proxy(_proxy):
+    """A proxy that captures everything, with its metrics, shared by tests that leave its store whole."""
+    yield _proxy
+    _proxy.becomes(0, "evenkeel_handoff_bytes")
+
+
+@pytest.fixture
+def fresh_proxy(upstream, tmp_path):
+    """Another for a test that does not."""
+    with capturing(upstream, tmp_path) as proxy:
+        yield proxy
+
+
+def capturing(upstream, folder, command="proxy", *, admin=True):
+    """Starts evenkeel so that it captures everything."""
+    return running(command, folder, "--upstream", upstream.url, "--sampling-rate", "1", admin=admin)
+
+
+def same_as_direct(proxy, upstream):
+    """One conversation through the proxy; it must not differ from a direct one. Returns its length."""
+    answers = conversation(proxy.port)
+    assert answers == conversation(upstream.port)
+    return len(answers)
+
+
+class Tally:
+    """How many exchanges the proxy has queued and dropped since a moment."""
+
+    def __init__(self, proxy):
+        self._proxy = proxy
+        self._queued = self.queued()
+        self._failed = proxy.metric("evenkeel_exchanges_skipped_total", reason="store_error")
+
+    def queued(self):
+        return self._proxy.metric("evenkeel_exchanges_queued_total")
+
+    def becomes(self, *, queued=0, failed=0):
+        """Wait until so many more are queued, and dropped because the store failed: the fault was real."""
+        self._proxy.becomes(self._queued + queued, "evenkeel_exchanges_queued_total")
+        self._proxy.becomes(self._failed + failed, "evenkeel_exchanges_skipped_total", reason="store_error")
+
+
+@contextlib.contextmanager
+def full_disk(process):
+    """Let a process write no file beyond its first byte, as if the disk were full."""
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("needs Linux, to limit another process")
+    before = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk(proxy, upstream):
+    """Answers stay those of a direct connection; exchanges are dropped and counted, later ones queued."""
+    tally = Tally(proxy)
+    queued = same_as_direct(proxy, upstream)
+    tally.becomes(queued=queued)
+    with full_disk(proxy.process):
+        failed = same_as_direct(proxy, upstream)
+        tally.becomes(queued=queued, failed=failed)
+    queued += same_as_direct(proxy, upstream)
+    tally.becomes(queued=queued, failed=failed)
+
+
+def test_a_disk_that_is_full_from_the_start(upstream, tmp_path):
+    """The proxy starts and forwards although it cannot make its store, and makes it when it can."""
+    with capturing(upstream, tmp_path) as proxy:
+        tally = Tally(proxy)
+        with full_disk(proxy.process):
+            failed = same_as_direct(proxy, upstream)
+            tally.becomes(failed=failed)
+        tally.becomes(queued=same_as_direct(proxy, upstream), failed=failed)
+
+
+def test_a_store_that_another_process_holds(proxy, upstream):
+    """While the store is locked nobody waits; what was captured meanwhile is queued afterwards."""
+    tally = Tally(proxy)
+    queued = same_as_direct(proxy, upstream)
+    tally.becomes(queued=queued)
+    before = tally.queued()
+    with held(proxy):
+        started = time.monotonic()
+        while time.monotonic() < started + 1.5:
+            queued += same_as_direct(proxy, upstream)
+        assert tally.queued() == before
+    tally.becomes(queued=queued)
+
+
+@contextlib.contextmanager
+def held(proxy):
+    """Lock the store, as another process that writes would."""
+    with contextlib.closing(sqlite3.connect(proxy.data / "evenkeel.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+        other.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("what", ["deleted", "overwritten", "folder deleted"])
+def test_a_store_that_is_lost(upstream, tmp_path, what):
+    """Deleting or destroying the store under the proxy changes no answer."""
+    with capturing(upstream, tmp_path, admin=False) as proxy:
+        deadline = time.monotonic() + 10
+        while not (found := list(proxy.data.glob("evenkeel.db*"))) and time.monotonic() < deadline:
+            same_as_direct(proxy, upstream)
+        assert found
+        for path in found:
+            if what == "overwritten":
+                path.write_bytes(b"This is not a database. " * 1000)
+            else:
+                path.unlink()
+        if what == "folder deleted":
+            shutil.rmtree(proxy.data)
+        for _ in range(3):
+            same_as_direct(proxy, upstream)
+
+
+def test_a_store_that_cannot_be_made(upstream, tmp_path):
+    """With a file in the place of its folder the proxy forwards all the same."""
+    (tmp_path / "data").write_text("in the way")
+    with capturing(upstream, tmp_path) as proxy:
+        tally = Tally(proxy)
+        tally.becomes(failed=same_as_direct(proxy, upstream))
+
+
+def test_a_hand_off_buffer_that_is_full(proxy, upstream):
+    """While the store is held and the memory set aside is used up, exchanges are dropped and counted."""
+    tally = Tally(proxy)
+    tally.becomes(queued=same_as_direct(proxy, upstream))
+    body = b"x" * (3 << 20)
+    request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with held(proxy):
+        with raw(proxy.port) as client:
+            for _ in range(30):
+                client.send(request + body)
+                assert client.answer()[1] == ANSWER
+        assert proxy.metric("evenkeel_exchanges_skipped_total", reason="queue_full") > 5
+        assert proxy.metric("evenkeel_handoff_bytes") <= 64 << 20
+        same_as_direct(proxy, upstream)
+
+
+def fill(folder):
+    """Put as many exchanges into the store's queue as it takes; returns how many it holds then."""
+    with contextlib.closing(Database(folder / "evenkeel.db")) as store:
+        queue = SqliteExchangeQueue(store, time.time)
+        number = itertools.count()
+        while queue.put([filler(next(number)) for _ in range(1000)]):
+            pass
+        return queue.lag().waiting
+
+
+def filler(number):
+    """An exchange that nobody made."""
+    return Exchange(
+        id=f"filler-{number}",
+        route="default",
+        received_at=0.0,
+        duration_s=0.0,
+        method="POST",
+        path="/",
+        status=200,
+        request_headers=(),
+        request_body=b"",
+        response_headers=(),
+        response_body=b"",
+    )
+
+
+def test_a_queue_that_is_full(fresh_proxy, upstream):
+    """With nobody to work the queue off, answers are as ever and the queue grows no further."""
+    queued = same_as_direct(fresh_proxy, upstream)
+    fresh_proxy.becomes(queued, "evenkeel_exchanges_queued_total")
+    most = fill(fresh_proxy.data)
+    same_as_direct(fresh_proxy, upstream)
+    fresh_proxy.becomes(0, "evenkeel_handoff_bytes")
+    assert most > queued
+    assert fill(fresh_proxy.data) == most
+
+
+def test_exchanges_that_a_full_queue_refuses_are_counted_as_skipped(fresh_proxy, upstream):
+    """The counters tell what is in the queue: what it had no room for is skipped, not queued."""
+    queued = same_as_direct(fresh_proxy, upstream)
+    fresh_proxy.becomes(queued, "evenkeel_exchanges_queued_total")
+    fill(fresh_proxy.data)
+    refused = same_as_direct(fresh_proxy, upstream)
+    fresh_proxy.becomes(queued + refused, "evenkeel_exchanges_sampled_total")
+    fresh_proxy.becomes(0, "evenkeel_handoff_bytes")
+    assert fresh_proxy.metric("evenkeel_exchanges_queued_total") == queued
+    assert fresh_proxy.metric("evenkeel_exchanges_skipped_total") == refused
+
+
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_worker_that_is_dead_or_hangs(upstream, tmp_path, how):
+    """Forwarding goes on as if nothing had happened, and so it does when the worker is back."""
+    with capturing(upstream, tmp_path, "up") as up:
+        worker = up.child("worker")
+        os.kill(worker, how)
+        try:
+            for _ in range(3):
+                same_as_direct(up, upstream)
+        finally:
+            if how == signal.SIGSTOP:
+                os.kill(worker, signal.SIGCONT)
+        same_as_direct(up, upstream)

@@ -1,0 +1,387 @@
+"""Upstreams that refuse, reset, stall, talk nonsense and close idle connections."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import httpx2
+import openai
+import pytest
+
+from tests.clients.raw import raw
+from tests.clients.recording import OK, fixed
+
+GET = b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+EVENT = b"5\r\nfirst\r\n"
+
+
+def error_of(answer):
+    """Status and code of an OpenAI-shaped error."""
+    head, body = answer
+    error = json.loads(body)["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["type"] == "upstream_error"
+    assert "127.0.0.1" in error["message"] or "unix:" in error["message"]
+    return int(head.split(b" ")[1]), error["code"]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "status", "code"),
+    [
+        (b"/refusing", 502, "upstream_refused"),
+        (b"/unaccepting", 504, "upstream_connect_timeout"),
+        (b"/plain-for-tls", 502, "upstream_tls_failed"),
+        (b"/no-socket", 502, "upstream_unreachable"),
+    ],
+)
+def test_an_upstream_that_cannot_be_reached(faulty, upstream, prefix, status, code):
+    """The error says which one and why; the client's connection goes on, and so do other routes."""
+    with raw(faulty.proxy.port) as client:
+        for number, request in enumerate((POST, GET), 1):
+            client.send(request.replace(b"/v1", prefix + b"/v1"))
+            if code == "upstream_tls_failed":
+                # The upstream would wait for the end of what it takes for a request head.
+                upstream.eventually(lambda: len(upstream.wires) == number and upstream.wires[-1].received)  # noqa: B023 - called at once
+                upstream.call(lambda: upstream.wires[-1].write(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+            assert error_of(client.answer()) == (status, code)
+        client.send(POST)
+        assert client.answer()[1] == b"ok"
+
+
+NO_ANSWER = {
+    "closes": (b"", "close", "upstream_closed_without_answer"),
+    "resets": (b"", "reset", "upstream_closed_without_answer"),
+    "closes in the status line": (b"HTTP/1.", "close", "upstream_answer_truncated"),
+    "closes in the head": (HEAD + b"Content-Type: app", "close", "upstream_answer_truncated"),
+    "resets in the head": (HEAD + b"Content-Length: 2\r\n", "reset", "upstream_answer_truncated"),
+    "closes after an interim answer": (
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        "close",
+        "upstream_answer_truncated",
+    ),
+    "speaks SSH": (b"SSH-2.0-OpenSSH_9.2\r\n", None, "upstream_answer_malformed"),
+    "speaks HTTP/2": (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", None, "upstream_answer_malformed"),
+    "speaks HTTP/0.9": (b"<html>hello</html>\r\n", None, "upstream_answer_malformed"),
+    "sends zeros": (bytes(5000), None, "upstream_answer_malformed"),
+    "names no status": (b"HTTP/1.1 OK\r\n\r\n", None, "upstream_answer_malformed"),
+    "folds a field": (HEAD + b"X: a\r\n b\r\nContent-Length: 0\r\n\r\n", None, "upstream_answer_malformed"),
+    "sends a field without a colon": (HEAD + b"nonsense\r\n\r\n", None, "upstream_answer_malformed"),
+    "has two lengths": (
+        HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        None,
+        "upstream_answer_malformed",
+    ),
+    "has a length and chunks": (
+        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        None,
+        "upstream_answer_malformed",
+    ),
+    "sends an endless head": (HEAD + b"X: " + b"x" * 300_000, None, "upstream_answer_malformed"),
+    "switches unasked": (b"HTTP/1.1 101 Sure\r\nUpgrade: x\r\n\r\n", None, "upstream_answer_malformed"),
+    "starts with a bad chunk": (CHUNKED + b"zz\r\n", None, "upstream_answer_malformed"),
+}
+
+
+@pytest.mark.parametrize(("sent", "end", "code"), NO_ANSWER.values(), ids=NO_ANSWER)
+def test_an_upstream_that_gives_no_answer(faulty, upstream, sent, end, code):
+    """A 502 in place of an answer; the request was sent once, and the next one is served."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(sent)
+        if end:
+            getattr(wire, end)()
+
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        client.send(POST)
+        answer = client.answer()
+        if b" 100 Continue" in answer[0]:
+            answer = client.answer()
+        assert error_of(answer) == (502, code)
+        assert len(upstream.requests) == 1
+        upstream.handler = fixed(OK)
+        client.send(POST)
+        assert client.answer()[1] == b"ok"
+
+
+BROKEN_OFF = {
+    "closes in a body with a length": (HEAD + b"Content-Length: 10\r\n\r\nfirst", "close"),
+    "resets in a body with a length": (HEAD + b"Content-Length: 10\r\n\r\nfirst", "reset"),
+    "closes between chunks": (CHUNKED + EVENT, "close"),
+    "closes in a chunk": (CHUNKED + b"7\r\nfirst", "close"),
+    "closes before the last line break": (CHUNKED + EVENT + b"0\r\n", "close"),
+    "resets between chunks": (CHUNKED + EVENT, "reset"),
+    "resets where the close would be the end": (HEAD + b"\r\nfirst", "reset"),
+}
+
+
+@pytest.mark.parametrize("client_kind", ["raw", "httpx2", "openai"])
+@pytest.mark.parametrize(("sent", "end"), BROKEN_OFF.values(), ids=BROKEN_OFF)
+def test_an_upstream_that_breaks_off_in_the_body(faulty, upstream, sent, end, client_kind):
+    """What came reaches the client, and then the same error that it gets without the proxy."""
+    writing = []
+
+    async def handler(wire, request):
+        await wire.body()
+        writing.append(wire)
+        wire.write(sent)
+
+    def break_off():
+        upstream.call(getattr(writing.pop(), end))
+
+    upstream.handler = handler
+    if client_kind == "raw":
+        with raw(faulty.proxy.port) as client:
+            client.send(POST)
+            client.until(b"first")
+            break_off()
+            try:
+                rest = client.rest()
+            except ConnectionResetError:
+                return
+            assert not rest.endswith(b"0\r\n\r\n")
+    elif client_kind == "httpx2":
+        for port in (upstream.port, faulty.proxy.port):
+            with httpx2.stream("POST", f"http://127.0.0.1:{port}/v1/chat/completions") as answer:
+                pieces = answer.iter_raw()
+                assert next(pieces) == b"first"
+                break_off()
+                with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
+                    list(pieces)
+    else:
+        base = f"{faulty.proxy.url}/v1"
+        with openai.OpenAI(base_url=base, api_key="k", max_retries=0) as client:
+            create = client.chat.completions.with_streaming_response.create
+            with create(model="m", messages=[], stream=True) as answer:
+                pieces = answer.iter_bytes()
+                assert next(pieces) == b"first"
+                break_off()
+                with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
+                    list(pieces)
+
+
+STALLS = {
+    "before the answer": (b"", 504, "upstream_first_byte_timeout"),
+    "in the head": (HEAD + b"Content-", 504, "upstream_first_byte_timeout"),
+    "after an interim answer": (b"HTTP/1.1 102 Processing\r\n\r\n", 504, "upstream_first_byte_timeout"),
+}
+
+
+@pytest.mark.parametrize(("sent", "status", "code"), STALLS.values(), ids=STALLS)
+def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent, status, code):
+    """A 504 after the time set, the upstream call is ended, and the connection goes on."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(sent)
+        while True:
+            await wire.more()
+
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        client.send(POST)
+        answer = client.answer()
+        if b" 102 " in answer[0]:
+            answer = client.answer()
+        assert error_of(answer) == (status, code)
+        upstream.eventually(lambda: upstream.wires[0].ended)
+        upstream.handler = fixed(OK)
+        client.send(GET)
+        assert client.answer()[1] == b"ok"
+
+
+@pytest.mark.parametrize("start", [CHUNKED + EVENT, HEAD + b"Content-Length: 10\r\n\r\nfirst"])
+def test_an_upstream_that_stalls_in_its_answer(faulty, upstream, start):
+    """After the time set the answer is cut so that it is seen to be cut, and the upstream call is ended."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(start)
+        while True:
+            await wire.more()
+
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        client.send(POST)
+        assert client.rest() == start
+    upstream.eventually(lambda: upstream.wires[0].ended)
+
+
+def test_a_slow_stream_is_not_a_stalled_one(faulty, upstream):
+    """A stream that lasts longer than every timeout, with pauses shorter than them, is delivered whole."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(CHUNKED)
+        for _ in range(6):
+            await asyncio.sleep(0.2)
+            wire.write(EVENT)
+        wire.write(b"0\r\n\r\n")
+
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        client.send(POST)
+        assert client.answer()[1] == b"first" * 6
+
+
+def test_garbage_in_the_middle_of_a_stream_cuts_it(faulty, upstream):
+    """What was good is delivered; what was not is not, and the answer has no end."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(CHUNKED + EVENT)
+        await upstream.pause()
+        wire.write(b"garbage\r\n0\r\n\r\n")
+
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        client.send(POST)
+        assert client.rest() == CHUNKED + EVENT
+
+
+def test_every_fault_is_an_error_the_sdk_understands(faulty, upstream):
+    """The SDK raises its own classes with our code and message, and retries as often as it was told to."""
+
+    async def resets(wire, request):
+        await wire.body()
+        wire.reset()
+
+    upstream.handler = resets
+    for path, status, code, cause in (
+        ("/refusing/v1", 502, "upstream_refused", "refused the connection"),
+        ("/unaccepting/v1", 504, "upstream_connect_timeout", "in time"),
+        ("/v1", 502, "upstream_closed_without_answer", "without an answer"),
+    ):
+        with openai.OpenAI(base_url=faulty.proxy.url + path, api_key="k", max_retries=0) as client:
+            with pytest.raises(openai.InternalServerError, match=cause) as caught:
+                client.chat.completions.create(model="m", messages=[])
+            assert (caught.value.status_code, caught.value.code) == (status, code)
+    with openai.OpenAI(base_url=f"{faulty.proxy.url}/v1", api_key="k", max_retries=1) as client:
+        before = len(upstream.requests)
+        with pytest.raises(openai.InternalServerError):
+            client.chat.completions.create(model="m", messages=[])
+        assert len(upstream.requests) - before == 2
+
+
+def test_faults_are_counted_by_reason(faulty, upstream):
+    """What went wrong can be read from the metrics, by route."""
+    before = faulty.proxy.metric("evenkeel_proxy_upstream_errors_total", reason="upstream_refused")
+    with raw(faulty.proxy.port) as client:
+        client.send(POST.replace(b"/v1", b"/refusing/v1"))
+        client.answer()
+    faulty.proxy.becomes(
+        before + 1, "evenkeel_proxy_upstream_errors_total", reason="upstream_refused", route="refusing"
+    )
+
+
+# Idle connections that the upstream closes
+
+
+async def closing(wire, request):
+    """Answers, and closes without having said so."""
+    await wire.body()
+    wire.write(OK)
+    wire.close()
+
+
+async def closing_later(wire, request):
+    """The same, but the close comes a little after the answer: just when the next request comes."""
+    await wire.body()
+    wire.write(OK)
+    await asyncio.sleep(0.0005)
+    wire.close()
+
+
+async def resetting(wire, request):
+    """The same with a reset."""
+    await wire.body()
+    wire.write(OK)
+    await asyncio.sleep(0.0005)
+    wire.reset()
+
+
+@pytest.mark.parametrize("handler", [closing, closing_later, resetting])
+def test_requests_that_may_be_repeated_survive_stale_connections(faulty, upstream, handler):
+    """None of 100 requests in a row fails at an upstream that closes after each answer without saying so."""
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        for _ in range(100):
+            client.send(GET)
+            assert client.answer() == (OK[:-2], b"ok")
+    assert len([request for request in upstream.requests if request.complete]) == 100
+
+
+@pytest.mark.parametrize("handler", [closing, closing_later, resetting])
+def test_completions_are_never_run_twice_by_stale_connections(faulty, upstream, handler):
+    """A completion that meets the close on its way gets a 502, which the SDK repeats; none runs twice.
+
+    Nobody can tell from outside whether an upstream that closes has read what reached it before. Only
+    where it is proven that it has not, the request is sent again.
+    """
+    upstream.handler = handler
+    served = []
+    with raw(faulty.proxy.port) as client:
+        for number in range(100):
+            client.send(POST.replace(b"chat", b"%d" % number))
+            answer = client.answer()
+            if answer == (OK[:-2], b"ok"):
+                served.append(b"/v1/%d/completions" % number)
+            else:
+                assert error_of(answer) == (502, "upstream_closed_without_answer")
+    run = [request.target for request in upstream.requests if request.complete]
+    assert run == served
+    assert len(served) >= 50  # no two failures in a row: a fresh connection is not stale
+
+
+def test_a_close_that_came_before_the_request_fails_nothing(faulty, upstream):
+    """A connection whose end was seen in time is not used: all completions are answered."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(OK)
+        wire.transport.write_eof()
+        while True:
+            await wire.more()
+
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        for number in range(1, 51):
+            client.send(POST)
+            assert client.answer() == (OK[:-2], b"ok")
+            # The proxy has closed its half too, so it has seen the end of the other.
+            upstream.eventually(lambda: len([w for w in upstream.wires if w.ended]) == number)  # noqa: B023 - called at once
+    assert len(upstream.requests) == 50
+
+
+def test_an_upstream_that_says_goodbye_on_an_idle_connection(faulty, upstream):
+    """A 408 that nobody asked for, before the upstream closes, is not taken for the next request's answer."""
+    goodbye = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(OK)
+        await upstream.pause()
+        wire.write(goodbye)
+        while True:
+            await wire.more()
+
+    upstream.handler = handler
+    with raw(faulty.proxy.port) as client:
+        for number in range(1, 31):
+            client.send(POST)
+            assert client.answer() == (OK[:-2], b"ok")
+            upstream.eventually(lambda: len([w for w in upstream.wires if w.ended]) == number)  # noqa: B023 - called at once
+
+
+def test_completions_the_client_allows_to_repeat_survive_stale_connections(faulty, upstream):
+    """With an `Idempotency-Key` a POST is as safe as a GET."""
+    upstream.handler = closing_later
+    with raw(faulty.proxy.port) as client:
+        for number in range(100):
+            client.send(POST.replace(b"Host", b"Idempotency-Key: %d\r\nHost" % number))
+            assert client.answer() == (OK[:-2], b"ok")
