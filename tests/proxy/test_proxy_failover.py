@@ -65,6 +65,27 @@ def test_refused_request_goes_to_the_next_upstream(run, relay, fake_upstream, un
     run(main)
 
 
+def test_an_exchange_says_which_upstream_answered(run, relay, fake_upstream, unused_port, eventually):
+    """A captured exchange names the fallback that took it, so that its replays go there too."""
+
+    async def main():
+        async with (
+            fake_upstream(OK) as second,
+            relay(
+                OK,
+                url=f"http://127.0.0.1:{unused_port}",
+                fallbacks=[f"http://127.0.0.1:{second.port}"],
+            ) as rig,
+        ):
+            client = await rig.client()
+            client.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+            assert await client.answer() == OK
+            await eventually(lambda: rig.queue.exchanges)
+            assert rig.queue.exchanges[0].upstream == 1
+
+    run(main)
+
+
 def test_upload_that_arrives_during_the_failover_is_whole(run, relay, fake_upstream):
     """What comes while the first upstream is being tried reaches the second, in order."""
 
