@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.proxy")
 
 DATABASE_FILE = "evenkeel.db"
-_HANDOFF_BYTES = 64 << 20
+_HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 _PUBLISH_EVERY_S = 1.0
 _LAST_SPANS_S = 3.0

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel import __version__, data_plane
 from evenkeel.children import Briefing
-from evenkeel.supervisor import Child, Supervisor, listen
+from evenkeel.supervisor import Child, Supervisor, listen, listen_shared
 from metrics.export.snapshots import SnapshotCollector
 from metrics.stores.counters import CounterStore
 from metrics.stores.sqlite import Database
@@ -40,13 +40,13 @@ def proxy(settings: Settings, *, admin: bool, say: Callable[[str], None]) -> Non
         ListenError: a port cannot be listened on.
         StoreError: with several processes, whose counters meet in the store: it cannot be written.
     """
-    data = listen(settings.listen.host, settings.listen.port, option="--port (listen.port)")
+    data = listen_data_plane(settings)
     probes = (
         listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")
         if admin
         else None
     )
-    port = data.getsockname()[1]
+    port = data[0].getsockname()[1]
     settings = settings.model_copy(
         update={
             "listen": settings.listen.model_copy(update={"port": port}),
@@ -59,7 +59,7 @@ def proxy(settings: Settings, *, admin: bool, say: Callable[[str], None]) -> Non
 
 
 async def _one_process(
-    settings: Settings, data: socket.socket, probes: socket.socket | None, ready: Callable[[], None]
+    settings: Settings, data: list[socket.socket], probes: socket.socket | None, ready: Callable[[], None]
 ) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -71,11 +71,11 @@ async def _one_process(
         ready()
 
     async with _probes(probes, lambda: [plane.snapshot() for plane in planes]):
-        await data_plane.serve(settings, [data], stop, started=started)
+        await data_plane.serve(settings, data, stop, started=started)
 
 
 async def _several_processes(
-    settings: Settings, data: socket.socket, probes: socket.socket | None, ready: Callable[[], None]
+    settings: Settings, data: list[socket.socket], probes: socket.socket | None, ready: Callable[[], None]
 ) -> None:
     database = Database(settings.data_dir / data_plane.DATABASE_FILE)
     counters = CounterStore(database)
@@ -86,14 +86,24 @@ async def _several_processes(
     database.close()
 
 
-def data_plane_children(settings: Settings, data: socket.socket) -> list[Child]:
-    """The data-plane processes that share a listening socket."""
+def listen_data_plane(settings: Settings) -> list[socket.socket]:
+    """A listening socket for each data-plane process, all on one port.
+
+    Raises:
+        ListenError: the port cannot be listened on.
+    """
+    listening = settings.listen
+    return listen_shared(listening.host, listening.port, listening.processes, option="--port (listen.port)")
+
+
+def data_plane_children(settings: Settings, data: list[socket.socket]) -> list[Child]:
+    """The data-plane processes, one for each socket."""
     return [
         Child(
             "proxy" if number == 0 else f"proxy-{number + 1}",
-            Briefing("proxy", "", settings, (data.fileno(),)),
+            Briefing("proxy", "", settings, (sock.fileno(),)),
         )
-        for number in range(settings.listen.processes)
+        for number, sock in enumerate(data)
     ]
 
 

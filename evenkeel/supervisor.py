@@ -36,8 +36,31 @@ class ListenError(Exception):
     """A port cannot be listened on. The message is one line and says what to do."""
 
 
-def listen(host: str, port: int, *, option: str) -> socket.socket:
+def listen_shared(host: str, port: int, count: int, *, option: str) -> list[socket.socket]:
+    """Listening sockets for `count` processes on one port.
+
+    Each process has a socket of its own and the kernel deals connections out evenly; on one socket
+    that all share, whoever is awake takes them all.
+
+    Raises:
+        ListenError: as `listen`.
+    """
+    first = listen(host, port, option=option)  # says whether the port is free, which sharing hides
+    if count == 1:
+        return [first]
+    port = first.getsockname()[1]
+    first.close()
+    return [listen(host, port, option=option, shared=True) for _ in range(count)]
+
+
+def listen(host: str, port: int, *, option: str, shared: bool = False) -> socket.socket:
     """A bound, listening, inheritable socket; port 0 picks a free one.
+
+    Args:
+        host: address to listen on.
+        port: its port.
+        option: the command-line option named in errors.
+        shared: lets other sockets of this user listen on the same port.
 
     Raises:
         ListenError: port in use, not permitted, or no such address.
@@ -45,6 +68,8 @@ def listen(host: str, port: int, *, option: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         sock.bind((host, port))
         sock.listen(_BACKLOG)

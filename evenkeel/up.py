@@ -13,7 +13,7 @@ from evenkeel.children import Briefing
 from evenkeel.data_plane import DATABASE_FILE
 from evenkeel.preflight import missing_keys, unreachable_upstreams
 from evenkeel.settings import SettingsError
-from evenkeel.standalone import data_plane_children
+from evenkeel.standalone import data_plane_children, listen_data_plane
 from evenkeel.supervisor import Child, Supervisor, listen
 from metrics.stores.counters import CounterStore
 from metrics.stores.sqlite import Database
@@ -35,11 +35,11 @@ def up(settings: Settings, *, say: Callable[[str], None]) -> None:
         ListenError: a port cannot be listened on.
         StoreError: the data folder cannot be written.
     """
-    data = listen(settings.listen.host, settings.listen.port, option="--port (listen.port)")
+    data = listen_data_plane(settings)
     admin = listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")
     settings = settings.model_copy(
         update={
-            "listen": settings.listen.model_copy(update={"port": data.getsockname()[1]}),
+            "listen": settings.listen.model_copy(update={"port": data[0].getsockname()[1]}),
             "admin": settings.admin.model_copy(update={"port": admin.getsockname()[1]}),
             "data_dir": settings.data_dir.absolute(),
         }

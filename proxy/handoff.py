@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from proxy.counters import Counters
     from shadow.handoff import Exchange, ExchangeSink
 
+_BATCH_BYTES = 4 << 20
+"""A batch is copied while it is packed and stored: large bodies go a few at a time."""
 _BATCH_PAUSE_S = 0.02
 """Time for a batch to gather: fewer writes to storage, and fewer thread switches under load."""
 
@@ -87,8 +89,11 @@ class HandOff:
 
     def _drain(self) -> None:
         while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._max_batch))]
-            size = sum(item.size_bytes for item in batch)
+            batch: list[Capture | Exchange] = []
+            size = 0
+            while self._waiting and len(batch) < self._max_batch and size < _BATCH_BYTES:
+                batch.append(self._waiting.popleft())
+                size += batch[-1].size_bytes
             try:
                 taken = self._queue.put(
                     [item.exchange() if isinstance(item, Capture) else item for item in batch]

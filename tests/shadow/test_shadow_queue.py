@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import random
 import subprocess
 import sys
 import textwrap
@@ -144,6 +146,28 @@ def test_a_full_queue_takes_no_more(queue):
     """The queue is bounded: `put` says how many it took."""
     assert queue.put([exchange(number) for number in range(60)]) == 50
     assert queue.lag().waiting == 50
+
+
+def test_the_queue_is_bounded_in_bytes_too(tmp_path, clock):
+    """Large bodies fill it long before there are many of them; what does not fit is refused."""
+    database = Database(tmp_path / "small.db")
+    queue = SqliteExchangeQueue(database, clock, max_bytes=250_000)
+    noise = random.Random(1).randbytes(100_000)
+    assert queue.put([exchange(number, request_body=noise) for number in range(10)]) == 3
+    assert queue.put([exchange(11)]) == 0
+    queue.acknowledge([exchange(0).id])
+    assert queue.put([exchange(11)]) == 1
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "body", [b"text " * 50_000, base64.b64encode(random.Random(2).randbytes(300_000)), b""]
+)
+def test_large_bodies_survive_whether_they_shrink_or_not(queue, body):
+    """Text is packed, pictures are stored as they are; both come out as they went in."""
+    queue.put([exchange(1, request_body=body)])
+    (lease,) = queue.reserve(1, 60)
+    assert lease.exchange.request_body == body
 
 
 def test_leases_of_a_killed_process_are_recovered(tmp_path):
