@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _SIZES = struct.Struct("<II")
 _META = tuple(name for name in Exchange.__dataclass_fields__ if name not in {"request_body", "response_body"})
 _RAW, _ZLIB = b"r", b"z"
+_SMALL_BYTES = 4 << 10
+"""Below this, packing costs the data plane more than it saves the disk."""
 _PROBED_ABOVE_BYTES = 64 << 10
 _PROBE_BYTES = 8 << 10
 _WORTH_IT = 0.7
@@ -32,6 +34,8 @@ def _pack(exchange: Exchange) -> bytes:
     meta = json.dumps([getattr(exchange, name) for name in _META]).encode()
     sizes = _SIZES.pack(len(meta), len(exchange.request_body))
     whole = b"".join((sizes, meta, exchange.request_body, exchange.response_body))
+    if len(whole) < _SMALL_BYTES:
+        return _RAW + whole
     if len(whole) > _PROBED_ABOVE_BYTES:
         middle = len(whole) // 2
         probe = whole[middle : middle + _PROBE_BYTES]
