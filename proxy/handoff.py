@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BATCH_BYTES = 4 << 20
 """A batch is copied while it is packed and stored: large bodies go a few at a time."""
-_BATCH_PAUSE_S = 0.1
+_BATCH_PAUSE_S = 0.02
 """Time for a batch to gather: fewer writes to storage, and fewer thread switches under load."""
 
 
@@ -30,7 +30,7 @@ class HandOff:
     """
 
     def __init__(
-        self, queue: ExchangeSink, counters: Counters, *, max_bytes: int, max_batch: int = 256
+        self, queue: ExchangeSink, counters: Counters, *, max_bytes: int, max_batch: int = 64
     ) -> None:
         """Prepare; `start` begins.
 
