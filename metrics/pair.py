@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,22 @@ class Answer:
     completion_tokens: int | None = None
 
 
+Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The form that a variant asks its answer to have, where it differs from the original's."""
+
+    format: Format | None = None
+    language: str | None = None
+    """BCP 47 tag."""
+
+
+AS_BEFORE: Final = Wanted()
+"""The answer should have the original's format and language."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two answers to what should be the same question."""
@@ -41,3 +58,5 @@ class Pair:
     """Text of the original prompt: what faithfulness and completeness are judged against."""
     task: str | None = None
     """Task name from the route or the application, e.g. "case_summary"; None = generic chat."""
+    wanted: Wanted = AS_BEFORE
+    """What the variant asked of the candidate's format and language."""

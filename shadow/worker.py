@@ -17,7 +17,7 @@ from metrics.pair import Answer, Pair
 from metrics.verdict import Evidence, Failure, Judgement, Verdict
 from shadow.answer import read_answer
 from shadow.encodings import UnreadableBody, decode_body
-from shadow.perturbations import NotApplicable
+from shadow.perturbations import Draft, NotApplicable
 from shadow.perturbations.baseline import Identical
 from shadow.planner import RoutePlan, Trial, plan
 from shadow.prompt import PromptView, UnreadablePrompt
@@ -226,6 +226,8 @@ class Worker:
         variant = await asyncio.to_thread(
             trial.perturbation.apply, original.view, trial.severity, random.Random(trial.seed)
         )
+        if isinstance(variant, Draft):
+            variant = NotApplicable("no_rewriter", "no rewriter is configured")
         if isinstance(variant, NotApplicable):
             self._tally.add("trials_skipped", route=route, perturbation=name, reason=variant.reason)
             return None

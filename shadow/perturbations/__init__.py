@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Final
 from shadow.perturbations.baseline import Identical
 from shadow.perturbations.casing import Casing
 from shadow.perturbations.protect import Protected, protected_spans
-from shadow.perturbations.protocol import NotApplicable, Perturbation
+from shadow.perturbations.protocol import (
+    NOTHING,
+    Draft,
+    NotApplicable,
+    Outcome,
+    Perturbation,
+    Requirement,
+    RewriteTask,
+)
 from shadow.perturbations.punctuation import Punctuation
 from shadow.perturbations.seed import seed_for
 from shadow.perturbations.spelling import Spelling
@@ -54,9 +62,14 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 __all__ = [
     "BUILTIN",
+    "NOTHING",
+    "Draft",
     "NotApplicable",
+    "Outcome",
     "Perturbation",
     "Protected",
+    "Requirement",
+    "RewriteTask",
     "by_name",
     "protected_spans",
     "seed_for",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from metrics.pair import AS_BEFORE
+from shadow.perturbations.protocol import NOTHING
+
 if TYPE_CHECKING:
     import random
 
@@ -15,6 +18,9 @@ class Identical:
 
     name: Final = "baseline.identical"
     version: Final = 1
+    graded: Final = False
+    requires: Final = NOTHING
+    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView:
         """The view itself."""

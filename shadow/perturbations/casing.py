@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from metrics.pair import AS_BEFORE
 from shadow.perturbations.places import change_places
+from shadow.perturbations.protocol import NOTHING
 
 if TYPE_CHECKING:
     import random
@@ -30,6 +32,9 @@ class Casing:
 
     name: Final = "general.casing"
     version: Final = 1
+    graded: Final = True
+    requires: Final = NOTHING
+    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its words in another case, as `Perturbation.apply`."""

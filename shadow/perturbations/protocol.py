@@ -1,14 +1,21 @@
-"""What a perturbation is."""
+"""What a perturbation is, and what it gives back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from shadow.prompt import PromptView
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable, Sequence
 
-    from shadow.prompt import PromptView
+    from metrics.pair import Wanted
+
+Requirement = Literal["rewriter", "judge"]
+"""What a kind can't do without: a model that rewrites texts, or one that compares answers across
+languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +28,36 @@ class NotApplicable:
     """One sentence for people."""
 
 
+@dataclass(frozen=True, slots=True)
+class RewriteTask:
+    """A text that a model must write anew."""
+
+    kind: Literal["paraphrase", "tone", "translation"]
+    text: str
+    target: str = ""
+    """The tone, or the language as a BCP 47 tag; "" for a paraphrase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A variant that waits for texts from the rewriter.
+
+    Perturbations do no I/O: they say what they need, and go on when they have it.
+    """
+
+    tasks: tuple[RewriteTask, ...]
+    finish: Callable[[Sequence[str]], Outcome]
+    """The texts, in the order of the tasks → what comes of them; may be another draft."""
+
+
+Outcome = PromptView | NotApplicable | Draft
+
+
 class Perturbation(Protocol):
     """A way to ask the same question differently.
 
-    Deterministic: the same view, severity and state of `rng` give the same bytes on any platform.
+    Deterministic: the same view, severity, state of `rng` and texts of the rewriter give the same
+    bytes on any platform.
     """
 
     @property
@@ -37,15 +70,35 @@ class Perturbation(Protocol):
         """Raised whenever the same seed would give other bytes than before."""
         ...
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
+    @property
+    def graded(self) -> bool:
+        """Whether severity changes anything; kinds that are all or nothing are tried at 1."""
+        ...
+
+    @property
+    def requires(self) -> frozenset[Requirement]:
+        """Without these the kind is not applicable, whatever the prompt."""
+        ...
+
+    @property
+    def wanted(self) -> Wanted:
+        """The form the variant asks the answer to have, for whoever compares it."""
+        ...
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant of the prompt.
 
         Args:
             view: The original; never changed.
             severity: In [0, 1]: the expected share of the eligible places that is changed.
-            rng: Source of every choice; seed it with `seed_for`.
+            rng: Source of every choice; seed it with `seed_for`. A draft goes on with it in `finish`.
 
-        Returns: a view that differs from the original (the baseline's apart), or why there is none.
+        Returns: a view that differs from the original (the baseline's apart), or why there is none,
+            or what must be rewritten first.
         Raises: ValueError if the severity is out of range.
         """
         ...
+
+
+NOTHING: frozenset[Requirement] = frozenset()
+"""For `requires`: the kind works by rule."""

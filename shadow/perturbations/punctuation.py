@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from metrics.pair import AS_BEFORE
 from shadow.perturbations.places import change_places
+from shadow.perturbations.protocol import NOTHING
 
 if TYPE_CHECKING:
     import random
@@ -69,6 +71,9 @@ class Punctuation:
 
     name: Final = "general.punctuation"
     version: Final = 1
+    graded: Final = True
+    requires: Final = NOTHING
+    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its marks changed, as `Perturbation.apply`."""

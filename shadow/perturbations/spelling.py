@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from metrics.pair import AS_BEFORE
 from shadow.perturbations.places import change_places
+from shadow.perturbations.protocol import NOTHING
 from shadow.perturbations.slips import FREQUENT, MISSPELLED, NEIGHBOURS
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ class Spelling:
 
     name: Final = "general.spelling"
     version: Final = 1
+    graded: Final = True
+    requires: Final = NOTHING
+    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its words misspelt, as `Perturbation.apply`."""

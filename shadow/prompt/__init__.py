@@ -7,7 +7,16 @@ bodies and lists the string literals that carry prompt text; `view` cuts those i
 """
 
 from shadow.prompt.chat import UnreadablePrompt
-from shadow.prompt.view import Block, Classifier, Message, PromptView, Segment, SegmentKind, by_role
+from shadow.prompt.segments import (
+    Block,
+    Classifier,
+    Segment,
+    SegmentKind,
+    SegmentType,
+    SlotText,
+    by_role,
+)
+from shadow.prompt.view import Message, PromptView
 
 __all__ = [
     "Block",
@@ -16,6 +25,8 @@ __all__ = [
     "PromptView",
     "Segment",
     "SegmentKind",
+    "SegmentType",
+    "SlotText",
     "UnreadablePrompt",
     "by_role",
 ]

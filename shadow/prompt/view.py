@@ -2,51 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from shadow.prompt.chat import ChatBody, UnreadablePrompt, read_chat
-from shadow.prompt.replay import replay_edits
+from shadow.prompt.members import member_edits
+from shadow.prompt.replay import replay_changes
+from shadow.prompt.segments import Segment, SlotText, by_role
 from shadow.prompt.spans import Edit, splice, string_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-SegmentKind = Literal["template", "input"]
-"""Whether a segment belongs to the application's prompt or comes from its user or data."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A stretch of a message's text, classified."""
-
-    kind: SegmentKind
-    text: str
-
-
-Classifier = Callable[[str, str], Sequence[Block]]
-"""(role, text) → blocks whose texts, joined, are the text."""
-
-
-def by_role(role: str, text: str) -> Sequence[Block]:
-    """What a user says is input, everything else (instructions, earlier answers) is template."""
-    return (Block("input" if role == "user" else "template", text),)
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The smallest stretch of a prompt that a perturbation can replace."""
-
-    index: int
-    """Place in `PromptView.segments`; the key for `with_texts`."""
-    role: str
-    kind: SegmentKind
-    text: str
-    message: int
-    """Place in `PromptView.messages`."""
-    part: int | None
-    """Place in a content part list; None if the content is a plain string."""
+    from shadow.prompt.segments import Block, Classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +47,13 @@ class PromptView:
 
     segments: tuple[Segment, ...]
     """All text, in the order of the conversation."""
+    slots: tuple[SlotText, ...]
+    """The strings of the body that carry it, as the client wrote them."""
     _source: bytes
     _text: str
     _chat: ChatBody
+    _members: Mapping[str, str | None] = field(default_factory=dict)
+    """Top-level members that were set (their JSON text) or removed (None)."""
 
     @classmethod
     def parse(cls, body: bytes, classify: Classifier = by_role) -> Self:
@@ -99,17 +72,19 @@ class PromptView:
         except UnicodeDecodeError as fault:
             raise UnreadablePrompt("not_json", f"not UTF-8 at byte {fault.start}") from fault
         chat = read_chat(text)
-        segments: list[Segment] = []
-        for number, message in enumerate(chat.messages):
-            for slot in message.slots:
-                blocks = classify(message.role, slot.text)
-                if "".join(block.text for block in blocks) != slot.text:
-                    raise ValueError(f"the classifier changed the text of message {number}")
-                for block in blocks:
-                    segments.append(
-                        Segment(len(segments), message.role, block.kind, block.text, number, slot.part)
-                    )
-        return cls(tuple(segments), body, text, chat)
+        slots = tuple(
+            SlotText(message.role, slot.text, number, slot.part)
+            for number, message in enumerate(chat.messages)
+            for slot in message.slots
+        )
+        return cls(_cut(slots, classify(slots)), slots, body, text, chat)
+
+    def classified(self, classify: Classifier) -> Self:
+        """The same body, its text cut into other segments; edits are lost.
+
+        Raises: ValueError if `classify` loses or adds text.
+        """
+        return replace(self, segments=_cut(self.slots, classify(self.slots)), _members={})
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -159,19 +134,59 @@ class PromptView:
             ),
         )
 
+    def arranged(self, segments: Sequence[Segment]) -> Self:
+        """The same prompt with its segments in another order, and with other texts if wanted.
+
+        A segment moves to another slot by `replace(segment, message=…, part=…)`; slots that lose all
+        their segments become empty strings.
+
+        Args:
+            segments: Each segment of this view once, in the new order.
+
+        Raises: ValueError if a segment is missing or occurs twice, or names a slot that is not there.
+        """
+        if sorted(one.index for one in segments) != list(range(len(self.segments))):
+            raise ValueError("an arrangement holds each segment of the prompt exactly once")
+        known = {(slot.message, slot.part) for slot in self.slots}
+        if not all(one.slot in known for one in segments):
+            raise ValueError("an arrangement moves segments only between slots of the prompt")
+        order = {(slot.message, slot.part): number for number, slot in enumerate(self.slots)}
+        roles = {(slot.message, slot.part): slot.role for slot in self.slots}
+        placed = sorted(segments, key=lambda one: order[one.slot])
+        return replace(
+            self,
+            segments=tuple(
+                replace(one, index=number, role=roles[one.slot]) for number, one in enumerate(placed)
+            ),
+        )
+
+    def get(self, key: str) -> Any:
+        """The decoded value of a top-level member as it is now, None if there is none."""
+        if key in self._members:
+            written = self._members[key]
+            return None if written is None else json.loads(written)
+        return self._chat.get(key)
+
+    def with_members(self, changes: Mapping[str, str | None]) -> Self:
+        """The same body with top-level members set or removed.
+
+        Args:
+            changes: JSON text of the new value by key; None removes the member. A member that is not
+                there is added behind the last one.
+        """
+        return replace(self, _members={**self._members, **changes})
+
     def body(self) -> bytes:
         """The request body; identical to what was parsed if no text differs."""
-        return self._write(self._text_edits())
+        edits = [*self._text_edits(), *member_edits(self._chat.members, self._members)]
+        return splice(self._text, edits).encode() if edits else self._source
 
     def for_replay(self) -> bytes:
         """The body with streaming and storing switched off and nothing else touched.
 
         A key that the client did not send is not added (see `shadow.prompt.replay`).
         """
-        return self._write([*self._text_edits(), *replay_edits(self._chat.members)])
-
-    def _write(self, edits: Sequence[Edit]) -> bytes:
-        return splice(self._text, edits).encode() if edits else self._source
+        return self.with_members(replay_changes(self._chat.members)).body()
 
     def _text_edits(self) -> list[Edit]:
         now: dict[tuple[int, int | None], str] = {}
@@ -186,3 +201,16 @@ class PromptView:
             for slot in message.slots
             if now.get((number, slot.part), slot.text) != slot.text
         ]
+
+
+def _cut(slots: Sequence[SlotText], cut: Sequence[Sequence[Block]]) -> tuple[Segment, ...]:
+    segments: list[Segment] = []
+    for slot, blocks in zip(slots, cut, strict=True):
+        if "".join(block.text for block in blocks) != slot.text:
+            raise ValueError(f"the classifier changed the text of message {slot.message}")
+        for block in blocks:
+            place = len(segments)
+            segments.append(
+                Segment(place, slot.role, block.kind, block.type, block.text, slot.message, slot.part)
+            )
+    return tuple(segments)

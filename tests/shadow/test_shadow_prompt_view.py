@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shadow.prompt import Block, PromptView, UnreadablePrompt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shadow.prompt import SlotText
 
 # --- any JSON a client may send, as text: odd blanks, escapes, numbers and repeated keys included ---
 
@@ -132,13 +138,13 @@ BODY = (
 
 
 def test_messages_and_segments_of_a_conversation() -> None:
-    """Text parts become segments in order; what users say is input and the rest template."""
+    """Text parts become segments in order; what users say is input, results of tools are history."""
     view = PromptView.parse(BODY)
     assert [(one.index, one.role, one.kind, one.text, one.message, one.part) for one in view.segments] == [
         (0, "system", "template", "Be brief.", 0, None),
         (1, "user", "input", "Look:", 1, 0),
         (2, "user", "input", "What is it?", 1, 2),
-        (3, "tool", "template", "a fox", 3, None),
+        (3, "tool", "history", "a fox", 3, None),
     ]
     assert [message.role for message in view.messages] == ["system", "user", "assistant", "tool"]
     assert view.model == "m-1"
@@ -273,10 +279,10 @@ def test_an_odd_message_is_read_as_far_as_it_goes() -> None:
 def test_a_classifier_can_cut_a_text_into_segments() -> None:
     """A learned template splits a user's message; editing one segment keeps the others' text."""
 
-    def classify(role: str, text: str) -> list[Block]:
-        del role
-        head, mark, tail = text.partition("Case: ")
-        return [Block("template", head + mark), Block("input", tail)]
+    def classify(slots: Sequence[SlotText]) -> list[list[Block]]:
+        (slot,) = slots
+        head, mark, tail = slot.text.partition("Case: ")
+        return [[Block("template", head + mark, "instructions"), Block("input", tail)]]
 
     view = PromptView.parse(
         b'{"messages":[{"role":"user","content":"Summarise.\\nCase: it broke"}]}', classify
@@ -296,7 +302,8 @@ def test_a_classifier_that_loses_text_is_refused() -> None:
     """Blocks must join to the text they classify: anything else would change prompts silently."""
     with pytest.raises(ValueError, match="message 0"):
         PromptView.parse(
-            b'{"messages":[{"role":"user","content":"ab"}]}', lambda _role, text: [Block("input", text[:1])]
+            b'{"messages":[{"role":"user","content":"ab"}]}',
+            lambda slots: [[Block("input", slots[0].text[:1])]],
         )
 
 

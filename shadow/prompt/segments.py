@@ -1,0 +1,78 @@
+"""The nouns of a prompt: slots of text, cut into blocks, which are its segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+SegmentKind = Literal["template", "input", "history"]
+"""Where a segment comes from: the application's prompt, its user or data, or earlier answers and
+results of tools. Nothing of the history is ever changed."""
+
+SegmentType = Literal["instructions", "output_instructions", "examples", "document", "list", "code", "text"]
+"""What a segment is. "text" is what a user wrote and whatever fits nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotText:
+    """One string of a request body that carries prompt text."""
+
+    role: str
+    text: str
+    message: int
+    """Place of its message in the conversation."""
+    part: int | None = None
+    """Place in a content part list; None if the content is a plain string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of a slot's text, classified."""
+
+    kind: SegmentKind
+    text: str
+    type: SegmentType = "text"
+
+
+Classifier = Callable[[Sequence[SlotText]], Sequence[Sequence[Block]]]
+"""All slots of a prompt → the blocks of each, whose texts, joined, are the slot's text."""
+
+
+def by_role(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
+    """What a user says is input, system messages are instructions, everything else is history.
+
+    The classification where nothing is known of a route's template.
+    """
+    return [(_whole(slot),) for slot in slots]
+
+
+def _whole(slot: SlotText) -> Block:
+    match slot.role:
+        case "user":
+            return Block("input", slot.text)
+        case "system" | "developer":
+            return Block("template", slot.text, "instructions")
+        case _:
+            return Block("history", slot.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The smallest stretch of a prompt that a perturbation can replace or move."""
+
+    index: int
+    """Place in `PromptView.segments`; the key for `with_texts`."""
+    role: str
+    kind: SegmentKind
+    type: SegmentType
+    text: str
+    message: int
+    """Place in `PromptView.messages`."""
+    part: int | None
+    """Place in a content part list; None if the content is a plain string."""
+
+    @property
+    def slot(self) -> tuple[int, int | None]:
+        """Names the string of the body that holds it."""
+        return self.message, self.part
