@@ -9,6 +9,6 @@ do), `heatmap`, `trends`, `verdicts` (latest trials, `diffs` marks what moved), 
 
 from console.app import create_app
 from console.probes import create_probes
-from console.sources import ConsoleSources, PipelineView, RouteFlow
+from console.sources import ConsoleSources, PipelineView, RouteFlow, Untried
 
-__all__ = ["ConsoleSources", "PipelineView", "RouteFlow", "create_app", "create_probes"]
+__all__ = ["ConsoleSources", "PipelineView", "RouteFlow", "Untried", "create_app", "create_probes"]

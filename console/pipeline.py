@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console import figures
+from console.untried import untried_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from console.sources import PipelineView, RouteFlow
+    from console.untried import UntriedLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class PipelineLine:
     spend: tuple[Spend, ...]
     scorer: str
     routes: tuple[RouteLine, ...]
+    untried: tuple[UntriedLine, ...]
 
 
 def pipeline_line(view: PipelineView) -> PipelineLine:
@@ -80,6 +83,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         spend=_spend(view),
         scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "cheap metrics, no judge",
         routes=tuple(_route_line(flow) for flow in view.routes),
+        untried=untried_lines(view.untried),
     )
 
 

@@ -37,7 +37,7 @@ class Renderer:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
-            finalize=_visible,
+            finalize=visible,
         )
         self._environment.globals["asset"] = assets.url
 
@@ -49,7 +49,8 @@ class Renderer:
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")
 
 
-def _visible(value: Any) -> Any:
+def visible(value: Any) -> Any:
+    """Text with characters that show nothing, or mislead, made visible; anything else as it is."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return value.translate(_CONTROLS)
     return value

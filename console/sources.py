@@ -29,6 +29,18 @@ class RouteFlow:
 
 
 @dataclass(frozen=True, slots=True)
+class Untried:
+    """A kind of perturbation that was not tried on a route, and why."""
+
+    route: str
+    perturbation: str
+    reason: str
+    """Snake case, such as "no_rewriter" or "no_output_instructions"."""
+    count: int | None
+    """How often, since the process started; None if it can't run at all as things are set."""
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineView:
     """The replay plane at a glance, and what the console must say about the set-up."""
 
@@ -56,6 +68,8 @@ class PipelineView:
     """Whether the upstream is `evenkeel simulate`, so that nobody takes a demo for production."""
     minimum_trials: int = 30
     """Below this many trials a cell reports nothing."""
+    untried: tuple[Untried, ...] = ()
+    """What was asked for and could not be tried."""
     notices: Sequence[str] = ()
     """Things an operator must know, each a sentence that says what to do."""
 

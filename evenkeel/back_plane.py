@@ -15,43 +15,33 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, generate_latest
 
 from console import ConsoleSources, create_app
-from evenkeel import __version__
+from evenkeel import __version__, replays
 from evenkeel.access import TokenGuard
 from evenkeel.admin_server import serving
 from evenkeel.children import when_orphaned
 from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue
-from evenkeel.judge_health import JudgeHealth
 from evenkeel.pipeline import Pipeline
-from evenkeel.settings import Credential, route_table
+from evenkeel.scorers import scorer as make_scorer
+from evenkeel.templates import TemplateKeeper
 from metrics.export.prometheus import CellCollector
 from metrics.export.snapshots import SnapshotCollector
-from metrics.judge import Breaker, Judge
 from metrics.monitor import Monitor, MonitorSettings
 from metrics.notify import Notifier, Webhook
-from metrics.scoring import cheap_scorer, judge_scorer
-from metrics.similarity import EmbeddingsUnavailableError, load_embeddings
 from metrics.stores.counters import CounterStore, Tally
 from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
-from shadow.perturbations import by_name
-from shadow.planner import RoutePlan
-from shadow.replay import Replayer, Target
-from shadow.spend import Budget, SpendLedger, price_usd
+from shadow.trials import TrialMaker
 from shadow.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
-    from metrics.scoring import TwoStageScorer
-    from metrics.similarity import Embeddings
-    from shadow.handoff import Exchange
 
 log = logging.getLogger("evenkeel")
 
 _NICENESS = 10
 _PUBLISH_EVERY_S = 1.0
 _MONITOR_POLL_S = 0.5
+_KEEP_TEMPLATES_EVERY_S = 30.0
 
 
 def run(briefing: Briefing) -> None:
@@ -68,27 +58,37 @@ async def _serve(briefing: Briefing) -> None:
     verdicts = SqliteVerdictLog(database)
     monitor_store = SqliteMonitorStore(database)
     counters = CounterStore(database)
-    ledger = SpendLedger(database, Budget(**settings.budget.model_dump()), time.time)
+    costs = replays.prices(settings)
+    ledger = replays.ledger(settings, database)
     queue = open_queue(settings)
     tally = Tally()
-    scorer, health = await asyncio.to_thread(_scorer, settings)
+    scorer, health = await asyncio.to_thread(make_scorer, settings, costs)
     monitor = Monitor(verdicts, monitor_store, _monitor_settings(settings), clock=time.time)
     notifier = Notifier(monitor_store, _announce, _webhook(settings))
-    replayer = Replayer(
-        concurrency=settings.shadow.concurrency,
-        timeout_s=settings.shadow.timeout_s,
-        user_agent=f"evenkeel/{__version__}",
+    replayer = replays.replayer(settings)
+    rewriter = replays.rewriter(
+        settings, database, costs, lambda outcome: tally.add("rewrites", outcome=outcome)
     )
-    worker = Worker(
-        queue,
+    templates = TemplateKeeper(database)
+    reader = replays.reader(settings, templates.learner)
+    trials = TrialMaker(
         verdicts,
         scorer,
         replayer,
         ledger,
-        routes=route_plans(settings),
-        target=replay_target(settings),
+        costs,
+        target=replays.replay_target(settings),
         tally=tally,
         clock=time.time,
+        rewriter=rewriter,
+    )
+    worker = Worker(
+        queue,
+        verdicts,
+        reader,
+        trials,
+        tally=tally,
+        needs=replays.Needs(monitor.reports, settings.alert.min_trials),
         hold=lambda: health.hold,
     )
     pipeline = Pipeline(settings, counters, queue, ledger, health)
@@ -116,6 +116,7 @@ async def _serve(briefing: Briefing) -> None:
         threading.Thread(target=monitor.run, args=(stopping, _MONITOR_POLL_S), name="monitor"),
         threading.Thread(target=notifier.run, args=(stopping, _MONITOR_POLL_S), name="notify"),
         threading.Thread(target=_publish, args=(stopping, briefing.source, counters, tally), name="publish"),
+        threading.Thread(target=templates.run, args=(stopping, _KEEP_TEMPLATES_EVERY_S), name="templates"),
     ]
     for thread in threads:
         thread.start()
@@ -129,77 +130,10 @@ async def _serve(briefing: Briefing) -> None:
     for thread in threads:
         await asyncio.to_thread(thread.join, 5)
     await replayer.close()
+    if rewriter is not None:
+        await rewriter.close()
     await health.close()
     database.close()
-
-
-def route_plans(settings: Settings) -> dict[str, RoutePlan]:
-    """How the exchanges of each route are tried."""
-    return {
-        route.name: RoutePlan(
-            perturbations=by_name(route.perturbations),
-            severities=tuple(route.severities),
-            trials_per_exchange=route.trials_per_exchange,
-            task=route.task,
-        )
-        for route in settings.routes
-    }
-
-
-def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
-    """Where replays go: the upstream call that the data plane would make, with their own credential.
-
-    A route whose key evenkeel injects replays with that key, unless replays have one of their own.
-    """
-    table = route_table(settings.routes)
-    own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
-    credentials = {
-        route.name: own
-        or (Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None)
-        for route in settings.routes
-    }
-
-    def target(exchange: Exchange) -> Target:
-        route = table.named(exchange.route)
-        assert route is not None
-        # The upstream that answered, so that the pair compares prompts and not deployments.
-        upstream = route.upstreams[exchange.upstream if exchange.upstream < len(route.upstreams) else 0]
-        path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
-        credential = credentials[exchange.route]
-        origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
-        headers = ((credential.header, credential.value),) if credential else ()
-        return Target(f"{origin}{path}", headers, upstream.unix_path)
-
-    return target
-
-
-def _scorer(settings: Settings) -> tuple[TwoStageScorer, JudgeHealth]:
-    chosen = settings.judge
-    breaker = Breaker()
-    if chosen is None:
-        return cheap_scorer(_embeddings(settings)), JudgeHealth(None, breaker, "")
-    judge = Judge(
-        base_url=chosen.base_url,
-        model=chosen.model,
-        api_key=os.environ.get(chosen.api_key_env) or "",
-        timeout_s=chosen.timeout_s,
-        concurrency=chosen.concurrency,
-        breaker=breaker,
-        price=price_usd,
-    )
-    return judge_scorer(judge), JudgeHealth(judge, breaker, chosen.api_key_env)
-
-
-def _embeddings(settings: Settings) -> Embeddings | None:
-    wanted = settings.scoring.embeddings
-    if wanted is False:
-        return None
-    try:
-        return load_embeddings()
-    except EmbeddingsUnavailableError as error:
-        if wanted:
-            log.warning("no sentence embeddings: %s; scoring goes on without them", error)
-        return None
 
 
 def _monitor_settings(settings: Settings) -> MonitorSettings:

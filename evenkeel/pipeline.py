@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import PipelineView, RouteFlow
+from console import PipelineView, RouteFlow, Untried
+from evenkeel.replays import unavailable
 from metrics.stores.counters import merge
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Pipeline:
         self._queue = queue
         self._ledger = ledger
         self._health = health
+        self._unavailable = unavailable(settings)
 
     def snapshot(self) -> Snapshot:
         """Gauges of the moment."""
@@ -82,8 +84,25 @@ class Pipeline:
             judge=self._health.model,
             simulated=settings.simulated,
             minimum_trials=settings.alert.min_trials,
+            untried=self._untried(),
             notices=tuple(notices),
         )
+
+    def _untried(self) -> tuple[Untried, ...]:
+        """What can't run as things are set, then what did not apply, most frequent first."""
+        never = [
+            Untried(route, kind, reason, None)
+            for route, kinds in self._unavailable.items()
+            for kind, reason in kinds.items()
+        ]
+        totals = merge(self._counters.read())["counters"]
+        skipped = [
+            Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
+            for name, labels, number in totals
+            if name == "trials_skipped"
+        ]
+        skipped.sort(key=lambda one: (-(one.count or 0), one.route, one.perturbation, one.reason))
+        return (*never, *skipped)
 
     def _flows(self) -> tuple[RouteFlow, ...]:
         totals = merge(self._counters.read())["counters"]

@@ -34,15 +34,13 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
 
 def missing_keys(settings: Settings) -> list[str]:
     """One line for each named credential whose variable is empty."""
-    judge = settings.judge
-    if judge and not os.environ.get(judge.api_key_env):
-        return [
-            (
-                f"the judge {judge.model} has no key: the variable {judge.api_key_env} is empty. "
-                "Set it, or name another with judge.api_key_env."
-            )
-        ]
-    return []
+    models = {"judge": settings.judge, "rewriter": settings.rewriter}
+    return [
+        f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
+        f"Set it, or name another with {part}.api_key_env."
+        for part, model in models.items()
+        if model and not os.environ.get(model.api_key_env)
+    ]
 
 
 def _connect(upstream: Upstream) -> str | None:

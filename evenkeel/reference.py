@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
-import random
 import re
 import sys
 from pathlib import Path
@@ -17,12 +16,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from evenkeel.perturbations_reference import measured, perturbations_page
 from evenkeel.settings import Settings
 from proxy.errors import Fault, error_response, status_of
 from proxy.lanes import Limits
-from shadow.perturbations import BUILTIN, seed_for
-from shadow.perturbations.protect import RULES
-from shadow.prompt import PromptView
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -93,53 +90,6 @@ def _first_paragraph(model: type) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-_PERTURBATIONS_INTRODUCTION = """\
-# Perturbations
-
-Written by `make docs` from `shadow/perturbations/`.
-
-A perturbation changes how a question is put and not what it asks. All of these act on what the user wrote
-(messages of the role `user`) and never on instructions. The *severity* is the expected share of the
-eligible places that is changed; a variant always differs from the original. Every choice follows from the
-exchange's id, so a trial can be repeated byte for byte. A kind that finds nothing to change in a prompt is
-counted as not applicable, with a reason.
-
-Protected spans are never touched; the rules that find them are: {rules}.
-
-The examples change this prompt at severity {severity}:
-
-```text
-{example}
-```
-"""
-
-_EXAMPLE = """\
-Hello, the nightly export to https://reports.example.com fails since Tuesday, and nobody changed anything.
-It stops after about 4,200 rows with "disk quota exceeded"; ticket INC-48213 has the log.
-Could you summarise the problem, please?"""
-_EXAMPLE_SEVERITY = 0.3
-
-
-def perturbations_page() -> str:
-    """`docs/perturbations.md`."""
-    body = {"messages": [{"role": "user", "content": _EXAMPLE}]}
-    view = PromptView.parse(json.dumps(body).encode())
-    pages = [
-        _PERTURBATIONS_INTRODUCTION.format(
-            rules=", ".join(rule.replace("_", " ") for rule in RULES),
-            severity=_EXAMPLE_SEVERITY,
-            example=_EXAMPLE,
-        )
-    ]
-    for perturbation in BUILTIN:
-        seed = seed_for("example", perturbation.name, _EXAMPLE_SEVERITY, perturbation.version)
-        variant = perturbation.apply(view, _EXAMPLE_SEVERITY, random.Random(seed))
-        assert isinstance(variant, PromptView)
-        explanation = _first_paragraph(type(perturbation))
-        pages.append(f"\n## {perturbation.name}\n\n{explanation}\n\n```text\n{variant.input_text}\n```\n")
-    return "".join(pages)
 
 
 _DATA_PLANE_INTRODUCTION = """\
@@ -233,7 +183,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     (folder / "settings.md").write_text(settings_page(), encoding="utf-8")
     (folder / "data-plane.md").write_text(data_plane_page(), encoding="utf-8")
-    (folder / "perturbations.md").write_text(perturbations_page(), encoding="utf-8")
+    (folder / "perturbations.md").write_text(perturbations_page(measured(folder)), encoding="utf-8")
 
 
 if __name__ == "__main__":

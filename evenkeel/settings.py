@@ -22,10 +22,13 @@ from pydantic_settings import (
 
 import proxy.routing
 from proxy.routing import RouteTable, Upstream
-from shadow.perturbations import by_name
+from shadow.original import StatedTemplate
+from shadow.perturbations import by_name, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from shadow.perturbations import Perturbation
 
 DEFAULT_PERTURBATIONS = (
     "general.whitespace",
@@ -63,11 +66,6 @@ def _upstream(url: str) -> str:
     return url
 
 
-def _perturbations(names: list[str]) -> list[str]:
-    by_name(names)
-    return names
-
-
 def _http_url(url: str) -> str:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url!r} is not an http:// or https:// URL")
@@ -83,6 +81,7 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
 UpstreamUrl = Annotated[str, AfterValidator(_upstream)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
+Tag = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]
 
 
@@ -147,6 +146,15 @@ class Timeouts(_Section):
     """For the whole request, streams included."""
 
 
+class RouteBudget(_Section):
+    """What shadow calls of one route may cost per UTC day, within the budget of all. `null` = no limit."""
+
+    tokens_per_day: Annotated[int, Field(ge=0)] | None = None
+    """As for all routes."""
+    usd_per_day: Annotated[float, Field(ge=0)] | None = None
+    """As for all routes."""
+
+
 class Route(_Section):
     """One route of the data plane and how its exchanges are tried."""
 
@@ -173,12 +181,16 @@ class Route(_Section):
     """Share of eligible requests that are replayed."""
     task: str | None = None
     """Task of the route's requests, e.g. `case_summary`; the application's header wins."""
-    perturbations: Annotated[list[str], AfterValidator(_perturbations)] = list(DEFAULT_PERTURBATIONS)
-    """Which kinds are tried, besides the identical resend."""
+    template: list[str] = []
+    """The route's prompt template with its inputs as `{placeholders}`; none = it is learned."""
+    perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
+    """Which kinds are tried, besides the identical resend: names, categories (`format`) or patterns
+    (`crosslingual.*_to_en`)."""
     severities: Annotated[list[Rate], Field(min_length=1)] = [0.1, 0.3, 0.5]
     """Shares of the eligible places that are changed; one is drawn for each trial."""
     trials_per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
     """Perturbed replays for each sampled exchange, besides the identical resend."""
+    budget: RouteBudget = RouteBudget()
 
 
 class Shadow(_Section):
@@ -200,7 +212,35 @@ class Budget(_Section):
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
     """As the endpoints report them; estimated from the length where they do not."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 10.0
-    """By public list prices; models without one count zero dollars."""
+    """By `prices`, else public list prices; models without either count zero dollars."""
+    spread: bool = True
+    """A quarter is free at once and the rest as the day goes, so that nights are watched too."""
+
+
+class Price(_Section):
+    """What a model costs, in US dollars per million tokens."""
+
+    input_usd: Annotated[float, Field(ge=0)]
+    """Tokens of the prompt."""
+    output_usd: Annotated[float, Field(ge=0)]
+    """Tokens of the answer."""
+
+
+class Rewriter(_Section):
+    """An OpenAI-compatible model that paraphrases, changes the tone and translates."""
+
+    base_url: HttpUrl = "https://api.openai.com/v1"
+    """Its endpoint, up to and including the version."""
+    model: str
+    """Its model name."""
+    stronger_model: str | None = None
+    """Asked once when `model` has failed three times."""
+    api_key_env: str = "EVENKEEL_REWRITER_API_KEY"
+    """Variable with its key."""
+    timeout_s: Seconds = 60.0
+    """Limit of one call."""
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 4
+    """Calls under way at once, for each model."""
 
 
 class Scoring(_Section):
@@ -302,6 +342,13 @@ class Settings(BaseSettings):
     shadow: Shadow = Shadow()
     budget: Budget = Budget()
     judge: Judge | None = None
+    rewriter: Rewriter | None = None
+    languages: list[Tag] = []
+    """Further target languages of `multilingual`, as BCP 47 tags."""
+    compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
+    """Further `compound.NAME` kinds: the kinds they apply, one after another."""
+    prices: dict[str, Price] = {}
+    """Prices of models that the public list lacks, by model name."""
     scoring: Scoring = Scoring()
     alert: Alert = Alert()
     console: Console = Console()
@@ -313,6 +360,24 @@ class Settings(BaseSettings):
     def _routes_differ(self) -> Settings:
         route_table(self.routes)
         return self
+
+    @model_validator(mode="after")
+    def _perturbations_exist(self) -> Settings:
+        known = self.catalogue()
+        for route in self.routes:
+            by_name(route.perturbations, known)
+            if route.template:
+                StatedTemplate.of(route.template)
+        return self
+
+    def catalogue(self) -> tuple[Perturbation, ...]:
+        """Every perturbation there is under these settings.
+
+        Raises: ValueError if a language or a compound can't be.
+        """
+        return catalogue(
+            languages=self.languages, compounds=self.compounds, rewriter=self.rewriter is not None
+        )
 
     def base_url(self, route: Route) -> str:
         """What an application sets as its base URL to use a route."""

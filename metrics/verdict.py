@@ -110,6 +110,11 @@ class Verdict:
     details: dict[str, float] = field(default_factory=dict)
     task: str | None = None
     prompt_version: str | None = None
+    """As the application said, else the fingerprint of the learned template."""
+    wanted_format: str | None = None
+    """The format the variant asked for, None if it left that alone."""
+    wanted_language: str | None = None
+    """The language the variant asked for, as a BCP 47 tag."""
     replay_s: float = 0.0
     """How long the replay took, in seconds."""
     tokens: int = 0

@@ -1,19 +1,31 @@
-"""Which trials an exchange gets: always the baseline resend, and a few perturbations."""
+"""Which trials an exchange gets: always the baseline resend, and a few perturbations.
+
+A cell is one perturbation of one model on one route. Cells that have too few trials to be reported
+come first; among the others those whose interval is wide or whose evidence of a fault grows.
+"""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metrics.verdict import BASELINE
 from shadow.perturbations import seed_for
 
 if TYPE_CHECKING:
-    from shadow.handoff import Exchange
+    from collections.abc import Mapping
+
+    from metrics.cells import CellReport
     from shadow.perturbations import Perturbation
 
-_PLAN_VERSION = 1
+_PLAN_VERSION: Final = 2
+_UNDER_FLOOR: Final = 8.0
+"""Weight of a cell below its floor: so many times that of one about which nothing is certain."""
+_LEAST: Final = 0.02
+"""Weight of a cell about which everything is certain: it is still looked at now and then."""
+_ALL: Final = 1.0
+"""Severity of kinds that have no degrees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,47 @@ class RoutePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """How much more there is to learn about a cell."""
+
+    trials: int
+    """Rated so far."""
+    floor: int
+    """Fewer than so many are reported as nothing."""
+    width: float = 1.0
+    """Of the interval of its excess, in [0, 2]; 1 while there is none."""
+    evidence: float = 0.0
+    """How far the evidence is on its way to an alert, in [0, 1]."""
+
+    @property
+    def weight(self) -> float:
+        """Relative chance to be tried next."""
+        if self.trials < self.floor:
+            return _UNDER_FLOOR
+        return max(_LEAST, self.width) + self.evidence
+
+
+UNKNOWN: Final = Need(0, 1)
+"""A cell that was never tried."""
+
+
+def needs_of(reports: Mapping[str, CellReport], floor: int) -> dict[str, Need]:
+    """The needs of the cells of one route and model, by perturbation.
+
+    Args:
+        reports: By perturbation.
+        floor: Trials below which nothing is reported.
+    """
+    needs: dict[str, Need] = {}
+    for name, report in reports.items():
+        excess = report.excess
+        width = 1.0 if excess is None else excess.upper - excess.lower
+        progress = report.evidence_log10 / report.alarm_log10 if report.alarm_log10 > 0 else 0.0
+        needs[name] = Need(report.trials, floor, width, min(1.0, max(0.0, progress)))
+    return needs
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One replay to make."""
 
@@ -39,7 +92,7 @@ class Trial:
     @property
     def id(self) -> str:
         """Names the trial and its verdict; the same trial planned twice has the same id."""
-        return f"{self.exchange_id}.{self.perturbation.name}.{self.severity:g}"
+        return trial_id(self.exchange_id, self.perturbation.name, self.severity)
 
     @property
     def is_baseline(self) -> bool:
@@ -47,25 +100,34 @@ class Trial:
         return self.perturbation.name == BASELINE
 
 
-def plan(exchange: Exchange, route: RoutePlan, baseline: Perturbation) -> list[Trial]:
-    """The trials of an exchange, the baseline first.
+def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
+    """The id of a trial and of its verdict."""
+    return f"{exchange_id}.{perturbation}.{severity:g}"
 
-    A pure function of the exchange id and the route's settings, so an exchange that is delivered
-    again after a crash gets the same trials and none is made or counted twice.
+
+def baseline_trial(exchange_id: str, baseline: Perturbation) -> Trial:
+    """The identical resend of an exchange."""
+    return _trial(exchange_id, baseline, 0.0)
+
+
+def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) -> list[Trial]:
+    """Every perturbed trial an exchange may get, the one to make first at the front.
+
+    The order is drawn by weight without replacement; the draw follows from the exchange's id, so
+    only what was learned in between can change it when an exchange is delivered again.
+
+    Source: Efraimidis and Spirakis 2006, for sampling with weights by one key an item.
     """
-    choice = random.Random(seed_for(exchange.id, "plan", 0.0, _PLAN_VERSION))
-    count = min(route.trials_per_exchange, len(route.perturbations))
-    trials = [(baseline, 0.0)]
-    trials += [
-        (perturbation, choice.choice(route.severities))
-        for perturbation in choice.sample(route.perturbations, count)
-    ]
-    return [
-        Trial(
-            exchange.id,
-            perturbation,
-            severity,
-            seed_for(exchange.id, perturbation.name, severity, perturbation.version),
-        )
-        for perturbation, severity in trials
-    ]
+    draw = random.Random(seed_for(exchange_id, "plan", 0.0, _PLAN_VERSION))
+    keyed: list[tuple[float, Trial]] = []
+    for perturbation in route.perturbations:
+        severity = draw.choice(route.severities) if perturbation.graded else _ALL
+        key = draw.random() ** (1 / needs.get(perturbation.name, UNKNOWN).weight)
+        keyed.append((key, _trial(exchange_id, perturbation, severity)))
+    keyed.sort(key=lambda one: -one[0])
+    return [trial for _, trial in keyed]
+
+
+def _trial(exchange_id: str, perturbation: Perturbation, severity: float) -> Trial:
+    seed = seed_for(exchange_id, perturbation.name, severity, perturbation.version)
+    return Trial(exchange_id, perturbation, severity, seed)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from metrics.pair import Answer
+    from shadow.prompt import Api
 
 VERSION = 1
 """Version of the replay policy, recorded in failures."""
@@ -113,8 +114,8 @@ class Replayer:
             )
         return self._clients[unix_path]
 
-    async def send(self, target: Target, body: bytes) -> Replay | Failure:
-        """The upstream's answer to `body`, or why there is none."""
+    async def send(self, target: Target, body: bytes, *, api: Api = "chat") -> Replay | Failure:
+        """The upstream's answer to `body`, a request of that API, or why there is none."""
         async with self._slots:
             for attempt in range(1, _ATTEMPTS + 1):
                 await self._give_way(target)
@@ -132,7 +133,7 @@ class Replayer:
                 if response.status_code not in _THROTTLED:
                     break
                 self._throttle(target, response, attempt)
-        return self._read(response, self._clock() - started)
+        return self._read(response, self._clock() - started, api)
 
     async def _give_way(self, target: Target) -> None:
         wait = self._not_before.get(_host(target), 0.0) - self._clock()
@@ -146,7 +147,7 @@ class Replayer:
         host = _host(target)
         self._not_before[host] = max(self._not_before.get(host, 0.0), now + wait)
 
-    def _read(self, response: httpx2.Response, duration_s: float) -> Replay | Failure:
+    def _read(self, response: httpx2.Response, duration_s: float, api: Api) -> Replay | Failure:
         status = response.status_code
         if status in _UNAUTHORIZED:
             return _failure(
@@ -161,7 +162,7 @@ class Replayer:
         # httpx2 has undone the content coding, so the body is read as plain.
         headers = {"content-type": response.headers.get("content-type", "")}
         try:
-            return Replay(read_answer(headers, response.content), duration_s)
+            return Replay(read_answer(headers, response.content, api=api), duration_s)
         except UnreadableBody as error:
             return _failure(error.reason, error.detail)
 

@@ -1,23 +1,30 @@
-"""Money and tokens spent on shadow calls, and the daily budget that stops them."""
+"""Money and tokens spent on shadow calls, and the daily budgets that stop them."""
 
 from __future__ import annotations
 
 import datetime as dt
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from genai_prices import Usage, calc_price
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from metrics.stores.sqlite import Database
 
-SpendKind = Literal["replay", "judge"]
+SpendKind = Literal["replay", "judge", "rewriter"]
+
+Refused = Literal["budget", "budget_pace"]
+"""Why a reservation is turned down: the day's budget is used up, or used faster than the day goes."""
 
 _CHARS_PER_TOKEN = 4
 """A usual rule of thumb for English; only used where the endpoint reports no usage."""
+_HEAD_START: Final = 0.25
+"""Share of a spread budget that is free from the first second of the day on."""
+_SECONDS_PER_DAY: Final = 86_400
+_MILLION: Final = 1e6
 
 
 class Spend(NamedTuple):
@@ -26,13 +33,54 @@ class Spend(NamedTuple):
     tokens: int
     usd: float
 
+    def plus(self, other: Spend) -> Spend:
+        """The sum of both."""
+        return Spend(self.tokens + other.tokens, self.usd + other.usd)
+
+    def minus(self, other: Spend) -> Spend:
+        """What is left without the other."""
+        return Spend(self.tokens - other.tokens, self.usd - other.usd)
+
+
+NOTHING: Final = Spend(0, 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits per UTC day over all routes. None = no limit."""
+    """Limits per UTC day. None = no limit."""
 
     tokens_per_day: int | None = None
     usd_per_day: float | None = None
+    spread: bool = False
+    """Whether a quarter is free at once and the rest as the day goes, so that there is something
+    left at night."""
+
+    def refusal(self, spent: Spend, day_share: float) -> Refused | None:
+        """Why so much may not be spent by now; None if it may.
+
+        Args:
+            spent: Everything of the day, what is planned included.
+            day_share: How much of the day has passed, in [0, 1].
+        """
+        if self._passed(spent, 1.0):
+            return "budget"
+        if self.spread and self._passed(spent, _HEAD_START + (1 - _HEAD_START) * day_share):
+            return "budget_pace"
+        return None
+
+    def _passed(self, spent: Spend, share: float) -> bool:
+        tokens, usd = self.tokens_per_day, self.usd_per_day
+        return (tokens is not None and spent.tokens > tokens * share) or (
+            usd is not None and spent.usd > usd * share
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrice:
+    """What a model costs, in US dollars per million tokens."""
+
+    input_usd: float
+    output_usd: float
 
 
 def price_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float:
@@ -47,24 +95,53 @@ def price_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float:
     return float(price.total_price)
 
 
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices of calls: those configured, else the public list."""
+
+    configured: Mapping[str, ModelPrice] = field(default_factory=dict)
+
+    def usd(self, model: str, prompt_tokens: int, completion_tokens: int) -> float:
+        """Price of a call in US dollars: as configured, else as listed."""
+        own = self.configured.get(model)
+        if own is not None:
+            return (prompt_tokens * own.input_usd + completion_tokens * own.output_usd) / _MILLION
+        return price_usd(model, prompt_tokens, completion_tokens)
+
+
 def estimate_tokens(text: str) -> int:
     """Rough number of tokens of a text, for endpoints that report no usage."""
     return len(text) // _CHARS_PER_TOKEN + 1
 
 
 class SpendLedger:
-    """Spend of the current UTC day against the budget; survives restarts.
+    """Spend of the current UTC day against the budgets; survives restarts.
 
     A caller reserves what a call may cost before making it and books what it did cost afterwards,
-    so calls in flight cannot run past the budget together.
+    so calls in flight cannot run past a budget together.
     """
 
-    def __init__(self, database: Database, budget: Budget, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        budget: Budget,
+        clock: Callable[[], float],
+        routes: Mapping[str, Budget] | None = None,
+    ) -> None:
+        """Open the ledger.
+
+        Args:
+            database: Where it is kept.
+            budget: The limit of all routes together.
+            clock: Unix time in seconds.
+            routes: Further limits of single routes.
+        """
         self._database = database
         self._budget = budget
         self._clock = clock
+        self._routes = dict(routes or {})
         self._lock = threading.Lock()
-        self._reserved = Spend(0, 0.0)
+        self._reserved: dict[str, Spend] = {}
         database.create(
             """CREATE TABLE IF NOT EXISTS spend (
                  day TEXT NOT NULL, route TEXT NOT NULL, kind TEXT NOT NULL, tokens INTEGER NOT NULL,
@@ -73,42 +150,48 @@ class SpendLedger:
 
     @property
     def budget(self) -> Budget:
-        """The limits in force."""
+        """The limits of all routes together."""
         return self._budget
 
     def _day(self) -> str:
         return dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
 
-    def today(self) -> Spend:
-        """What has been booked this UTC day, over all routes."""
+    def today(self, route: str | None = None) -> Spend:
+        """What has been booked this UTC day, for one route or over all."""
         tokens, usd = (
             self._database.connection()
             .execute(
-                "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM spend WHERE day = ?",
-                (self._day(),),
+                "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM spend"
+                " WHERE day = ? AND (? IS NULL OR route = ?)",
+                (self._day(), route, route),
             )
             .fetchone()
         )
         return Spend(tokens, usd)
 
-    def reserve(self, estimate: Spend) -> bool:
-        """Set an estimate aside; False, setting nothing aside, if the budget would be passed."""
+    def reserve(self, estimate: Spend, route: str) -> Refused | None:
+        """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
         with self._lock:
-            spent = self.today()
-            tokens = spent.tokens + self._reserved.tokens + estimate.tokens
-            usd = spent.usd + self._reserved.usd + estimate.usd
-            limits = self._budget
-            if limits.tokens_per_day is not None and tokens > limits.tokens_per_day:
-                return False
-            if limits.usd_per_day is not None and usd > limits.usd_per_day:
-                return False
-            self._reserved = Spend(self._reserved.tokens + estimate.tokens, self._reserved.usd + estimate.usd)
-            return True
+            day_share = self._clock() % _SECONDS_PER_DAY / _SECONDS_PER_DAY
+            reserved = NOTHING
+            for amount in self._reserved.values():
+                reserved = reserved.plus(amount)
+            own = self._reserved.get(route, NOTHING)
+            limits: list[tuple[Budget, str | None, Spend]] = [(self._budget, None, reserved)]
+            if route in self._routes:
+                limits.append((self._routes[route], route, own))
+            for budget, name, held in limits:
+                planned = self.today(name).plus(held).plus(estimate)
+                refused = budget.refusal(planned, day_share)
+                if refused is not None:
+                    return refused
+            self._reserved[route] = own.plus(estimate)
+            return None
 
-    def settle(self, estimate: Spend, route: str, spent: dict[SpendKind, Spend]) -> None:
+    def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """Release a reservation and book what was really spent."""
         with self._lock:
-            self._reserved = Spend(self._reserved.tokens - estimate.tokens, self._reserved.usd - estimate.usd)
+            self._reserved[route] = self._reserved.get(route, NOTHING).minus(estimate)
             rows = [(self._day(), route, kind, *amount) for kind, amount in spent.items() if any(amount)]
             if rows:
                 with self._database.write() as connection:
@@ -118,3 +201,19 @@ class SpendLedger:
                         " tokens = tokens + excluded.tokens, usd = usd + excluded.usd",
                         rows,
                     )
+
+
+class RewriterPurse:
+    """What the rewriter may spend for one route, from the common ledger. Calls block on storage."""
+
+    def __init__(self, ledger: SpendLedger, route: str) -> None:
+        self._ledger = ledger
+        self._route = route
+
+    def reserve(self, estimate: Spend) -> bool:
+        """Set an estimate aside; False, setting nothing aside, if a budget forbids it."""
+        return self._ledger.reserve(estimate, self._route) is None
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Release a reservation and book what was really spent."""
+        self._ledger.settle(estimate, self._route, {"rewriter": spent})

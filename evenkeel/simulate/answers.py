@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.simulate.phrases import ENGLISH
+from evenkeel.simulate.told import claimed_numbers, put, seen
+
 if TYPE_CHECKING:
-    from evenkeel.simulate.details import Details, SideDetails
+    from evenkeel.simulate.details import Details
     from evenkeel.simulate.topics import Topic
 
 MAX_QUOTE_WORDS: Final = 40
@@ -37,23 +39,26 @@ class Answers:
 
 
 def case_answers(topic: Topic, details: Details) -> Answers:
-    """The answers to a case of a known topic; identifiers that the case lacks are left out."""
+    """The answers to a case of a known topic as English free text, when a summary is wanted.
+
+    Identifiers that the case lacks are left out.
+    """
     first, second = details.first, details.second
     problem, event, fix = topic.first
     good = (
-        f"Main problem{_put(' in {}', details.ticket)}: {problem}{_seen(first)}."
-        f"{_put(' {} people were affected.', first.people)}\n"
-        f"Key events:{_put(' opened on {},', first.date)}{_put(' at {}', first.time)} {event}.\n"
-        f"Resolution:{_put(' following article {},', details.article)} {fix}"
-        f"{_put(', closed on {}', second.date)}."
+        f"Main problem{put(' in {}', details.ticket)}: {problem}{seen(first)}."
+        f"{put(' {} people were affected.', first.people)}\n"
+        f"Key events:{put(' opened on {},', first.date)}{put(' at {}', first.time)} {event}.\n"
+        f"Resolution:{put(' following article {},', details.article)} {fix}"
+        f"{put(', closed on {}', second.date)}."
     )
     problem, event, fix = topic.second
     different = (
-        f"{_put('by then {} people were affected: ', second.people)}{problem}{_seen(second)}. "
-        f"{_put('at {}, ', second.time)}{event}. "
-        f"{_put('under change {}, ', details.change)}{fix}"
-        f"{_put(' in case {}', details.ticket)}"
-        f"{_put(', opened on {}', first.date)}{_put(', closed on {}', second.date)}."
+        f"{put('by then {} people were affected: ', second.people)}{problem}{seen(second)}. "
+        f"{put('at {}, ', second.time)}{event}. "
+        f"{put('under change {}, ', details.change)}{fix}"
+        f"{put(' in case {}', details.ticket)}"
+        f"{put(', opened on {}', first.date)}{put(', closed on {}', second.date)}."
     )
     return Answers(good, _worse(topic.name, repr(details)), _capitalised(different))
 
@@ -81,26 +86,9 @@ def generic_answers(text: str) -> Answers:
 
 def _worse(subject: str, source: str) -> str:
     """A vague answer with two numbers of four and five digits, which follow from `source`."""
-    number = int.from_bytes(blake2b(source.encode(errors="replace"), digest_size=8).digest(), "big")
-    devices, days = 3_000 + number % 6_000, 20_000 + (number >> 32) % 70_000
-    return (
-        f"Somebody seems unhappy about {subject}. Roughly {devices} devices might be broken, perhaps for "
-        f"{days} minutes already; nobody knows why, and no remedy exists."
-    )
-
-
-def _put(template: str, value: str) -> str:
-    return template.format(value) if value else ""
-
-
-def _seen(side: SideDetails) -> str:
-    """Where a side was seen, in brackets, as far as the prompt tells."""
-    found = [
-        _put(template, value)
-        for template, value in (("host {}", side.host), ("version {}", side.version), ("error {}", side.code))
-        if value
-    ]
-    return f" ({', '.join(found)})" if found else ""
+    devices, minutes = claimed_numbers(source)
+    problem, event, fix = ENGLISH.worse
+    return f"{problem.format(topic=subject)}. {event.format(devices=devices, minutes=minutes)}; {fix}."
 
 
 def _capitalised(text: str) -> str:

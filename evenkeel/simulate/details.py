@@ -30,6 +30,13 @@ _SHAPES: Final = re.compile(
 )
 
 
+# "Doc 1", "Document [2]", and the numbers of list items: they name a place in the prompt, not a fact.
+_PLACES: Final = re.compile(
+    r"\b(?:Doc|Document|Source)[ ]?\[?[0-9]{1,3}\b | ^[ \t]*[0-9]{1,2}[.)][ \t]",
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+
+
 class SideDetails(NamedTuple):
     """The details that belong to one side of an incident; "" where the prompt has none."""
 
@@ -59,7 +66,7 @@ def read_details(text: str) -> Details:
     gets the smallest value of each kind and the second side the largest, if there are two.
     """
     found: dict[str, set[str]] = {}
-    for match in _SHAPES.finditer(text):
+    for match in _SHAPES.finditer(_PLACES.sub(" ", text)):
         kind = match.lastgroup
         assert kind is not None
         found.setdefault(kind, set()).add(match.group())

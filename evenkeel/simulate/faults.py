@@ -23,6 +23,8 @@ _ON_DEMAND: Final = {
     500: ("server_error", "internal_error", "The server was called broken"),
     503: ("server_error", "overloaded", "The server was called overloaded"),
 }
+_KEY_HEADER: Final = b"x-api-key"
+"""Where clients in Anthropic's style put the key."""
 _STATUS_RANGE: Final = range(400, 600)
 _FIRST_SERVER_ERROR: Final = 500
 _TOO_MANY_REQUESTS: Final = 429
@@ -45,6 +47,11 @@ class WireError(Exception):
         self.kind = kind
         self.code = code
         self.param = param
+
+    @property
+    def is_callers(self) -> bool:
+        """Whether the request is to blame, not the server."""
+        return self.status < _FIRST_SERVER_ERROR
 
     def body(self) -> bytes:
         """The JSON body: `{"error": {"message", "type", "param", "code"}}`."""
@@ -91,8 +98,9 @@ def check_key(key: str | None, headers: Iterable[tuple[bytes, bytes]]) -> None:
     """
     if key is None:
         return
-    given = next((value for name, value in headers if name == b"authorization"), b"")
-    if not hmac.compare_digest(given, f"Bearer {key}".encode()):
+    sent = dict(headers)
+    given = sent.get(b"authorization") or sent.get(_KEY_HEADER, b"")
+    if not hmac.compare_digest(given.removeprefix(b"Bearer "), key.encode()):
         raise WireError(
             401,
             "Incorrect API key provided." if given else "You didn't provide an API key.",

@@ -1,7 +1,8 @@
-"""Which topic a text is about: a weighted vote of character trigrams.
+"""Which topic a text is about: a name in quotation marks, or a weighted vote of character trigrams.
 
 A trigram votes for the few topics whose clauses it occurs in. Typing errors, upper case and odd
-spacing leave most of a text's trigrams standing, so a perturbed case is still recognised.
+spacing leave most of a text's trigrams standing, so a perturbed case is still recognised. A simulated
+translation has none of them: it carries the topic's name as a proper noun, in quotation marks.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ MIN_VOTES: Final = 120
 MIN_LEAD: Final = 1.5
 """Times as many votes as the runner-up that a topic needs."""
 
+_QUOTED: Final = re.compile(
+    rf"[“„\"«「']\s*({'|'.join(re.escape(topic.name) for topic in TOPICS)})\s*[“”\"»」']", re.IGNORECASE
+)
+_BY_NAME: Final = {topic.name: topic for topic in TOPICS}
 _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
 
 
@@ -65,3 +70,32 @@ def trigrams(text: str) -> set[str]:
     """The distinct trigrams of a text in lower case, every run of other characters being one space."""
     letters = _NOT_LETTERS.sub(" ", f" {text} ".lower())
     return {letters[start : start + 3] for start in range(len(letters) - 2)}
+
+
+def find_topic(text: str) -> Topic | None:
+    """The catalogue's topic of a prompt in any language; None if it has none, or names several."""
+    named = {match[1].lower() for match in _QUOTED.finditer(text)}
+    if named:
+        return _BY_NAME[named.pop()] if len(named) == 1 else None
+    return _VOTE.recognise(text)
+
+
+_VOTE: Final = TopicVote()
+
+
+def clause_pattern() -> re.Pattern[str]:
+    """Matches every clause of the catalogue, in any case and with any white space."""
+    longest_first = sorted(_BY_CLAUSE, key=lambda clause: (-len(clause), clause))
+    return re.compile(
+        "|".join(r"\s+".join(map(re.escape, clause.split())) for clause in longest_first), re.IGNORECASE
+    )
+
+
+def topic_of_clause(text: str) -> Topic | None:
+    """The topic of a text that is a clause of the catalogue, else None."""
+    return _BY_CLAUSE.get(" ".join(text.lower().split()))
+
+
+_BY_CLAUSE: Final = {
+    clause: topic for topic in TOPICS for side in (topic.first, topic.second) for clause in side
+}

@@ -14,7 +14,8 @@ from litestar import Litestar, Response, asgi, get, put
 from litestar.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from evenkeel.simulate.chat import BREAK, ChatCall
+from evenkeel.simulate.apis import APIS
+from evenkeel.simulate.call import BREAK, ModelCall
 from evenkeel.simulate.faults import WireError, check_key
 from evenkeel.simulate.simulation import FIXED_TIME, Simulation, read_patch
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from litestar.connection import Request
+    from litestar.handlers import ASGIRouteHandler
     from litestar.params import FromPath, FromQuery
     from litestar.types import HTTPScope, Receive, Scope, Send
 
+    from evenkeel.simulate.apis import Api
     from evenkeel.simulate.simulation import ModelState
 
 _SHUTDOWN_S: Final = 1
@@ -54,15 +57,12 @@ class BreakableProtocol(HttpToolsProtocol):
 def create_app(simulation: Simulation) -> Litestar:
     """The application: the API under `/v1`, the admin calls under `/simulate`.
 
-    - `POST /v1/chat/completions`, `GET /v1/models`, `GET /v1/models/{id}`
+    - `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/messages`
+    - `GET /v1/models`, `GET /v1/models/{id}`
     - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
     - `GET /simulate/truth?model=`: the `Planted` deltas; `GET /simulate/stats`: `CallCounts` by model
     - `GET /healthz`
     """
-
-    @asgi("/v1/chat/completions", copy_scope=False)
-    async def chat(scope: Scope, receive: Receive, send: Send) -> None:
-        await ChatCall(simulation, cast("HTTPScope", scope), receive, send).run()
 
     @get("/v1/models", sync_to_thread=False)
     def list_models(request: Request[Any, Any, Any]) -> dict[str, Any]:
@@ -99,12 +99,21 @@ def create_app(simulation: Simulation) -> Litestar:
     def healthz() -> str:
         return "ok\n"
 
+    calls = [_call_handler(simulation, api) for api in APIS]
     return Litestar(
-        route_handlers=[chat, list_models, one_model, states, state, change, truth, stats, healthz],
+        route_handlers=[*calls, list_models, one_model, states, state, change, truth, stats, healthz],
         exception_handlers={WireError: _wire_error, HTTPException: _http_error},
         openapi_config=None,
         logging_config=None,
     )
+
+
+def _call_handler(simulation: Simulation, api: Api) -> ASGIRouteHandler:
+    @asgi(api.path, copy_scope=False)
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        await ModelCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
+
+    return call
 
 
 def run(

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evenkeel.simulate.condition import Condition
 from evenkeel.simulate.faults import WireError
-from evenkeel.simulate.model import Condition, SimulatedModel
+from evenkeel.simulate.judge import JUDGE_MODEL
+from evenkeel.simulate.model import SimulatedModel
+from evenkeel.simulate.rewriter import REWRITER_MODEL
 from evenkeel.simulate.truth import planted
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 DEFAULT_MODEL: Final = "simulated-1"
 FIXED_TIME: Final = 1_767_225_600
 """`created` of every answer of a deterministic simulation: the first second of 2026."""
+SERVANTS: Final = (REWRITER_MODEL, JUDGE_MODEL)
+"""Served beside all others, whatever these are."""
 MAX_LATENCY_S: Final = 600.0
 
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -46,6 +51,8 @@ class ModelState:
     system_fingerprint: str | None = "fp_simulated"
     error_rate: float = 0.0
     """Share of calls that end in status 500, by chance; in [0, 1]."""
+    judge_noise: float = 0.0
+    """Share of ratings that are flipped, by chance; in [0, 1]. Of effect on the simulated judge alone."""
 
     @property
     def truth(self) -> Planted:
@@ -65,6 +72,7 @@ class ModelPatch(BaseModel):
     returned_name: _Name | None = None
     system_fingerprint: _Name | None = None
     error_rate: _Share = 0.0
+    judge_noise: _Share = 0.0
 
 
 def read_patch(body: bytes) -> dict[str, Any]:
@@ -141,12 +149,14 @@ class Simulation:
         self._models = {state.name: state for state in models}
         if not models or len(self._models) != len(models):
             raise ValueError("models: needs at least one, each with a name of its own")
+        for name in SERVANTS:
+            self._models.setdefault(name, ModelState(name))
         self._default = models[0].name
         self._counts = {name: CallCounts() for name in self._models}
 
     @property
     def models(self) -> tuple[ModelState, ...]:
-        """All served models, the default first."""
+        """All served models: the default first, the rewriter and the judge last unless they were given."""
         return tuple(self._models.values())
 
     def find(self, name: str | None) -> ModelState:
@@ -194,10 +204,10 @@ class Simulation:
         """The live counts of a served model."""
         return self._counts[state.name]
 
-    def completion_id(self, digest: bytes) -> str:
+    def completion_id(self, digest: bytes, prefix: str) -> str:
         """The id of an answer: from the prompt's hash if deterministic, else random."""
         raw = digest if self.settings.deterministic else self.rng.randbytes(16)
-        return f"chatcmpl-simulated-{raw.hex()}"
+        return f"{prefix}{raw.hex()}"
 
     def now(self) -> int:
         """`created` in Unix seconds."""

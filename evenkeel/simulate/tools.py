@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.simulate.model import Condition, Reading
+from evenkeel.simulate.condition import Condition
 from metrics.pair import ToolCall
 
 if TYPE_CHECKING:
-    from evenkeel.simulate.requests import ChatRequest
+    from evenkeel.simulate.model import Reading
+    from evenkeel.simulate.requests import ModelRequest
 
 _WRONG_NUMBER = 9_999
 
 
-def requested_tool(request: ChatRequest) -> dict[str, Any] | None:
+def requested_tool(request: ModelRequest) -> dict[str, Any] | None:
     """The function that a request wants called, None if it wants words.
 
     A tool is wanted if `tool_choice` names or requires it, or if the last message is the user's and

@@ -1,4 +1,4 @@
-"""Chat completions on the wire: one JSON body, or a stream of server-sent events."""
+"""One answer, and what its size is in tokens: what the APIs have in common on the wire."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from metrics.pair import ToolCall
-
-DONE: Final = b"data: [DONE]\n\n"
 
 _PIECE: Final = re.compile(r"\s*\S{1,8}")
 """A token, roughly: up to eight characters of a word with the space before it."""
@@ -35,9 +33,14 @@ class Completion:
     prompt_tokens: int
 
     @property
-    def finish_reason(self) -> str:
-        """Why the answer ends: "stop" or "tool_calls"."""
-        return "tool_calls" if self.tool_call else "stop"
+    def tokens(self) -> int:
+        """Tokens of the answer."""
+        return len(pieces(self.tool_call.arguments if self.tool_call else self.text))
+
+    @property
+    def short_id(self) -> str:
+        """What tells this answer from others, for the ids of its parts."""
+        return self.id[-24:]
 
 
 def count_prompt_tokens(characters: int) -> int:
@@ -55,89 +58,27 @@ def pieces(text: str) -> list[str]:
     return [*cut, rest] if rest else cut
 
 
-def completion_body(completion: Completion) -> bytes:
-    """The body of an answer that is not streamed."""
-    message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
-    if completion.tool_call:
-        message["content"] = None
-        message["tool_calls"] = [_tool_call(completion, completion.tool_call)]
-    choice = {
-        "index": 0,
-        "message": message,
-        "logprobs": None,
-        "finish_reason": completion.finish_reason,
-    }
-    body = {
-        "id": completion.id,
-        "object": "chat.completion",
-        "created": completion.created,
-        "model": completion.model,
-        "choices": [choice],
-        "usage": _usage(completion),
-        "system_fingerprint": completion.system_fingerprint,
-    }
-    return json.dumps(body).encode()
-
-
-def completion_events(
-    completion: Completion, *, include_usage: bool, tokens_per_event: int
-) -> Iterator[bytes]:
-    """The events of a streamed answer, the final `[DONE]` included.
-
-    The first one holds the role, the last but one the finish reason; with `include_usage` a further one
-    without choices holds the token counts.
-    """
-    head = {
-        "id": completion.id,
-        "object": "chat.completion.chunk",
-        "created": completion.created,
-        "model": completion.model,
-        "system_fingerprint": completion.system_fingerprint,
-    }
-    usage: dict[str, Any] = {"usage": None} if include_usage else {}
-
-    def event(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return b"data: %b\n\n" % json.dumps({**head, "choices": [choice], **usage}).encode()
-
-    if completion.tool_call:
-        call = _tool_call(completion, completion.tool_call)
-        arguments = call["function"]["arguments"]
-        call["function"]["arguments"] = ""
-        yield event({"role": "assistant", "content": None, "tool_calls": [{"index": 0, **call}]})
-        for piece in _bundles(pieces(arguments), tokens_per_event):
-            yield event({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
-    else:
-        yield event({"role": "assistant", "content": "", "refusal": None})
-        # The events of the text differ in the text alone: everything around it is written once.
-        before, after = event({"content": "\0"}).split(rb'"\u0000"')
-        for piece in _bundles(pieces(completion.text), tokens_per_event):
-            yield before + json.dumps(piece).encode() + after
-    yield event({}, completion.finish_reason)
-    if include_usage:
-        last = {**head, "choices": [], "usage": _usage(completion)}
-        yield b"data: %b\n\n" % json.dumps(last).encode()
-    yield DONE
-
-
-def _bundles(tokens: list[str], size: int) -> Iterator[str]:
+def bundles(text: str, size: int) -> Iterator[str]:
+    """The text cut into pieces of `size` tokens."""
+    tokens = pieces(text)
     for start in range(0, len(tokens), size):
         yield "".join(tokens[start : start + size])
 
 
-def _usage(completion: Completion) -> dict[str, Any]:
-    said = completion.tool_call.arguments if completion.tool_call else completion.text
-    spent = len(pieces(said))
+def chat_usage(completion: Completion) -> dict[str, Any]:
+    """Token counts as chat completions and completions name them."""
     return {
         "prompt_tokens": completion.prompt_tokens,
-        "completion_tokens": spent,
-        "total_tokens": completion.prompt_tokens + spent,
+        "completion_tokens": completion.tokens,
+        "total_tokens": completion.prompt_tokens + completion.tokens,
     }
 
 
-def _tool_call(completion: Completion, call: ToolCall) -> dict[str, Any]:
-    return {
-        "id": f"call_{completion.id[-24:]}",
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
-    }
+def data_event(content: dict[str, Any]) -> bytes:
+    """A server-sent event without a name."""
+    return b"data: %b\n\n" % json.dumps(content).encode()
+
+
+def named_event(content: dict[str, Any]) -> bytes:
+    """A server-sent event under the name of its `type`."""
+    return b"event: %b\ndata: %b\n\n" % (content["type"].encode(), json.dumps(content).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -183,7 +183,7 @@ class Judge:
         fault = _Fault("bad_request", "")
         while accepted is not None:
             try:
-                completion = await self._send(client, question, accepted.parameters(_SEED))
+                completion = await self._send(client, question, accepted.parameters(_SEED, question.scale))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 fault = self._fault("bad_request", error)
                 accepted = accepted.after(str(error))
@@ -209,7 +209,7 @@ class Judge:
     def _reply(self, question: Question, completion: ChatCompletion) -> Reply:
         prompt_tokens = _count(completion.usage, "prompt_tokens")
         completion_tokens = _count(completion.usage, "completion_tokens")
-        read = _read(completion)
+        read = _read(completion, question.scale)
         outcome = (
             _failure(question, _Fault(read.reason, read.detail)) if isinstance(read, Unreadable) else read
         )
@@ -243,7 +243,7 @@ def _reason(error: Exception) -> str:
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), "bad_schema")
 
 
-def _read(completion: ChatCompletion) -> Ruling | Unreadable:
+def _read(completion: ChatCompletion, scale: Sequence[int]) -> Ruling | Unreadable:
     # The SDK builds its objects without checking them, so any field can be missing or odd.
     choices = completion.choices
     if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
@@ -254,7 +254,7 @@ def _read(completion: ChatCompletion) -> Ruling | Unreadable:
     content: object = message.content
     if content is not None and not isinstance(content, str):
         return Unreadable("bad_schema", "The judge's message is not text.")
-    return read_ruling(content)
+    return read_ruling(content, scale)
 
 
 def _count(usage: object, field: str) -> int:

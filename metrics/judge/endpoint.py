@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from metrics.similarity.protocol import SCALE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Output = Literal["json_schema", "json_object", "plain"]
 _NEXT: dict[Output, Output] = {"json_schema": "json_object", "json_object": "plain"}
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        # The reason comes first, so that the rating is written after it.
-        "explanation": {"type": "string"},
-        "rating": {"type": "integer", "enum": [1, 2, 3]},
-    },
-    "required": ["explanation", "rating"],
-    "additionalProperties": False,
-}
 _ABOUT_FORMAT = ("response_format", "json_schema", "json_object", "structured output", "schema")
+
+
+def _schema(scale: Sequence[int]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            # The reason comes first, so that the rating is written after it.
+            "explanation": {"type": "string"},
+            "rating": {"type": "integer", "enum": list(scale)},
+        },
+        "required": ["explanation", "rating"],
+        "additionalProperties": False,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +37,11 @@ class Accepted:
     temperature: bool = True
     seed: bool = True
 
-    def parameters(self, seed: int) -> dict[str, Any]:
-        """The optional part of a request body."""
+    def parameters(self, seed: int, scale: Sequence[int] = SCALE) -> dict[str, Any]:
+        """The optional part of a request body that asks for a rating on this scale."""
         body: dict[str, Any] = {}
         if self.output == "json_schema":
-            schema = {"name": "ruling", "strict": True, "schema": _SCHEMA}
+            schema = {"name": "ruling", "strict": True, "schema": _schema(scale)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif self.output == "json_object":
             body["response_format"] = {"type": "json_object"}

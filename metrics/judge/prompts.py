@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
+from metrics.similarity.protocol import SCALE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -34,6 +36,8 @@ class Question:
     """Name of the prompt: the metric of the rating and of its failures."""
     version: int
     messages: tuple[Message, ...]
+    scale: tuple[int, ...] = SCALE
+    """Ratings that count as an answer, ascending."""
 
 
 @dataclass(frozen=True, slots=True)

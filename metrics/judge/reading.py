@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from metrics.similarity.protocol import SCALE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _WRITTEN = re.compile(
     # "3", "3.0", "3/3", "3 - same content"; not "2-3", "2 or 3", "2.5".
-    r"\A\s*([+-]?\d+)(?:\.0+)?\s*(?:/\s*3)?\s*(?:[-\u2013:(]\s*[^\W\d].*)?\Z",
+    r"\A\s*([+-]?\d+)(?:\.0+)?\s*(?:/\s*(\d+))?\s*(?:[-\u2013:(]\s*[^\W\d].*)?\Z",
     re.DOTALL,
 )
 _REFUSAL = re.compile(
@@ -32,7 +32,7 @@ _EXPLANATION_CHARS = 600
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A rating on the scale 1–3 and the judge's reason."""
+    """A rating on the scale that was asked for (1–3 unless another was) and the judge's reason."""
 
     rating: int
     explanation: str
@@ -46,11 +46,12 @@ class Unreadable:
     detail: str
 
 
-def read_ruling(text: str | None) -> Ruling | Unreadable:
+def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Unreadable:
     """The rating in a judge's reply: JSON alone, fenced, or inside prose.
 
     The rating may be a number or a number in a string. Several ratings that contradict each other
-    are none: a judge may quote what an answer tried to make it say.
+    are none: a judge may quote what an answer tried to make it say. `scale` holds the ratings that
+    count, ascending.
     """
     if not text or not text.strip():
         return Unreadable("empty", "The judge's reply has no text.")
@@ -59,7 +60,7 @@ def read_ruling(text: str | None) -> Ruling | Unreadable:
         if _REFUSAL.match(text.replace("\u2019", "'")):
             return Unreadable("refused", "The judge declined in prose.")
         return Unreadable("bad_schema", "No JSON object with a rating in the judge's reply.")
-    rulings = [_ruling(item) for item in found]
+    rulings = [_ruling(item, scale) for item in found]
     if len({_key(ruling) for ruling in rulings}) > 1:
         return Unreadable("bad_schema", "The judge's reply holds several ratings that differ.")
     return rulings[-1]
@@ -89,22 +90,22 @@ def _rated_objects(text: str) -> Iterator[dict[str, Any]]:
         at = text.find("{", end)
 
 
-def _ruling(item: dict[str, Any]) -> Ruling | Unreadable:
-    raw = item["rating"]
+def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Unreadable:
+    raw, name = item["rating"], f"{scale[0]}-{scale[-1]}"
     match raw:
         case bool() | None | list() | dict():
             return Unreadable("bad_schema", "The rating is not a number.")
         case str():
             written = _WRITTEN.match(raw.strip()[:_RATING_CHARS])
-            if not written:
+            if not written or (written[2] and int(written[2]) != scale[-1]):
                 return Unreadable("bad_schema", "The rating is not one whole number.")
             rating = int(written[1])
         case float() if not raw.is_integer():
-            return Unreadable("out_of_scale", f"The rating {raw} is between the steps of the scale 1-3.")
+            return Unreadable("out_of_scale", f"The rating {raw} is between the steps of the scale {name}.")
         case _:
             rating = int(raw)
-    if rating not in SCALE:
-        return Unreadable("out_of_scale", f"The rating {rating} is not on the scale 1-3.")
+    if rating not in scale:
+        return Unreadable("out_of_scale", f"The rating {rating} is not on the scale {name}.")
     explanation = item.get("explanation")
     text = " ".join(explanation.split()) if isinstance(explanation, str) else ""
     return Ruling(rating, text[:_EXPLANATION_CHARS])

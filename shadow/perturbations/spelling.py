@@ -1,4 +1,4 @@
-"""Typing errors and common misspellings."""
+"""Typing errors and common misspellings, as people make them in the language of the text."""
 
 from __future__ import annotations
 
@@ -6,51 +6,108 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from metrics.pair import AS_BEFORE
+from shadow.languages import language_of
 from shadow.perturbations.places import change_places
+from shadow.perturbations.protect import protected_spans
 from shadow.perturbations.protocol import NOTHING
-from shadow.perturbations.slips import FREQUENT, MISSPELLED, NEIGHBOURS
+from shadow.perturbations.slips import slips_for
+from shadow.perturbations.slips.japanese import PLACES as JAPANESE_PLACES
+from shadow.perturbations.slips.japanese import VARIANTS as JAPANESE_VARIANTS
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
     from shadow.perturbations.protocol import NotApplicable
+    from shadow.perturbations.slips import Slips
     from shadow.prompt import PromptView
 
 # Latin, Greek and Cyrillic words outside contractions. In scripts without spaces a "word" is a
 # clause, and a lost character is a lost word.
 _LETTER: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
-_WORD: Final = re.compile(rf"[{_LETTER}]{{4,}}+(?![\w'’])")
+_WORD: Final = re.compile(rf"[{_LETTER}]{{3,}}+(?![\w'’])")
+_APOSTROPHES: Final = "'’"
 _INSIDE_A_WORD: Final = frozenset("'’_0123456789")
+_LEAST_LETTERS: Final = 4
+"""Shorter words are mostly one slip away from another; only known slips are made in them."""
 _TRIES: Final = 4
+_LANGUAGE_SAMPLE: Final = 300
+"""Characters of prose that are enough to tell the language."""
 
 
 class Spelling:
     """Misspells words: a neighbouring key, two letters swapped, one left out or doubled, or a known slip.
 
-    Only words of four letters and more, whose first letter stays; names (capitals inside a
-    sentence), acronyms and contractions stay, and no slip makes another frequent word.
+    Keyboard, known slips and forgotten accents are those of the text's language (English, German,
+    Spanish, French, Italian, Dutch, Portuguese; for others the English keyboard); in Japanese words get
+    another conversion. First and last letters stay, the last because it carries number and tense; so do
+    short words, names (capitals inside a sentence), acronyms and contractions, and no slip makes
+    another frequent word.
     """
 
     name: Final = "general.spelling"
-    version: Final = 1
+    version: Final = 2
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its words misspelt, as `Perturbation.apply`."""
-        return change_places(view, severity, rng, find=_places, rewrite=_rewrite)
+        languages = {
+            segment.text: language_of(_prose(segment.text))
+            for segment in view.segments
+            if segment.kind == "input"
+        }
+
+        def find(text: str) -> Iterator[re.Match[str]]:
+            if languages[text] == "ja":
+                return JAPANESE_PLACES.finditer(text)
+            return _places(text, slips_for(languages[text]))
+
+        def rewrite(place: re.Match[str], rng: random.Random) -> str | None:
+            language = languages[place.string]
+            if language == "ja":
+                return JAPANESE_VARIANTS[place[0]]
+            return _rewrite(place[0], slips_for(language), rng)
+
+        return change_places(view, severity, rng, find=find, rewrite=rewrite)
 
 
-def _places(text: str) -> Iterator[re.Match[str]]:
+def _prose(text: str) -> str:
+    """The beginning of what is not protected: code and data would be taken for some language."""
+    if len(text) <= _LANGUAGE_SAMPLE:
+        return text
+    pieces: list[str] = []
+    done = length = 0
+    for span in protected_spans(text):
+        pieces.append(text[done : min(span.start, done + _LANGUAGE_SAMPLE)])
+        length += len(pieces[-1])
+        done = span.end
+        if length >= _LANGUAGE_SAMPLE:
+            break
+    else:
+        pieces.append(text[done : done + _LANGUAGE_SAMPLE])
+    return "".join(pieces)[:_LANGUAGE_SAMPLE]
+
+
+def _places(text: str, slips: Slips) -> Iterator[re.Match[str]]:
     for match in _WORD.finditer(text):
         word = match[0]
         start = match.start()
-        if start and text[start - 1] in _INSIDE_A_WORD:
+        if start and text[start - 1] in _INSIDE_A_WORD and not (slips.elides and _elided(text, start)):
             continue
-        if word.islower() or (word[1:].islower() and _opens_sentence(text, start)):
+        if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
+            continue
+        if word.islower() or (word[1:].islower() and (_opens_sentence(text, start) or _noun(word, slips))):
             yield match
+
+
+def _elided(text: str, start: int) -> bool:
+    return start >= 2 and text[start - 1] in _APOSTROPHES and text[start - 2].isalpha()  # noqa: PLR2004
+
+
+def _noun(word: str, slips: Slips) -> bool:
+    return slips.nouns.fullmatch(word) is not None
 
 
 def _opens_sentence(text: str, start: int) -> bool:
@@ -58,30 +115,45 @@ def _opens_sentence(text: str, start: int) -> bool:
     return not before or before[-1] in ".!?:\n。\uff01\uff1f"
 
 
-def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
-    word = place[0]
-    lower = word.lower()
-    known = MISSPELLED.get(lower)
-    if known is not None and rng.randrange(2):
+def _rewrite(word: str, slips: Slips, rng: random.Random) -> str | None:
+    known = slips.misspelled.get(word.lower())
+    if known is not None and (len(word) < _LEAST_LETTERS or _below(2, rng)):
         return word[0] + known[1:]
+    marks = list(slips.dropped.finditer(word.lower())) if slips.bare and not word.isascii() else []
+    if marks and _below(2, rng):
+        mark = marks[_below(len(marks), rng)]
+        typed = slips.bare[mark[0]]
+        if word[mark.start()].isupper():
+            typed = typed.capitalize()
+        bare = word[: mark.start()] + typed + word[mark.end() :]
+        if bare.lower() not in slips.frequent:
+            return bare
     for _ in range(_TRIES):
-        slip = _slip(word, rng)
-        if slip != word and slip.lower() not in FREQUENT:
+        slip = _slip(word, slips, rng)
+        if slip != word and slip.lower() not in slips.frequent:
             return slip
     return None
 
 
-def _slip(word: str, rng: random.Random) -> str:
-    """One slip behind the first letter; may be the word itself."""
-    at = rng.randrange(1, len(word))
-    match rng.randrange(4):
+def _slip(word: str, slips: Slips, rng: random.Random) -> str:
+    """One slip between the first and the last letter; may be the word itself."""
+    at = 1 + _below(len(word) - 2, rng)
+    match _below(4, rng):
         case 0:
-            near = NEIGHBOURS.get(word[at])
-            return word[:at] + rng.choice(near) + word[at + 1 :] if near else word
+            near = slips.neighbours.get(word[at])
+            return word[:at] + near[_below(len(near), rng)] + word[at + 1 :] if near else word
         case 1:
-            at = min(at, len(word) - 2)
+            at = min(at, len(word) - 3)
+            if word[at : at + 2] in slips.kept_pairs:
+                return word
             return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
         case 2:
-            return word[:at] + word[at + 1 :]
+            # What is left of a short word is no word at all.
+            return word[:at] + word[at + 1 :] if len(word) > _LEAST_LETTERS else word
         case _:
             return word[:at] + word[at] + word[at:]
+
+
+def _below(bound: int, rng: random.Random) -> int:
+    """As `randrange`, in a fifth of the time; the bounds are small enough for all to be as likely."""
+    return int(rng.random() * bound)

@@ -1,12 +1,15 @@
 """The prompt of a request: read into messages and segments, written back byte by byte.
 
-`spans` finds where the values of a JSON text stand; `chat` knows the shape of chat-completions
-bodies and lists the string literals that carry prompt text; `view` cuts those into *segments*
-(template or input) and writes variants in which only the literals of changed segments differ;
-`replay` strips a body of what a replay must not do (stream, store).
+`api` tells by its path which API a request speaks. `spans` finds where the values of a JSON text
+stand; `chat`, `completions`, `responses` and `messages` know the shapes of bodies and list the
+string literals that carry prompt text, all as a `body`; `view` cuts those into *segments* (template
+or input) and writes variants in which only the literals of changed segments differ; `replay` strips
+a body of what a replay must not do (stream, store) and refuses what cannot be made harmless.
 """
 
-from shadow.prompt.chat import UnreadablePrompt
+from shadow.prompt.api import Api, api_of
+from shadow.prompt.body import UnreadablePrompt
+from shadow.prompt.replay import Refusal, refusal
 from shadow.prompt.segments import (
     Block,
     Classifier,
@@ -19,14 +22,18 @@ from shadow.prompt.segments import (
 from shadow.prompt.view import Message, PromptView
 
 __all__ = [
+    "Api",
     "Block",
     "Classifier",
     "Message",
     "PromptView",
+    "Refusal",
     "Segment",
     "SegmentKind",
     "SegmentType",
     "SlotText",
     "UnreadablePrompt",
+    "api_of",
     "by_role",
+    "refusal",
 ]

@@ -6,15 +6,19 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from shadow.prompt.chat import ChatBody, UnreadablePrompt, read_chat
+from shadow.prompt.body import UnreadablePrompt
 from shadow.prompt.members import member_edits
+from shadow.prompt.readers import read_body
 from shadow.prompt.replay import replay_changes
 from shadow.prompt.segments import Segment, SlotText, by_role
 from shadow.prompt.spans import Edit, splice, string_literal
+from shadow.surrogates import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shadow.prompt.api import Api
+    from shadow.prompt.body import Body
     from shadow.prompt.segments import Block, Classifier
 
 
@@ -38,7 +42,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """A chat-completions request body, its prompt readable and replaceable.
+    """A request body of any API we know, its prompt readable and replaceable.
 
     Immutable: `with_texts` returns another view of the same body. As long as a segment keeps its
     text, the bytes of its string literal stay as the client wrote them, and so does everything
@@ -49,35 +53,37 @@ class PromptView:
     """All text, in the order of the conversation."""
     slots: tuple[SlotText, ...]
     """The strings of the body that carry it, as the client wrote them."""
+    api: Api
     _source: bytes
     _text: str
-    _chat: ChatBody
+    _body: Body
     _members: Mapping[str, str | None] = field(default_factory=dict)
     """Top-level members that were set (their JSON text) or removed (None)."""
 
     @classmethod
-    def parse(cls, body: bytes, classify: Classifier = by_role) -> Self:
+    def parse(cls, body: bytes, classify: Classifier = by_role, *, api: Api = "chat") -> Self:
         """Read a request body.
 
         Args:
             body: Decompressed JSON in UTF-8.
             classify: Decides what is template and what is input, and may cut a text into several
                 segments.
+            api: What the request's path says, see `api_of`.
 
-        Raises: UnreadablePrompt with the reason "not_json", "too_deep", "no_messages" or
-            "unsupported_shape"; ValueError if `classify` loses or adds text.
+        Raises: UnreadablePrompt with the reason "not_json", "too_deep", "no_messages", "token_prompt"
+            or "unsupported_shape"; ValueError if `classify` loses or adds text.
         """
         try:
             text = body.decode()
         except UnicodeDecodeError as fault:
             raise UnreadablePrompt("not_json", f"not UTF-8 at byte {fault.start}") from fault
-        chat = read_chat(text)
+        read = read_body(text, api)
         slots = tuple(
             SlotText(message.role, slot.text, number, slot.part)
-            for number, message in enumerate(chat.messages)
+            for number, message in enumerate(read.messages)
             for slot in message.slots
         )
-        return cls(_cut(slots, classify(slots)), slots, body, text, chat)
+        return cls(_cut(slots, classify(slots)), slots, api, body, text, read)
 
     def classified(self, classify: Classifier) -> Self:
         """The same body, its text cut into other segments; edits are lost.
@@ -89,15 +95,21 @@ class PromptView:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation in order, messages without text included."""
+        said: dict[int, list[Segment]] = {}
+        for segment in self.segments:
+            said.setdefault(segment.message, []).append(segment)
         return tuple(
-            Message(raw.role, tuple(one for one in self.segments if one.message == number), raw.others)
-            for number, raw in enumerate(self._chat.messages)
+            Message(raw.role, tuple(said.get(number, ())), raw.others)
+            for number, raw in enumerate(self._body.messages)
         )
 
     @property
     def text(self) -> str:
-        """The whole prompt for people and judges: "role: text" blocks, a blank line between."""
-        return "\n\n".join(f"{message.role}: {message.text}" for message in self.messages)
+        """The whole prompt for people and judges: "role: text" blocks, a blank line between.
+
+        Always well-formed: lone surrogates, which a body may hold, are replaced.
+        """
+        return well_formed("\n\n".join(f"{message.role}: {message.text}" for message in self.messages))
 
     @property
     def input_text(self) -> str:
@@ -105,15 +117,20 @@ class PromptView:
         return "\n\n".join(segment.text for segment in self.segments if segment.kind == "input")
 
     @property
+    def last_user_slot(self) -> tuple[int, int | None] | None:
+        """The (message, part) of the last string that a user said, None if there is none."""
+        return next(((slot.message, slot.part) for slot in reversed(self.slots) if slot.role == "user"), None)
+
+    @property
     def model(self) -> str | None:
         """The requested model, None if the body names none."""
-        model = self._chat.get("model")
-        return model if isinstance(model, str) else None
+        model = self._body.get("model")
+        return well_formed(model) if isinstance(model, str) else None
 
     @property
     def uses_tools(self) -> bool:
         """Whether the request offers the model any tool or (the older form) function."""
-        return bool(self._chat.get("tools") or self._chat.get("functions"))
+        return bool(self._body.get("tools") or self._body.get("functions"))
 
     def with_texts(self, texts: Mapping[int, str]) -> Self:
         """The same prompt with some segments' texts replaced.
@@ -165,7 +182,7 @@ class PromptView:
         if key in self._members:
             written = self._members[key]
             return None if written is None else json.loads(written)
-        return self._chat.get(key)
+        return self._body.get(key)
 
     def with_members(self, changes: Mapping[str, str | None]) -> Self:
         """The same body with top-level members set or removed.
@@ -178,15 +195,15 @@ class PromptView:
 
     def body(self) -> bytes:
         """The request body; identical to what was parsed if no text differs."""
-        edits = [*self._text_edits(), *member_edits(self._chat.members, self._members)]
+        edits = [*self._text_edits(), *member_edits(self._body.members, self._members)]
         return splice(self._text, edits).encode() if edits else self._source
 
     def for_replay(self) -> bytes:
-        """The body with streaming and storing switched off and nothing else touched.
+        """The body as a replay sends it: no stream, nothing stored, one choice; nothing else touched.
 
-        A key that the client did not send is not added (see `shadow.prompt.replay`).
+        Whether it may be sent at all is `shadow.prompt.replay.refusal`'s to say.
         """
-        return self.with_members(replay_changes(self._chat.members)).body()
+        return self.with_members(replay_changes(self._body.members, self.api)).body()
 
     def _text_edits(self) -> list[Edit]:
         now: dict[tuple[int, int | None], str] = {}
@@ -197,7 +214,7 @@ class PromptView:
         ascii_only = self._text.isascii()
         return [
             Edit(slot.start, slot.end, string_literal(now[number, slot.part], ascii_only=ascii_only))
-            for number, message in enumerate(self._chat.messages)
+            for number, message in enumerate(self._body.messages)
             for slot in message.slots
             if now.get((number, slot.part), slot.text) != slot.text
         ]

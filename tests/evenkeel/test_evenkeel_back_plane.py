@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from evenkeel.back_plane import replay_target
+from evenkeel.replays import replay_target
 from evenkeel.settings import load
 from shadow.handoff import Exchange
 

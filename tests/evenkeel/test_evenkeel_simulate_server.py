@@ -433,7 +433,8 @@ def test_model_swap():
     ):
         changes = {"fragility": 1, "worse_share": 1.0, "returned_name": "m-2", "system_fingerprint": None}
         reply = http.put("/simulate/models/m", json=changes)
-        expected = {"name": "m", "noise": 0.1, "latency_s": 0.0, "error_rate": 0.0, **changes}
+        kept = {"name": "m", "noise": 0.1, "latency_s": 0.0, "error_rate": 0.0, "judge_noise": 0.0}
+        expected = {**kept, **changes}
         assert reply.json() == expected == http.get("/simulate/models/m").json()
         answer = sdk.chat.completions.create(model="m", messages=CHAT)
         assert (answer.model, answer.choices[0].message.content) == ("m-2", SAID.worse)
@@ -448,7 +449,12 @@ def test_new_model():
     first = ModelState("m", noise=0.1, returned_name="m-1")
     with serving(Simulation((first,))) as url, httpx2.Client(base_url=url) as http:
         http.put("/simulate/models/org/n", json={"fragility": 0.2})
-        assert [state["name"] for state in http.get("/simulate/models").json()] == ["m", "org/n"]
+        assert [state["name"] for state in http.get("/simulate/models").json()] == [
+            "m",
+            "simulated-rewriter",
+            "simulated-judge",
+            "org/n",
+        ]
         state = http.get("/simulate/models/org/n").json()
         assert (state["noise"], state["fragility"], state["returned_name"]) == (0.1, 0.2, None)
         truth = http.get("/simulate/truth", params={"model": "org/n"}).json()

@@ -8,16 +8,16 @@ import pytest
 
 from evenkeel.simulate import Condition, Message, make_case, summary_prompt
 from evenkeel.simulate.model import read
-from evenkeel.simulate.requests import ChatRequest
+from evenkeel.simulate.requests import ModelRequest
 from evenkeel.simulate.tools import call_tool, requested_tool
 
 CASE = make_case(9)
 TOOLS = ({"name": "get_weather"}, {"name": "close_ticket"})
 
 
-def request(text: str = "", *, role: str = "user", choice: object = None, tools=TOOLS) -> ChatRequest:
+def request(text: str = "", *, role: str = "user", choice: object = None, tools=TOOLS) -> ModelRequest:
     """A request with one message."""
-    return ChatRequest("m", (Message(role, text),), False, False, tools, choice)
+    return ModelRequest("m", (Message(role, text),), False, False, tools, choice)
 
 
 def filled(properties: dict[str, object], condition: Condition, prompt: str) -> dict[str, object]:

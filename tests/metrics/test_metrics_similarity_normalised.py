@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from metrics.pair import Answer, Pair, ToolCall
 from metrics.similarity.normalised import NormalisedEquality, canonical_json, normalise, parse_json
+from metrics.similarity.rendering import claims
+from metrics.similarity.tool_calls import ToolCalls
 from metrics.verdict import Failure
 
 
@@ -101,3 +103,18 @@ def test_canonical_json_survives_respelling(value: object) -> None:
     """Indentation and escapes of the same JSON value give one canonical form."""
     respelled = json.loads(json.dumps(value, indent=3, ensure_ascii=True))
     assert canonical_json(respelled) == canonical_json(value)
+
+
+@pytest.mark.parametrize(
+    ("depth", "is_read"), [(1, True), (100, True), (101, False), (600, False), (50_000, False)]
+)
+def test_json_nested_beyond_reason_counts_as_text(depth: int, is_read: bool) -> None:  # noqa: FBT001
+    """Deep nesting is no way to break a metric: below a hundred levels it is JSON, beyond it text."""
+    text = "[" * depth + "7 " + "]" * depth
+    assert (parse_json(text) is not None) == is_read
+    assert equal(text, text.replace("7 ", "7")) == float(is_read)
+    called = [Answer("", (ToolCall("f", arguments),)) for arguments in (text, text.replace("7 ", "7"))]
+    pair = Pair(*called, context="")
+    assert NormalisedEquality().score(pair) == float(is_read)
+    assert (ToolCalls().score(pair) == 1.0) == is_read
+    assert claims(called[0])

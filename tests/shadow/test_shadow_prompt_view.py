@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadow.prompt import Block, PromptView, UnreadablePrompt
+from shadow.prompt.readers import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.prompt import SlotText
+    from shadow.prompt import Api, SlotText
+
+APIS = tuple(READERS)
 
 # --- any JSON a client may send, as text: odd blanks, escapes, numbers and repeated keys included ---
 
@@ -27,7 +30,22 @@ _strings = st.one_of(
     ),
 )
 _keys = st.one_of(
-    _strings, st.sampled_from(['"messages"', r'"\u006dessages"', '"role"', '"content"', '"text"'])
+    _strings,
+    st.sampled_from(
+        [
+            '"messages"',
+            r'"\u006dessages"',
+            '"role"',
+            '"content"',
+            '"text"',
+            '"type"',
+            '"prompt"',
+            '"input"',
+            '"instructions"',
+            '"system"',
+            '"output"',
+        ]
+    ),
 )
 
 
@@ -50,6 +68,13 @@ _values = st.recursive(
 _parts = st.one_of(
     _values,
     st.builds(lambda text: f'{{"type": "text", "text": {text}}}', _strings),
+    st.builds(
+        lambda kind, text: f'{{"type":"{kind}","text":{text}}}',
+        st.sampled_from(["input_text", "output_text", "thinking"]),
+        _strings,
+    ),
+    st.builds(lambda value: f'{{"type":"tool_result","tool_use_id":"t","content":{value}}}', _values),
+    st.builds(lambda value: f'{{"type":"tool_use","name":"f","input":{value}}}', _values),
     st.just('{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}'),
 )
 _messages = st.builds(
@@ -67,36 +92,75 @@ _chat_bodies = st.builds(
     st.lists(st.tuples(_keys, _values), max_size=3),
     _blanks,
 )
+_items = st.one_of(
+    _messages,
+    st.builds(lambda value: f'{{"type":"function_call_output","call_id":"c","output":{value}}}', _values),
+    st.builds(lambda text: f'{{"type":"function_call","name":"f","arguments":{text}}}', _strings),
+    st.just('{"type":"reasoning","summary":[]}'),
+)
 
 
-@given(st.one_of(_values, _chat_bodies))
-def test_unedited_body_is_identical_for_any_json(text: str) -> None:
-    """Whatever JSON a client sends, an unedited view gives the very same bytes, or a reason."""
+def _with(
+    conversation: st.SearchStrategy[tuple[str, str]], *more: st.SearchStrategy[tuple[str, str]]
+) -> st.SearchStrategy[str]:
+    """Bodies that hold the given members, other ones before and between."""
+    return st.builds(
+        lambda members, others, blank: blank + _object([*others, *members], blank) + blank,
+        st.tuples(*more, conversation),
+        st.lists(st.tuples(_keys, _values), max_size=3),
+        _blanks,
+    )
+
+
+def _list_of(one: st.SearchStrategy[str], blanks: st.SearchStrategy[str] = _blanks) -> st.SearchStrategy[str]:
+    return st.builds(_array, st.lists(one, min_size=1, max_size=4), blanks)
+
+
+_completion_bodies = _with(st.tuples(st.just('"prompt"'), st.one_of(_strings, _list_of(_strings))))
+_response_bodies = _with(
+    st.tuples(st.just('"input"'), st.one_of(_strings, _list_of(_items))),
+    st.tuples(st.just('"instructions"'), st.one_of(_strings, st.just("null"))),
+)
+_message_bodies = _with(
+    st.tuples(st.just('"messages"'), _list_of(_messages)),
+    st.tuples(st.just('"system"'), st.one_of(_strings, _list_of(_parts))),
+)
+_any_api_bodies = st.one_of(_chat_bodies, _completion_bodies, _response_bodies, _message_bodies)
+_bodies_by_api = st.one_of(
+    st.tuples(st.just("chat"), _chat_bodies),
+    st.tuples(st.just("completions"), _completion_bodies),
+    st.tuples(st.just("responses"), _response_bodies),
+    st.tuples(st.just("messages"), _message_bodies),
+)
+
+
+@given(st.one_of(_values, _any_api_bodies), st.sampled_from(APIS))
+def test_unedited_body_is_identical_for_any_json(text: str, api: Api) -> None:
+    """Whatever JSON is sent to whichever API, an unedited view gives the very same bytes, or a reason."""
     body = text.encode()
     try:
-        view = PromptView.parse(body)
+        view = PromptView.parse(body, api=api)
     except UnreadablePrompt as unreadable:
         reason = unreadable.reason
     else:
         reason = None
         assert view.body() == body
         assert view.with_texts({one.index: one.text for one in view.segments}).body() == body
-    assert reason in {None, "no_messages", "unsupported_shape"}
+    assert reason in {None, "no_messages", "unsupported_shape", "token_prompt"}
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused_with_a_reason(body: bytes) -> None:
+@given(st.binary(max_size=60), st.sampled_from(APIS))
+def test_any_bytes_are_read_or_refused_with_a_reason(body: bytes, api: Api) -> None:
     """Bytes that are no JSON never raise anything but UnreadablePrompt."""
     with pytest.raises(UnreadablePrompt) as caught:
-        PromptView.parse(body)
+        PromptView.parse(body, api=api)
     assert caught.value.reason in {"not_json", "no_messages", "unsupported_shape"}
 
 
 @given(_chat_bodies, st.data())
-def test_an_edit_replaces_one_literal_and_no_other_byte(text: str, data: st.DataObject) -> None:
-    """After an edit a JSON reader sees the new text in its place; the bytes around it are the old ones."""
-    body = text.encode()
-    view = PromptView.parse(body)
+def test_an_edit_is_what_a_json_reader_sees(text: str, data: st.DataObject) -> None:
+    """After an edit of a chat body any JSON reader finds the new text in its place."""
+    view = PromptView.parse(text.encode())
     if not view.segments:
         return
     segment = data.draw(st.sampled_from(view.segments))
@@ -110,12 +174,26 @@ def test_an_edit_replaces_one_literal_and_no_other_byte(text: str, data: st.Data
     else:
         message["content"][segment.part]["text"] = new
     assert repr(json.loads(edited.body())) == repr(expected)  # repr, since nan differs from itself
-    again = PromptView.parse(edited.body())
+
+
+@given(_bodies_by_api, st.data())
+def test_an_edit_replaces_one_literal_and_no_other_byte(given: tuple[Api, str], data: st.DataObject) -> None:
+    """In a body of any API an edited text is read back; the bytes around its literal are the old ones."""
+    api, text = given
+    try:
+        view = PromptView.parse(text.encode(), api=api)
+    except UnreadablePrompt:
+        return  # a member that was added made it so
+    if not view.segments:
+        return
+    segment = data.draw(st.sampled_from(view.segments))
+    new = data.draw(st.text(max_size=20))
+    edited = view.with_texts({segment.index: new})
+    again = PromptView.parse(edited.body(), api=api)
     assert [one.text for one in again.segments] == [
         new if one.index == segment.index else one.text for one in view.segments
     ]
-    # The old text put back into the edited body: everything beside the literal is as it was.
-    slot = view._chat.messages[segment.message].slots
+    slot = view._body.messages[segment.message].slots
     literal = next(one for one in slot if one.part == segment.part)
     if new != segment.text:
         written = edited.body().decode()
@@ -238,7 +316,10 @@ def test_byte_order_mark_long_numbers_and_strange_contents_are_read() -> None:
             '{"messages":%s, "stream": true, "stream_options": {}, "stream_options": null}',
             '{"messages":%s, "stream": false}',
         ),
-        ('{"store":true,"messages":%s,"n":2}', '{"store":false,"messages":%s,"n":2}'),
+        ('{"store":true,"messages":%s,"n":2}', '{"store":false,"messages":%s,"n":1}'),
+        ('{"n":1,"messages":%s}', '{"n":1,"messages":%s}'),
+        ('{"n":1e999,"messages":%s,"n":"2"}', '{"n":1,"messages":%s,"n":1}'),
+        ('{"messages":%s,"background":true}', '{"messages":%s,"background":false}'),
         ('{"messages":%s,"metadata":{"store":true}}', '{"messages":%s,"metadata":{"store":true}}'),
     ],
 )

@@ -73,18 +73,34 @@ class Time:
         self.now += seconds
 
 
-def send(url, *, time=None, headers=(), count=1):
+def send(url, *, time=None, headers=(), count=1, api="chat"):
     time = time or Time()
 
     async def go():
         replayer = Replayer(concurrency=4, timeout_s=2, clock=time.clock, sleep=time.sleep)
         try:
-            return [await replayer.send(Target(url, headers), b'{"a": 1}') for _ in range(count)]
+            return [await replayer.send(Target(url, headers), b'{"a": 1}', api=api) for _ in range(count)]
         finally:
             await replayer.close()
 
     results = asyncio.run(go())
     return results[0] if count == 1 else results
+
+
+@pytest.mark.parametrize(
+    ("api", "answer"),
+    [
+        ("completions", {"choices": [{"text": "hi"}]}),
+        ("responses", {"output": [{"type": "message", "content": [{"type": "output_text", "text": "hi"}]}]}),
+        ("messages", {"content": [{"type": "text", "text": "hi"}]}),
+    ],
+)
+def test_an_answer_is_read_as_its_api_writes_it(upstream, api, answer):
+    """Every API's answer is read by its own reader, and by no other."""
+    upstream.script = [(200, {}, json.dumps(answer).encode())] * 2
+    assert send(upstream.url, api=api).answer.text == "hi"
+    other = send(upstream.url, api="chat")
+    assert isinstance(other, Failure) or other.answer.text == ""
 
 
 def test_a_replay_carries_its_body_its_credential_and_the_loop_guard(upstream):

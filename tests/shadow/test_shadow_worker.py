@@ -15,14 +15,16 @@ from metrics.stores.counters import Tally
 from metrics.stores.sqlite import Database, SqliteVerdictLog
 from metrics.verdict import BASELINE
 from shadow.handoff import Exchange
-from shadow.perturbations import BUILTIN
+from shadow.original import Reader
+from shadow.perturbations import by_name
 from shadow.planner import RoutePlan
 from shadow.queues.sqlite import SqliteExchangeQueue
 from shadow.replay import Replayer, Target
-from shadow.spend import Budget, SpendLedger
+from shadow.spend import Budget, Prices, SpendLedger
+from shadow.trials import TrialMaker
 from shadow.worker import Worker, WorkerSettings
 
-KINDS = tuple(kind for kind in BUILTIN if kind.name != BASELINE)
+KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
 
 
 @pytest.fixture
@@ -47,21 +49,23 @@ class Plane:
         self.now = 1000.0
         self.upstream = upstream
         self.budget = Budget()
+        self.rewriter = None
 
     async def work(self, *, plan=None, settings=None):
         replayer = Replayer(concurrency=4, timeout_s=5)
-        worker = Worker(
-            self.queue,
+        trials = TrialMaker(
             self.log,
             cheap_scorer(),
             replayer,
             SpendLedger(self.database, self.budget, lambda: self.now),
-            routes={"default": plan or RoutePlan(KINDS, (0.3,), 4, "case_summary")},
+            Prices(),
             target=lambda exchange: Target(f"{self.upstream}{exchange.path}"),
             tally=self.tally,
             clock=lambda: self.now,
-            settings=settings,
+            rewriter=self.rewriter,
         )
+        reader = Reader({"default": plan or RoutePlan(KINDS, (0.3,), 4, "case_summary")})
+        worker = Worker(self.queue, self.log, reader, trials, tally=self.tally, settings=settings)
         try:
             await worker.drain()
         finally:
@@ -167,11 +171,24 @@ def test_what_cannot_be_read_is_buried_with_its_reason(plane, changes, reason):
     assert plane.verdicts() == []
 
 
-def test_an_api_that_is_not_replayed_yet_is_counted_as_skipped(plane):
-    """Captures of other APIs leave the queue with a reason, and are no dead letters."""
-    plane.queue.put([plane.capture(1, path="/v1/responses")])
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"path": "/v1/embeddings"}, "api_unsupported"),
+        (
+            {
+                "path": "/v1/responses",
+                "request_body": b'{"model":"m","input":"hi","previous_response_id":"resp_1"}',
+            },
+            "stateful",
+        ),
+    ],
+)
+def test_what_is_never_replayed_is_counted_as_skipped(plane, changes, reason):
+    """Requests that a replay could not repeat leave the queue with a reason, and are no dead letters."""
+    plane.queue.put([plane.capture(1, **changes)])
     asyncio.run(plane.work())
-    assert plane.tally.value("exchanges_skipped", reason="api_unsupported") == 1
+    assert plane.tally.value("exchanges_skipped", reason=reason) == 1
     lag = plane.queue.lag()
     assert (lag.waiting, lag.leased, lag.dead) == (0, 0, 0)
 
@@ -213,7 +230,7 @@ def test_a_spent_budget_stops_replays_and_is_counted(plane, simulation):
     asyncio.run(plane.work())
     assert simulation.counts(simulation.find(None)).calls == calls
     assert plane.tally.value("exchanges_skipped", reason="budget") == 1
-    assert plane.tally.value("trials_skipped", reason="budget") == 5
+    assert plane.tally.value("trials_skipped", reason="budget") == 1  # without a baseline nothing follows
 
 
 def test_the_budget_is_not_passed_by_calls_in_flight(plane):

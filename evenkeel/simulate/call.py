@@ -1,4 +1,4 @@
-"""One chat completion call of the simulated model, from its body to the last byte of the answer."""
+"""One call of a simulated model, from its body to the last byte of the answer."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from evenkeel.simulate.faults import WireError, check_key, on_demand, read_fault
-from evenkeel.simulate.model import answers, choose, prompt_digest, read
-from evenkeel.simulate.requests import ChatRequest, read_request
+from evenkeel.simulate.judge import JUDGE_MODEL, judge
+from evenkeel.simulate.model import prompt_digest, read, say
+from evenkeel.simulate.requests import ModelRequest, read_object
+from evenkeel.simulate.rewriter import REWRITER_MODEL, rewrite
 from evenkeel.simulate.tools import call_tool, requested_tool
-from evenkeel.simulate.wire import Completion, completion_body, completion_events, count_prompt_tokens
+from evenkeel.simulate.wire import Completion, count_prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litestar.types import HTTPScope, Receive, Send
 
+    from evenkeel.simulate.apis import Api
     from evenkeel.simulate.simulation import ModelState, Simulation
 
 BREAK: Final = "evenkeel.simulate.break"
@@ -30,10 +33,13 @@ class _ClientLeftError(Exception):
     """The client closed the connection before the end."""
 
 
-class ChatCall:
-    """One chat completion call, from its body to the last byte of the answer."""
+class ModelCall:
+    """One call under one of the APIs, from its body to the last byte of the answer."""
 
-    def __init__(self, simulation: Simulation, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, simulation: Simulation, api: Api, scope: HTTPScope, receive: Receive, send: Send
+    ) -> None:
+        self._api = api
         self._simulation = simulation
         self._scope = scope
         self._receive = receive
@@ -54,20 +60,20 @@ class ChatCall:
             await self._answer(request)
         except WireError as error:
             counts.errors += 1
-            await self._start(error.status, [_JSON, *error.headers()], error.body())
+            await self._start(error.status, [_JSON, *error.headers()], self._api.error(error))
         except _ClientLeftError:
             counts.abandoned += 1
         finally:
             if self._watch is not None:
                 self._watch.cancel()
 
-    async def _request(self) -> ChatRequest:
+    async def _request(self) -> ModelRequest:
         if self._scope["method"] != "POST":
             raise WireError(405, f"Not allowed: {self._scope['method']} {self._scope['path']}")
         check_key(self._simulation.settings.api_key, self._scope["headers"])
-        return read_request(await self._body())
+        return self._api.read(read_object(await self._body()))
 
-    async def _answer(self, request: ChatRequest) -> None:
+    async def _answer(self, request: ModelRequest) -> None:
         state, simulation = self._state, self._simulation
         fault = read_fault(self._scope["headers"])
         if isinstance(fault, WireError):
@@ -81,10 +87,10 @@ class ChatCall:
             return
         if state.error_rate and simulation.rng.random() < state.error_rate:
             raise on_demand(500, "its error rate")
-        completion = complete(simulation, state, request)
+        completion = complete(simulation, state, request, self._api.id_prefix)
         self._due = asyncio.get_running_loop().time()
         if request.stream:
-            events = completion_events(
+            events = self._api.events(
                 completion,
                 include_usage=request.include_usage,
                 tokens_per_event=simulation.settings.tokens_per_event,
@@ -92,7 +98,7 @@ class ChatCall:
             await self._stream(completion, list(events), cut=fault == "cut")
             return
         await self._spend(state.latency_s)
-        content = completion_body(completion)
+        content = self._api.body(completion)
         headers = [_JSON, (b"x-request-id", completion.id.encode())]
         if fault == "cut":
             headers.append((b"content-length", str(len(content)).encode()))
@@ -163,19 +169,25 @@ class ChatCall:
         await self._receive()
 
 
-def complete(simulation: Simulation, state: ModelState, request: ChatRequest) -> Completion:
-    """The answer of a model to a request. Counts its condition."""
-    model = simulation.model(state)
-    condition = model.condition(request.messages, simulation.rng)
-    simulation.counts(state).conditions[condition] += 1
-    reading = read(request.messages)
-    function = requested_tool(request)
+def complete(simulation: Simulation, state: ModelState, request: ModelRequest, id_prefix: str) -> Completion:
+    """The answer of a model to a request. Counts its condition, if it has one."""
+    function = None
+    if state.name == REWRITER_MODEL:
+        text = rewrite(request.messages)
+    elif state.name == JUDGE_MODEL:
+        text = judge(request.messages, simulation.rng, state.judge_noise)
+    else:
+        condition = simulation.model(state).condition(request.messages, simulation.rng)
+        simulation.counts(state).conditions[condition] += 1
+        reading = read(request.messages, request.form)
+        function = requested_tool(request)
+        text = "" if function else say(reading, condition)
     return Completion(
-        id=simulation.completion_id(prompt_digest(request.messages)),
+        id=simulation.completion_id(prompt_digest(request.messages), id_prefix),
         created=simulation.now(),
         model=state.returned_name or request.model,
         system_fingerprint=state.system_fingerprint,
-        text="" if function else choose(answers(reading), condition),
+        text=text,
         tool_call=call_tool(function, reading, condition) if function else None,
         prompt_tokens=count_prompt_tokens(sum(len(message.text) for message in request.messages)),
     )

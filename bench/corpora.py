@@ -1,0 +1,81 @@
+"""Texts and prompts from the public data that lies beside the repository (../shared/data)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
+LANGUAGES: Final = ("en", "de", "es", "fr", "it", "ja", "nl", "pt")
+_LEAST_CHARACTERS: Final = 20
+"""Shorter strings in data are names and codes, not texts."""
+
+
+def data_files() -> tuple[Path, ...]:
+    """Every data file, in the order of their paths; none if the data is not there."""
+    return tuple(
+        path
+        for path in sorted(DATA.rglob("*"))
+        if path.is_file() and path.suffix in {".gz", ".json"}
+    )  # fmt: skip
+
+
+def texts_of(path: Path) -> list[str]:
+    """Every text of a data file: strings in JSON, cells of tables, or the whole of a log."""
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    text = content.decode("utf-8", "replace")
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".jsonl"):
+        found = [one for line in text.splitlines() if line.strip() for one in _strings(json.loads(line))]
+    elif name.endswith(".json"):
+        found = list(_strings(json.loads(text)))
+    elif name.endswith(".csv"):
+        found = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
+    else:
+        found = [text]
+    return [one for one in dict.fromkeys(found) if len(one) >= _LEAST_CHARACTERS]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for one in value:
+                yield from _strings(one)
+        case dict():
+            for one in value.values():
+                yield from _strings(one)
+
+
+def questions(language: str) -> list[str]:
+    """The turns of the 80 questions in one language; a few were left untranslated and are empty."""
+    path = DATA / "mt_bench" / f"{language}_question.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [turn for line in lines for turn in json.loads(line)["turns"] if turn.strip()]
+
+
+def tickets() -> list[str]:
+    """500 tickets, a line for each field that is filled in."""
+    path = DATA / "it_tickets" / "soba101_500_tickets.csv.gz"
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as rows:
+        return [
+            "\n".join(f"{name}: {cell}" for name, cell in row.items() if cell)
+            for row in csv.DictReader(rows)
+        ]  # fmt: skip
+
+
+def chat_logs() -> list[str]:
+    """The twenty support chat logs, whole."""
+    return [texts_of(path)[0] for path in sorted((DATA / "ubuntu_irc").rglob("*.ascii.txt.gz"))]
+
+
+def rephrased() -> list[str]:
+    """The 750 phrasings of PBSS."""
+    return texts_of(DATA / "pbss" / "prompts.json")

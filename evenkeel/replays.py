@@ -1,0 +1,186 @@
+"""How exchanges are replayed: which kinds on which route, where to, by which rewriter, for how much."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from evenkeel import __version__
+from evenkeel.settings import Credential, route_table
+from metrics.verdict import BASELINE
+from shadow.original import Reader, StatedTemplate
+from shadow.perturbations import by_name
+from shadow.planner import RoutePlan, needs_of
+from shadow.replay import Replayer, Target
+from shadow.rewriter import Rewriter, SqliteRewriteCache
+from shadow.spend import Budget, ModelPrice, Prices, SpendLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.settings import Settings
+    from metrics.cells import CellReport
+    from metrics.stores.sqlite import Database
+    from shadow.handoff import Exchange
+    from shadow.perturbations import Perturbation, Requirement
+    from shadow.planner import Need
+    from shadow.prompt.template import TemplateLearner
+
+
+_NEEDS_KEPT_S = 5.0
+
+
+def prices(settings: Settings) -> Prices:
+    """What models cost."""
+    return Prices(
+        {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()}
+    )
+
+
+def ledger(settings: Settings, database: Database) -> SpendLedger:
+    """The book of what was spent, with the limits."""
+    spread = settings.budget.spread
+    return SpendLedger(
+        database,
+        Budget(**settings.budget.model_dump()),
+        time.time,
+        {route.name: Budget(**route.budget.model_dump(), spread=spread) for route in settings.routes},
+    )
+
+
+def capabilities(settings: Settings) -> frozenset[Requirement]:
+    """What perturbations can count on."""
+    found: set[Requirement] = set()
+    if settings.rewriter:
+        found.add("rewriter")
+    if settings.judge:
+        found.add("judge")
+    return frozenset(found)
+
+
+def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
+    """The kinds that each route asks for, the baseline aside, whether or not they can run."""
+    known = settings.catalogue()
+    return {
+        route.name: tuple(one for one in by_name(route.perturbations, known) if one.name != BASELINE)
+        for route in settings.routes
+    }
+
+
+def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
+    """Route → kind → reason, for the kinds asked for that lack what they require ("no_rewriter")."""
+    have = capabilities(settings)
+    return {
+        route: {
+            kind.name: f"no_{max(kind.requires - have)}" for kind in kinds if not kind.requires <= have
+        }
+        for route, kinds in chosen(settings).items()
+    }
+
+
+def route_plans(settings: Settings) -> dict[str, RoutePlan]:
+    """How the exchanges of each route are tried."""
+    kinds = chosen(settings)
+    have = capabilities(settings)
+    return {
+        route.name: RoutePlan(
+            perturbations=tuple(kind for kind in kinds[route.name] if kind.requires <= have),
+            severities=tuple(route.severities),
+            trials_per_exchange=route.trials_per_exchange,
+            task=route.task,
+        )
+        for route in settings.routes
+    }
+
+
+def reader(settings: Settings, learner: TemplateLearner) -> Reader:
+    """Reads exchanges by the routes' templates."""
+    return Reader(
+        route_plans(settings),
+        learner,
+        {route.name: StatedTemplate.of(route.template) for route in settings.routes if route.template},
+    )
+
+
+def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
+    """Where replays go: the upstream call that the data plane would make, with their own credential.
+
+    A route whose key evenkeel injects replays with that key, unless replays have one of their own.
+    """
+    table = route_table(settings.routes)
+    own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
+    credentials = {
+        route.name: own
+        or (Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None)
+        for route in settings.routes
+    }
+
+    def target(exchange: Exchange) -> Target:
+        route = table.named(exchange.route)
+        assert route is not None
+        # The upstream that answered, so that the pair compares prompts and not deployments.
+        upstream = route.upstreams[exchange.upstream if exchange.upstream < len(route.upstreams) else 0]
+        path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
+        credential = credentials[exchange.route]
+        origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
+        headers = ((credential.header, credential.value),) if credential else ()
+        return Target(f"{origin}{path}", headers, upstream.unix_path)
+
+    return target
+
+
+class Needs:
+    """What is still to be learnt of each cell, from the monitor's reports, read every few seconds."""
+
+    def __init__(
+        self,
+        reports: Callable[[], list[CellReport]],
+        floor: int,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reports = reports
+        self._floor = floor
+        self._timer = timer
+        self._read_at = -_NEEDS_KEPT_S
+        self._by_model: dict[tuple[str, str], dict[str, Need]] = {}
+
+    def __call__(self, route: str, model: str) -> Mapping[str, Need]:
+        """By perturbation; empty for a model that is new on its route."""
+        if self._timer() - self._read_at >= _NEEDS_KEPT_S:
+            self._read_at = self._timer()
+            cells: dict[tuple[str, str], dict[str, CellReport]] = {}
+            for report in self._reports():
+                key = report.key
+                cells.setdefault((key.route, key.model), {})[key.perturbation] = report
+            self._by_model = {place: needs_of(found, self._floor) for place, found in cells.items()}
+        return self._by_model.get((route, model), {})
+
+
+def rewriter(
+    settings: Settings, database: Database, costs: Prices, count: Callable[[str], None]
+) -> Rewriter | None:
+    """The model that paraphrases and translates, if one is set."""
+    wanted = settings.rewriter
+    if wanted is None:
+        return None
+    return Rewriter.connect(
+        base_url=wanted.base_url,
+        model=wanted.model,
+        stronger_model=wanted.stronger_model,
+        api_key=os.environ.get(wanted.api_key_env) or "",
+        timeout_s=wanted.timeout_s,
+        concurrency=wanted.concurrency,
+        price=costs.usd,
+        cache=SqliteRewriteCache(database),
+        count=count,
+    )
+
+
+def replayer(settings: Settings) -> Replayer:
+    """Sends variants."""
+    return Replayer(
+        concurrency=settings.shadow.concurrency,
+        timeout_s=settings.shadow.timeout_s,
+        user_agent=f"evenkeel/{__version__}",
+    )

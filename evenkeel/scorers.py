@@ -1,0 +1,50 @@
+"""Who scores: a judge if one is set, else the cheap metrics."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from evenkeel.judge_health import JudgeHealth
+from metrics.judge import Breaker, Judge
+from metrics.scoring import cheap_scorer, judge_scorer
+from metrics.similarity import EmbeddingsUnavailableError, load_embeddings
+
+if TYPE_CHECKING:
+    from evenkeel.settings import Settings
+    from metrics.scoring import TwoStageScorer
+    from metrics.similarity import Embeddings
+    from shadow.spend import Prices
+
+log = logging.getLogger("evenkeel")
+
+
+def scorer(settings: Settings, prices: Prices) -> tuple[TwoStageScorer, JudgeHealth]:
+    """The scorer the settings ask for, and the watch over its judge. Loading embeddings takes seconds."""
+    chosen = settings.judge
+    breaker = Breaker()
+    if chosen is None:
+        return cheap_scorer(_embeddings(settings)), JudgeHealth(None, breaker, "")
+    judge = Judge(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        api_key=os.environ.get(chosen.api_key_env) or "",
+        timeout_s=chosen.timeout_s,
+        concurrency=chosen.concurrency,
+        breaker=breaker,
+        price=prices.usd,
+    )
+    return judge_scorer(judge), JudgeHealth(judge, breaker, chosen.api_key_env)
+
+
+def _embeddings(settings: Settings) -> Embeddings | None:
+    wanted = settings.scoring.embeddings
+    if wanted is False:
+        return None
+    try:
+        return load_embeddings()
+    except EmbeddingsUnavailableError as error:
+        if wanted:
+            log.warning("no sentence embeddings: %s; scoring goes on without them", error)
+        return None

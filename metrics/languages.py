@@ -1,0 +1,55 @@
+"""Whether two answers are in one language, as far as somebody can tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from metrics.pair import Pair
+
+LanguageOf = Callable[[str], str | None]
+"""The base tag ("de", never "de-AT") of the language a text is in; None if that is not certain."""
+
+
+def base_tag(tag: str) -> str:
+    """The language alone, in lower case: "de" for "de-AT"."""
+    return tag.replace("_", "-").partition("-")[0].lower()
+
+
+def languages_of(pair: Pair, language_of: LanguageOf) -> tuple[str | None, str | None]:
+    """The languages of reference and candidate, None where unknown.
+
+    A candidate that is too short to tell is taken to be in the language it was asked for.
+    """
+    reference, candidate = language_of(pair.reference.text), language_of(pair.candidate.text)
+    if candidate is None and pair.wanted.language is not None:
+        candidate = base_tag(pair.wanted.language)
+    return reference, candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The languages a model can compare texts in."""
+
+    languages: frozenset[str] | None = None
+    """Base tags; None = any."""
+    language_of: LanguageOf | None = None
+    """Tells a text's language. Without it every pair is compared."""
+
+    def gap(self, pair: Pair) -> str | None:
+        """Why the model cannot compare two answers: in different languages, of which it does not know both.
+
+        Returns: a sentence for people; None if it can, or a language is not certain.
+        """
+        if self.languages is None or self.language_of is None:
+            return None
+        found = languages_of(pair, self.language_of)
+        if None in found or found[0] == found[1] or self.languages.issuperset(found):
+            return None
+        return f"The model does not know both languages: {found[0]}, {found[1]}."
+
+
+ANY_LANGUAGE: Final = Coverage()
+"""Of a multilingual model, or one whose languages nobody named."""

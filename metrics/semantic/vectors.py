@@ -1,0 +1,76 @@
+"""Vectors of texts: pieces of long texts put together, kept for the next comparison, compared."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+
+Vector = Sequence[float]
+
+
+class VectorCache:
+    """Vectors by model and text, the least recently used dropped first. Safe to share by threads."""
+
+    def __init__(self, max_texts: int = 2048) -> None:
+        """Keep at most `max_texts` vectors: of 384 numbers each, 2,048 take 6.5 MB."""
+        self._max_texts = max_texts
+        self._kept: OrderedDict[bytes, array[float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, model: str, text: str) -> Vector | None:
+        """The vector of a text by a model, if it is kept."""
+        key = _key(model, text)
+        with self._lock:
+            vector = self._kept.get(key)
+            if vector is not None:
+                self._kept.move_to_end(key)
+            return vector
+
+    def put(self, model: str, text: str, vector: Vector) -> None:
+        """Keep the vector of a text."""
+        with self._lock:
+            self._kept[_key(model, text)] = array("d", vector)
+            while len(self._kept) > self._max_texts:
+                self._kept.popitem(last=False)
+
+
+def _key(model: str, text: str) -> bytes:
+    return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def pieces(text: str, most_words: int) -> list[str]:
+    """A text in pieces of so many words; a short one as it is written, line breaks included."""
+    tokens = text.split()
+    if len(tokens) <= most_words:
+        return [text]
+    return [" ".join(tokens[start : start + most_words]) for start in range(0, len(tokens), most_words)]
+
+
+def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:
+    """One unit vector of a text: its pieces' unit vectors, averaged by their number of words."""
+    weights = [max(1, len(part.split())) for part in parts]
+    units = [unit(vector) for vector in vectors]
+    weighted = ([weight * x for x in vector] for weight, vector in zip(weights, units, strict=True))
+    return unit([math.fsum(column) for column in zip(*weighted, strict=True)])
+
+
+def unit(vector: Vector) -> tuple[float, ...]:
+    """The vector at length 1; a vector of zeros stays one."""
+    norm = math.sqrt(math.fsum(float(x) ** 2 for x in vector))
+    return tuple(float(x) / norm for x in vector) if norm else tuple(float(x) for x in vector)
+
+
+def cosine(left: Vector, right: Vector) -> float:
+    """Cosine of two unit vectors, negative values cut to 0.
+
+    Raises:
+        ValueError: They have different lengths.
+    """
+    return min(1.0, max(0.0, math.fsum(a * b for a, b in zip(left, right, strict=True))))

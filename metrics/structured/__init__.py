@@ -1,0 +1,23 @@
+"""Answers that have a structure: read into one tree, aligned, compared by their values.
+
+`reading` finds the structure (alone, fenced, or with talk around it) and has it read by the
+`*_reader` of its format, strictly or with repairs; `alignment` pairs the values of two `tree`s;
+`json_rouge` and `json_similarity` compare them; `validity` asks whether anything had to be repaired.
+"""
+
+from metrics.structured.json_rouge import JsonRouge
+from metrics.structured.json_similarity import JsonSimilarity
+from metrics.structured.reading import Structure, read_structure
+from metrics.structured.tree import Tree, UnreadableError
+from metrics.structured.validity import FormatValidity, is_valid
+
+__all__ = [
+    "FormatValidity",
+    "JsonRouge",
+    "JsonSimilarity",
+    "Structure",
+    "Tree",
+    "UnreadableError",
+    "is_valid",
+    "read_structure",
+]

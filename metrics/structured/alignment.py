@@ -1,0 +1,168 @@
+"""Which value of one tree answers which value of another."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, NamedTuple
+
+from rapidfuzz.distance import Indel
+
+from metrics.structured.assignment import MOST_CELLS, Assigned, best_assignment
+from metrics.structured.tree import Tree, flat, leaves
+
+_SAME_KEY = 0.8
+"""Indel similarity from which two spellings are one key; "first name" and "last name" have 0.71."""
+_COMPARED = 200
+"""Characters of an item that decide which other item it belongs to."""
+_SEPARATORS = re.compile(r"[\W_]+")
+_DIGITS = re.compile(r"\d+")
+
+
+class ValuePair(NamedTuple):
+    """A scalar of each tree; None where the other tree has no counterpart."""
+
+    reference: str | None
+    candidate: str | None
+
+
+def canonical_key(key: str) -> str:
+    """A key without case, spaces, underscores and other marks: "Error code" is "errorCode"."""
+    return _SEPARATORS.sub("", key.casefold()) or key
+
+
+def align(reference: Tree, candidate: Tree) -> list[ValuePair]:
+    """Pair the scalars of two trees.
+
+    - Mappings: by `canonical_key`, then what is left by the likeness of the keys (the best
+      assignment; keys that differ in digits never match).
+    - Sequences: equal items first, then what is left by the best assignment of the items' texts.
+      The order of items does not count. Beyond 50 by 50 items they are paired in order.
+    - Different kinds: a mapping with one key stands for its value, a scalar for a sequence of one;
+      otherwise all their text is compared. A mapping of one mapping also stands for it, so a
+      wrapper around everything does not count.
+
+    Returns: pairs that hold every scalar of both trees once, but for empty ones without
+        counterpart: a value that is null says as much as one that is left out.
+    """
+    found: list[ValuePair] = []
+    _align(reference, candidate, found)
+    return found
+
+
+def _align(left: Tree, right: Tree, found: list[ValuePair]) -> None:
+    if left == right:
+        found += (ValuePair(leaf, leaf) for leaf in leaves(left))
+    elif isinstance(left, str) and isinstance(right, str):
+        found.append(ValuePair(left, right))
+    elif isinstance(left, dict) and isinstance(right, dict):
+        _align_mappings(left, right, found)
+    elif isinstance(left, dict) or isinstance(right, dict):
+        if isinstance(left, dict) and len(left) == 1:
+            _align(next(iter(left.values())), right, found)
+        elif isinstance(right, dict) and len(right) == 1:
+            _align(left, next(iter(right.values())), found)
+        else:
+            found.append(ValuePair(flat(left), flat(right)))
+    else:
+        assert not isinstance(left, dict)
+        assert not isinstance(right, dict)
+        _align_sequences(_as_sequence(left), _as_sequence(right), found)
+
+
+def _as_sequence(tree: Any) -> tuple[Tree, ...]:
+    if isinstance(tree, tuple):
+        return tree
+    return (tree,) if tree else ()
+
+
+def _align_mappings(left: dict[str, Tree], right: dict[str, Tree], found: list[ValuePair]) -> None:
+    keys = _match_keys(left, right)
+    if not keys:
+        if _wraps(left) and not _wraps(right):
+            _align(next(iter(left.values())), right, found)
+            return
+        if _wraps(right) and not _wraps(left):
+            _align(left, next(iter(right.values())), found)
+            return
+    for one, other in keys:
+        _align(left[one], right[other], found)
+    matched = {one for one, _ in keys}, {other for _, other in keys}
+    _unmatched([value for key, value in left.items() if key not in matched[0]], [], found)
+    _unmatched([], [value for key, value in right.items() if key not in matched[1]], found)
+
+
+def _wraps(mapping: dict[str, Tree]) -> bool:
+    return len(mapping) == 1 and isinstance(next(iter(mapping.values())), dict)
+
+
+def _match_keys(left: dict[str, Tree], right: dict[str, Tree]) -> list[tuple[str, str]]:
+    exact: dict[str, list[str]] = {}
+    for key in right:
+        exact.setdefault(canonical_key(key), []).append(key)
+    pairs: list[tuple[str, str]] = []
+    rest: list[str] = []
+    for key in left:
+        same = exact.get(canonical_key(key))
+        if same:
+            # The same spelling first, where several keys are one in canonical spelling.
+            other = key if key in same else same[0]
+            same.remove(other)
+            pairs.append((key, other))
+        else:
+            rest.append(key)
+    others = [key for same in exact.values() for key in same]
+    if not rest or not others or len(rest) * len(others) > MOST_CELLS:
+        return pairs
+    names = [canonical_key(key) for key in rest], [canonical_key(key) for key in others]
+    likeness = _likeness(*names)
+    for row, column in best_assignment(likeness):
+        same_digits = _DIGITS.findall(names[0][row]) == _DIGITS.findall(names[1][column])
+        if likeness[row][column] >= _SAME_KEY and same_digits:
+            pairs.append((rest[row], others[column]))
+    return pairs
+
+
+def _align_sequences(left: tuple[Tree, ...], right: tuple[Tree, ...], found: list[ValuePair]) -> None:
+    one, other = _take_equal(left, right, found)
+    if not one or not other:
+        _unmatched(one, other, found)
+        return
+    if len(one) * len(other) > MOST_CELLS:
+        pairs = [Assigned(index, index) for index in range(min(len(one), len(other)))]
+    else:
+        texts = [flat(item)[:_COMPARED] for item in one], [flat(item)[:_COMPARED] for item in other]
+        pairs = best_assignment(_likeness(*texts))
+    for row, column in pairs:
+        _align(one[row], other[column], found)
+    rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
+    _unmatched([item for index, item in enumerate(one) if index not in rows], [], found)
+    _unmatched([], [item for index, item in enumerate(other) if index not in columns], found)
+
+
+def _take_equal(
+    left: tuple[Tree, ...], right: tuple[Tree, ...], found: list[ValuePair]
+) -> tuple[list[Tree], list[Tree]]:
+    """Pair the items that occur on both sides; what is left of each."""
+    keys = [repr(item) for item in left], [repr(item) for item in right]
+    shared = Counter(keys[0]) & Counter(keys[1])
+    rest: tuple[list[Tree], list[Tree]] = [], []
+    for side, items in enumerate((left, right)):
+        taken = shared.copy()
+        for item, key in zip(items, keys[side], strict=True):
+            if taken[key]:
+                taken[key] -= 1
+                if side == 0:
+                    found += (ValuePair(leaf, leaf) for leaf in leaves(item))
+            else:
+                rest[side].append(item)
+    return rest
+
+
+def _unmatched(left: list[Tree], right: list[Tree], found: list[ValuePair]) -> None:
+    found += (ValuePair(leaf, None) for item in left for leaf in leaves(item) if leaf)
+    found += (ValuePair(None, leaf) for item in right for leaf in leaves(item) if leaf)
+
+
+def _likeness(left: list[str], right: list[str]) -> list[list[float]]:
+    return [[Indel.normalized_similarity(one, other) for other in right] for one in left]

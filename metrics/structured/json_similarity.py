@@ -1,0 +1,81 @@
+"""JSONSimilarity: closeness in meaning of the values that answer each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from metrics.structured.alignment import align
+from metrics.structured.json_rouge import Trees, read_pair, weight, weighted_mean
+from metrics.structured.tree import UnreadableError
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.pair import Pair
+    from metrics.structured.alignment import ValuePair
+
+
+class TextSimilarity(Protocol):
+    """What compares texts in meaning: `metrics.similarity.Embeddings` is one."""
+
+    def refuses(self, pair: Pair) -> Failure | None:
+        """Why it cannot compare these answers, e.g. "cross_language"; None if it can."""
+        ...
+
+    def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
+        """Closeness of each two texts, ratios in [0, 1], in one batch."""
+        ...
+
+
+class JsonSimilarity:
+    """Cosine of embeddings over aligned values, whatever the format of either answer."""
+
+    name: ClassVar[str] = "json_similarity"
+    version: ClassVar[int] = 1
+
+    def __init__(self, meaning: TextSimilarity) -> None:
+        self._meaning = meaning
+
+    def score(self, pair: Pair) -> float | Failure:
+        """How close the values are in meaning, keys and form aside.
+
+        Values are paired and weighted as in `JsonRouge`. Equal values, letter case aside, have 1;
+        a value without counterpart, and one without a letter that is not equal (a number, a
+        date), has 0: encoders put all numbers close to each other. Other values have the cosine
+        of their embeddings.
+
+        Returns: ratio in [0, 1]; 1 = the same values under the same keys. A `Failure` "no_text",
+            "no_structure", "too_large" or "too_deep" as in `JsonRouge`, or whatever the encoder
+            gives, such as "cross_language" or "encoder_failed".
+        Source: JSONSimilarity, appendix A.2 of the enterprise perturbation paper.
+        """
+        refused = self._meaning.refuses(pair)
+        if refused is not None:
+            return Failure(self.name, self.version, refused.reason, refused.detail)
+        trees = read_pair(pair)
+        if isinstance(trees, UnreadableError):
+            return Failure(self.name, self.version, trees.reason, str(trees))
+        return self._compare(trees)
+
+    def _compare(self, trees: Trees) -> float | Failure:
+        pairs = align(trees.reference, trees.candidate)
+        texts = [(one.reference or "", one.candidate or "") for one in pairs if _needs_encoder(one)]
+        found = self._meaning.similarities(texts) if texts else []
+        if isinstance(found, Failure):
+            return Failure(self.name, self.version, found.reason, found.detail)
+        meanings = iter(found)
+        return weighted_mean(
+            (weight(one), next(meanings) if _needs_encoder(one) else float(_equal(one))) for one in pairs
+        )
+
+
+def _equal(pair: ValuePair) -> bool:
+    if pair.reference is None or pair.candidate is None:
+        return False
+    return pair.reference.casefold() == pair.candidate.casefold()
+
+
+def _needs_encoder(pair: ValuePair) -> bool:
+    texts = pair.reference or "", pair.candidate or ""
+    return not _equal(pair) and all(any(map(str.isalpha, text)) for text in texts)

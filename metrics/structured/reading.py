@@ -1,0 +1,217 @@
+"""Which structure an answer has: alone, in a fence, or with somebody talking around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from metrics.structured.fences import fences
+from metrics.structured.html_reader import TAGS, read_html, repair_html
+from metrics.structured.json_reader import find_json, read_json
+from metrics.structured.markdown_reader import construct_count, read_markdown, repair_markdown
+from metrics.structured.tree import LONGEST, Tree, UnreadableError
+from metrics.structured.xml_reader import read_xml, repair_xml
+from metrics.structured.yaml_reader import read_yaml, repair_yaml
+
+if TYPE_CHECKING:
+    from metrics.pair import Format
+
+Structured = Literal["json", "yaml", "xml", "html", "markdown"]
+"""The formats that are read; `free` has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """What an answer was read as."""
+
+    format: Structured
+    tree: Tree
+    strict: bool
+    """Whether the piece that was read is valid in its format, without any repair."""
+    alone: bool
+    """Whether it is the whole answer, one fence around it aside."""
+
+
+_Reader = Callable[[str], Tree]
+_STRICT: dict[Structured, _Reader] = {
+    "json": read_json,
+    "yaml": read_yaml,
+    "xml": read_xml,
+    "html": read_html,
+    "markdown": read_markdown,
+}
+_REPAIR: dict[Structured, _Reader] = {
+    "yaml": repair_yaml,
+    "xml": repair_xml,
+    "html": repair_html,
+    "markdown": repair_markdown,
+}
+_LANGUAGES: dict[str, Structured] = {
+    "json": "json", "json5": "json", "jsonc": "json", "yaml": "yaml", "yml": "yaml", "xml": "xml",
+    "html": "html", "markdown": "markdown", "md": "markdown",
+}  # fmt: skip
+_FIRST_TAG = re.compile(r"<(?:!doctype[ ]+)?/?([A-Za-z_][\w:.-]*)", re.IGNORECASE)
+_YAML_LINE = re.compile(r"[ ]*(?:- +)*[\w\"'][\w .\"'-]{0,40}:(?:\s|$)|[ ]*- |[ ]+\S|#|---|$")
+_YAML_FIELD = re.compile(
+    r"^[ ]*(?:- +)*(?!\d+[.)])[\w\"'][\w\"'-]*(?: [\w\"'-]+){0,3}:(?:\s|$)", re.MULTILINE
+)
+_KEY = re.compile(r"[\w$@-][\w .,$@/()'?-]{0,80}")
+_PEEK = 40
+"""Characters behind a bracket among which a quote tells a list of texts from prose."""
+_LEAST_FIELDS = 2
+_SINGLE_WORD_SHARE = 0.67
+_MAIN_SHARE = 0.5
+"""From this share of the answer on, a piece is the answer and the rest is talk around it."""
+_LABELLED_SHARE = 0.2
+"""The same for the only fence, if it says which format it holds."""
+
+
+@lru_cache(maxsize=512)
+def read_structure(text: str, wanted: Format | None = None) -> Structure | UnreadableError | None:
+    """Find the structure of an answer. Cached: an answer is read once for every metric and trial.
+
+    Args:
+        text: The answer's text.
+        wanted: The format that was asked for. It is looked for first, and anywhere in the text;
+            other formats only where they make up at least half of it.
+
+    Returns: the structure; None if the text is free (or empty); an error "too_large" beyond
+        `LONGEST` characters, or "too_deep".
+    """
+    body = text.strip()
+    if len(body) > LONGEST:
+        return UnreadableError("too_large", f"{len(body)} characters")
+    try:
+        if wanted is not None and wanted != "free":
+            found = _as_wanted(body, wanted)
+            if found is not None:
+                return found
+        return _as_found(body)
+    except UnreadableError as error:
+        return error
+
+
+def _as_wanted(body: str, wanted: Structured) -> Structure | None:
+    fenced = list(fences(body)) if wanted != "markdown" else []
+    named = [fence for fence in fenced if _LANGUAGES.get(fence.language) == wanted]
+    for fence in named or [fence for fence in fenced if not fence.language]:
+        if found := _read(fence.text, wanted, alone=fence.share == 1):
+            return found
+    if wanted == "json":
+        return _json_within(body, least_share=0.0)
+    if wanted in ("xml", "html"):
+        return _markup_within(body, wanted, least_share=0.0)
+    if wanted == "yaml" and not _looks_like(body, wanted):
+        # One field is enough for what was asked for; prose that happens to parse is not.
+        return _read(body, wanted, alone=True) if _YAML_FIELD.match(body) else None
+    return _read(body, wanted, alone=True) if _looks_like(body, wanted) else None
+
+
+def _as_found(body: str) -> Structure | None:
+    fenced = list(fences(body))
+    for fence in fenced:
+        language = _LANGUAGES.get(fence.language)
+        least_share = _LABELLED_SHARE if language and len(fenced) == 1 else _MAIN_SHARE
+        if fence.share < least_share or (fence.language and language is None):
+            continue
+        alone = fence.share == 1
+        found = _read(fence.text, language, alone=alone) if language else _unfenced(fence.text, alone=alone)
+        if found:
+            return found
+    if not fenced:
+        return _unfenced(body, alone=True)
+    # What stands in the fences is quoted or code, so the whole is a document.
+    return _read(body, "markdown", alone=True)
+
+
+def _unfenced(body: str, *, alone: bool) -> Structure | None:
+    found = _json_within(body, least_share=_MAIN_SHARE) or _markup_within(body, None, least_share=_MAIN_SHARE)
+    if found is None:
+        if _looks_like(body, "yaml"):
+            found = _read(body, "yaml", alone=True)
+        if found is None and _looks_like(body, "markdown"):
+            found = _read(body, "markdown", alone=True)
+    return found and Structure(found.format, found.tree, found.strict, found.alone and alone)
+
+
+def _read(text: str, format_: Structured, *, alone: bool) -> Structure | None:
+    """Strictly, else repaired; None if neither succeeds."""
+    if format_ == "json":
+        found = _json_within(text, least_share=0.0)
+        return found and Structure("json", found.tree, found.strict, found.alone and alone)
+    try:
+        return Structure(format_, _STRICT[format_](text), strict=True, alone=alone)
+    except UnreadableError as error:
+        _raise_if_limit(error)
+    try:
+        return Structure(format_, _REPAIR[format_](text), strict=False, alone=alone)
+    except UnreadableError as error:
+        _raise_if_limit(error)
+        return None
+
+
+def _raise_if_limit(error: UnreadableError) -> None:
+    if error.reason in ("too_deep", "too_large"):
+        raise error
+
+
+def _json_within(text: str, *, least_share: float) -> Structure | None:
+    if "{" not in text and "[" not in text:
+        return None
+    try:
+        tree = read_json(text)
+    except UnreadableError as error:
+        _raise_if_limit(error)
+    else:
+        # A bare string or number is prose as far as answers go.
+        return None if isinstance(tree, str) else Structure("json", tree, strict=True, alone=True)
+    found = find_json(text)
+    if found is None or found.end - found.start < least_share * len(text):
+        return None
+    quoted = text[found.start + 1 : found.start + _PEEK].lstrip()[:1] in ("'", '"', "“")
+    if not found.strict and not quoted and not _has_values(found.tree):
+        # A bracket in prose is no array for having commas, and no object for having words.
+        return None
+    if not found.strict and isinstance(found.tree, dict) and not all(map(_KEY.fullmatch, found.tree)):
+        # Neither is a block of code one for having colons.
+        return None
+    alone = not text[: found.start].strip() and not text[found.end :].strip()
+    return Structure("json", found.tree, found.strict, alone)
+
+
+def _has_values(tree: Tree) -> bool:
+    if isinstance(tree, dict):
+        return any(tree.values())
+    return any(isinstance(item, dict) and _has_values(item) for item in tree)
+
+
+def _markup_within(text: str, wanted: Structured | None, *, least_share: float) -> Structure | None:
+    start = text.find("<?xml") if "<?xml" in text else -1
+    first = _FIRST_TAG.search(text)
+    if first is None:
+        return None
+    start = first.start() if start < 0 else min(start, first.start())
+    end = text.rfind(">") + 1
+    if wanted is None:
+        is_html = first[1].lower() in TAGS and "<?xml" not in text
+        if end - start < least_share * len(text) or f"</{first[1]}" not in text:
+            return None
+        wanted = "html" if is_html else "xml"
+    # Behind the last tag there may be a value that was cut.
+    talk = text[end:].strip()
+    alone = not text[:start].strip() and not talk
+    return _read(text[start:end] if end > start else text[start:], wanted, alone=alone)
+
+
+def _looks_like(text: str, format_: Structured) -> bool:
+    if format_ == "yaml":
+        fields = [found[0].strip() for found in _YAML_FIELD.finditer(text)]
+        # Keys of several words are headings of prose far more often than of records.
+        single = sum(" " not in field.removeprefix("- ") for field in fields)
+        if len(fields) < _LEAST_FIELDS or single < _SINGLE_WORD_SHARE * len(fields):
+            return False
+        return all(_YAML_LINE.match(line) for line in text.split("\n"))
+    return construct_count(text) > 0

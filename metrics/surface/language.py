@@ -1,0 +1,52 @@
+"""Whether an answer is in the language it should be in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from metrics.languages import LanguageOf, base_tag
+from metrics.structured.reading import Structure, read_structure
+from metrics.structured.tree import flat
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from metrics.pair import Answer, Pair
+
+
+class LanguageMatch:
+    """The candidate's language against the one asked for, or else the reference's."""
+
+    name: ClassVar[str] = "language_match"
+    version: ClassVar[int] = 1
+
+    def __init__(self, language_of: LanguageOf) -> None:
+        """Compare by what tells a text's language."""
+        self._language_of = language_of
+
+    def score(self, pair: Pair) -> float | Failure:
+        """Whether the candidate is in the language that the variant asked for, or else in the reference's.
+
+        Of structured answers only the values are read: keys are often English in any language.
+        Regions do not count ("pt-BR" is "pt").
+
+        Returns: 1.0 or 0.0. A `Failure` "no_text" if the candidate, or the reference where it
+            counts, has no text; "unknown_language" if one of them is too short or too mixed.
+        """
+        candidate = _prose(pair.candidate)
+        reference = _prose(pair.reference)
+        wanted = None if pair.wanted.language is None else base_tag(pair.wanted.language)
+        if not candidate or (wanted is None and not reference):
+            return Failure(self.name, self.version, "no_text", "An answer has no text.")
+        wanted = wanted or self._language_of(reference)
+        found = self._language_of(candidate)
+        if wanted is None or found is None:
+            which = "reference" if wanted is None else "candidate"
+            return Failure(
+                self.name, self.version, "unknown_language", f"The {which}'s language is not certain."
+            )
+        return float(base_tag(found) == base_tag(wanted))
+
+
+def _prose(answer: Answer) -> str:
+    found = read_structure(answer.text)
+    return flat(found.tree) if isinstance(found, Structure) else answer.text.strip()

@@ -1,0 +1,108 @@
+"""What the worker knows of an exchange before any trial: its prompt, its answer, its route."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from shadow.answer import read_answer
+from shadow.encodings import UnreadableBody, decode_body
+from shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from shadow.prompt.template import TemplateLearner, fixed_template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metrics.pair import Answer
+    from shadow.handoff import Exchange
+    from shadow.planner import RoutePlan
+    from shadow.prompt import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """An exchange, read."""
+
+    exchange: Exchange
+    view: PromptView
+    """Its segments are those of the route's template."""
+    answer: Answer
+    model: str
+    """The name the endpoint returned, else the one requested."""
+    route: RoutePlan
+    prompt_version: str | None
+    """As the application says, else the fingerprint of the template; None while it is not known."""
+
+    @property
+    def task(self) -> str | None:
+        """As the application says, else as the route says."""
+        return self.exchange.task or self.route.task
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An exchange that is not tried."""
+
+    reason: str
+    """Snake case, usable as a label."""
+    dead: bool
+    """Whether it can't be read, and is kept among the dead letters; else it is a kind of request
+    that is never replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedTemplate:
+    """A route's template as the settings state it."""
+
+    classify: Classifier
+    fingerprint: str
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> StatedTemplate:
+        """From texts with `{placeholders}`, one for each message.
+
+        Raises: ValueError if a text is empty or nothing but placeholders.
+        """
+        digest = blake2b("\0".join(texts).encode(), digest_size=8).hexdigest()
+        return cls(fixed_template(texts), digest)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads exchanges, and learns the routes' templates from them. Thread-safe."""
+
+    routes: Mapping[str, RoutePlan]
+    learner: TemplateLearner = field(default_factory=TemplateLearner)
+    stated: Mapping[str, StatedTemplate] = field(default_factory=dict)
+    """Templates from the settings, by route."""
+
+    def read(self, exchange: Exchange) -> Original | Left:
+        """An exchange's prompt and answer, or why it is not tried. Work for the processor, no I/O."""
+        route = self.routes.get(exchange.route)
+        if route is None:
+            return Left("route_gone", dead=True)
+        api = api_of(exchange.path)
+        if api is None:
+            return Left("api_unsupported", dead=False)
+        try:
+            body = decode_body(dict(exchange.request_headers), exchange.request_body)
+            view = PromptView.parse(body, api=api)
+            refused = refusal(view)
+            if refused is not None:
+                return Left(refused.reason, dead=False)
+            answer = read_answer(dict(exchange.response_headers), exchange.response_body, api=api)
+        except (UnreadablePrompt, UnreadableBody) as error:
+            return Left(error.reason, dead=True)
+        view, version = self._classified(exchange, view)
+        model = answer.model or view.model or "unknown"
+        return Original(exchange, view, answer, model, route, exchange.prompt_version or version)
+
+    def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:
+        stated = self.stated.get(exchange.route)
+        if stated is not None:
+            return view.classified(stated.classify), stated.fingerprint
+        self.learner.observe(exchange.route, view.slots, exchange.id)
+        version = self.learner.version(exchange.route, view.slots)
+        classified = view.classified(self.learner.classifier(exchange.route))
+        return classified, version.fingerprint if version else None

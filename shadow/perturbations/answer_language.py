@@ -1,0 +1,59 @@
+"""The language of a prompt, and asking for the answer in another one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from shadow.languages import language_of
+from shadow.perturbations.protocol import NotApplicable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from shadow.prompt import PromptView, Segment
+
+_SURE_CHARS: Final = 60
+"""A text of this length has a language that can be identified, if it is prose at all."""
+_NAMED: Final = (
+    r"(?:english|spanish|french|german|dutch|italian|japanese|portuguese|chinese|korean|russian|arabic|polish"
+    r"|turkish|swedish|danish|norwegian|finnish|hindi|latin|greek|hebrew|czech|ukrainian|vietnamese|thai)"
+)
+_PRESCRIBED: Final = re.compile(
+    rf"\b(?:answer|respond|reply|write|written|speak|output|response|summar\w+|translat\w+)\b"
+    rf"[^.!?\n]{{0,60}}\b(?:in|into|to|from)\s+(?:\w+\s+)?{_NAMED}\b",
+    re.IGNORECASE,
+)
+
+PRESCRIBED: Final = NotApplicable(
+    "language_prescribed", "the prompt itself says in which language to answer, or asks for a translation"
+)
+
+
+def prescribes_language(view: PromptView) -> bool:
+    """Whether the prompt speaks of the answer's language: asking for another would contradict it.
+
+    Only English wordings are known.
+    """
+    return any(_PRESCRIBED.search(one.text) for one in view.segments if one.kind != "history")
+
+
+def language_of_segments(segments: Iterable[Segment]) -> str | None:
+    """The base tag of the language that segments are written in, code apart; None if unknown."""
+    return language_of("\n\n".join(one.text for one in segments if one.type != "code"))
+
+
+def may_be_in(text: str, language: str) -> bool:
+    """Whether a text is in a language, or too short to tell."""
+    found = language_of(text)
+    return found == language or (found is None and len(text) < _SURE_CHARS)
+
+
+def asking(view: PromptView, request: str) -> PromptView | NotApplicable:
+    """The prompt with a request appended to the last thing the user says."""
+    last = next(
+        (one for one in reversed(view.segments) if one.role == "user" and one.kind != "history"), None
+    )
+    if last is None:
+        return NotApplicable("no_input", "the prompt holds no message of a user")
+    return view.with_texts({last.index: f"{last.text.rstrip()}\n\n{request}"})

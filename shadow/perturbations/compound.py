@@ -1,0 +1,116 @@
+"""Several changes at once, one after another."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final
+
+from metrics.pair import Wanted
+from shadow.perturbations.casing import Casing
+from shadow.perturbations.multilingual import Multilingual
+from shadow.perturbations.paraphrase import Paraphrase
+from shadow.perturbations.protocol import Draft, NotApplicable
+from shadow.perturbations.punctuation import Punctuation
+from shadow.perturbations.spelling import Spelling
+from shadow.perturbations.tone import Tone
+from shadow.perturbations.whitespace import Whitespace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shadow.perturbations.protocol import Outcome, Perturbation, Requirement
+    from shadow.prompt import PromptView
+
+_FEWEST: Final = 2
+_SEED_BITS: Final = 53
+
+
+class Compound:
+    """Applies kinds one after another, each to what the one before has made.
+
+    Applicable only if all its parts are. Each part draws from a generator of its own, so a part makes
+    the same choices whatever the others need. Severity goes to the graded parts; the others are tried
+    at 1.
+    """
+
+    def __init__(self, name: str, parts: Sequence[Perturbation]) -> None:
+        """Put it together.
+
+        Args:
+            name: Without the category: "typos" gives "compound.typos".
+            parts: At least two, in the order in which they are applied.
+
+        Raises: ValueError if there are fewer, one occurs twice or is the baseline, or two want
+            different things of the answer (two formats, two languages).
+        """
+        names = [part.name for part in parts]
+        if len(parts) < _FEWEST:
+            raise ValueError(f"compound {name!r} needs two or more kinds, got {len(parts)}")
+        twice = [one for one in names if names.count(one) > 1]
+        if twice:
+            raise ValueError(f"compound {name!r} has {twice[0]!r} twice")
+        baseline = [one for one in names if one.startswith("baseline.")]
+        if baseline:
+            raise ValueError(f"compound {name!r} has {baseline[0]!r}, which changes nothing")
+        self.name: Final = f"compound.{name}"
+        self.parts: Final = tuple(parts)
+        self.version: Final = sum(part.version for part in parts)
+        """Rises with each part's."""
+        self.graded: Final = any(part.graded for part in parts)
+        self.requires: Final[frozenset[Requirement]] = frozenset(
+            need for part in parts for need in part.requires
+        )
+        self.wanted: Final = _merged(name, parts)
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+        """A variant with all parts applied, as `Perturbation.apply`.
+
+        Not applicable: the reason of the first part that is not, after "part_": "part_no_input".
+        """
+        if not 0 <= severity <= 1:
+            raise ValueError(f"severity {severity} is not between 0 and 1")
+        seeds = [rng.getrandbits(_SEED_BITS) for _ in self.parts]
+        return self._from(0, view, severity, seeds)
+
+    def _from(self, place: int, view: PromptView, severity: float, seeds: list[int]) -> Outcome:
+        """The outcome of the parts from a place on, given what those before have made."""
+        if place == len(self.parts):
+            return view
+        part = self.parts[place]
+        strength = severity if part.graded else 1.0
+        return self._after(place, part.apply(view, strength, random.Random(seeds[place])), severity, seeds)
+
+    def _after(self, place: int, outcome: Outcome, severity: float, seeds: list[int]) -> Outcome:
+        """What follows a part's outcome: the next parts, as soon as there is a prompt to apply them to."""
+        match outcome:
+            case NotApplicable(reason, detail):
+                return NotApplicable(f"part_{reason}", f"{self.parts[place].name}: {detail or reason}")
+            case Draft(tasks, finish):
+                return Draft(tasks, lambda texts: self._after(place, finish(texts), severity, seeds))
+            case _:
+                return self._from(place + 1, outcome, severity, seeds)
+
+
+def _merged(name: str, parts: Sequence[Perturbation]) -> Wanted:
+    formats = [part.wanted.format for part in parts if part.wanted.format is not None]
+    languages = [part.wanted.language for part in parts if part.wanted.language is not None]
+    for what, asked in (("format", formats), ("language", languages)):
+        if len(asked) > 1:
+            raise ValueError(
+                f"compound {name!r} asks for more than one {what} of the answer: {', '.join(asked)}"
+            )
+    return Wanted(formats[0] if formats else None, languages[0] if languages else None)
+
+
+def builtin_compounds() -> tuple[Compound, ...]:
+    """The compound kinds that need no configuration.
+
+    "typos": careless typing of every sort. "hurried": somebody in a rush. "retold": the same request
+    by another person. "foreign_typos": a request in Spanish by somebody who types carelessly.
+    """
+    return (
+        Compound("typos", (Whitespace(), Punctuation(), Casing(), Spelling())),
+        Compound("hurried", (Tone(tones=("urgent",)), Punctuation(), Casing(), Spelling())),
+        Compound("retold", (Paraphrase(), Tone())),
+        Compound("foreign_typos", (Multilingual("es"), Punctuation(), Spelling())),
+    )

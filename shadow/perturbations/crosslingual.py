@@ -1,0 +1,92 @@
+"""Instructions in English, input in one language, the answer wanted in another."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from metrics.pair import Wanted
+from shadow.languages import language_of
+from shadow.perturbations.answer_language import PRESCRIBED, asking, may_be_in, prescribes_language
+from shadow.perturbations.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, english_request
+from shadow.perturbations.protocol import NotApplicable, RewriteTask
+from shadow.perturbations.rewriting import NO_INPUT, draft
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
+
+    from shadow.perturbations.protocol import Outcome, Requirement
+    from shadow.prompt import PromptView
+
+_ENGLISH: Final = "en"
+
+
+class CrossLingual:
+    """Has the input translated into one language and asks, in English, for the answer in another.
+
+    Input that is in its language already stays; so do instructions, history and code. All or
+    nothing: severity means nothing to it.
+    """
+
+    version: Final = 1
+    graded: Final = False
+
+    def __init__(self, source: str, target: str) -> None:
+        """Name the languages.
+
+        Args:
+            source: Tag of the input's language.
+            target: Tag of the answer's language; may be the same.
+
+        Raises: ValueError if one is no BCP 47 tag, or both are English: that changes nothing.
+        """
+        self._source, self._target = canonical_tag(source), canonical_tag(target)
+        if self._source == self._target == _ENGLISH:
+            raise ValueError("crosslingual from English to English changes nothing")
+        self.name: Final = f"crosslingual.{self._source}_to_{self._target}"
+        self.wanted: Final = Wanted(language=self._target)
+        # English input, the usual case, stays as it is.
+        self.requires: Final[frozenset[Requirement]] = (
+            frozenset({"judge"}) if self._source == _ENGLISH else frozenset({"rewriter", "judge"})
+        )
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+        """What to translate, as `Perturbation.apply`; the variant itself if nothing need be.
+
+        Not applicable: "no_input", "instructions_not_english", "language_prescribed".
+        """
+        del severity, rng
+        inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
+        if not inputs:
+            return NO_INPUT
+        instructions = "\n\n".join(
+            one.text for one in view.segments if one.kind == "template" and one.type != "code"
+        )
+        if instructions.strip() and not may_be_in(instructions, _ENGLISH):
+            return NotApplicable("instructions_not_english", "the instructions must be English")
+        if prescribes_language(view):
+            return PRESCRIBED
+        base = base_tag(self._source)
+
+        def task(text: str) -> RewriteTask | None:
+            return None if language_of(text) == base else RewriteTask("translation", text, self._source)
+
+        def ask(prompt: PromptView) -> PromptView | NotApplicable:
+            return asking(prompt, english_request(self._target))
+
+        outcome = draft(view, inputs, task, ask)
+        # Nothing to translate: then only the answer's language is new.
+        return ask(view) if isinstance(outcome, NotApplicable) else outcome
+
+
+def crosslingual_pairs(tags: Sequence[str] = (_ENGLISH, *BUILTIN_TAGS)) -> tuple[CrossLingual, ...]:
+    """Every ordered pair of languages, a language with itself included, English with itself not.
+
+    Raises: ValueError for what is no tag.
+    """
+    return tuple(
+        CrossLingual(source, target)
+        for source, target in product(tags, tags)
+        if not source.lower() == target.lower() == _ENGLISH
+    )

@@ -1,0 +1,81 @@
+"""The whole request in another language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metrics.pair import Wanted
+from shadow.languages import language_of
+from shadow.perturbations.answer_language import (
+    PRESCRIBED,
+    asking,
+    language_of_segments,
+    prescribes_language,
+)
+from shadow.perturbations.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, native_request
+from shadow.perturbations.protocol import NotApplicable, RewriteTask
+from shadow.perturbations.rewriting import NO_INPUT, draft
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable
+
+    from shadow.perturbations.protocol import Draft, Requirement
+    from shadow.prompt import PromptView
+
+
+class Multilingual:
+    """Has instructions and input translated, and asks for the answer in that language.
+
+    History and code stay. All or nothing: severity means nothing to it.
+    """
+
+    version: Final = 1
+    graded: Final = False
+    requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
+
+    def __init__(self, tag: str) -> None:
+        """Name the language.
+
+        Args:
+            tag: As BCP 47 has it, in any case: "de", "pt-BR".
+
+        Raises: ValueError if it is no tag.
+        """
+        self._tag = canonical_tag(tag)
+        self.name: Final = f"multilingual.{self._tag}"
+        self.wanted: Final = Wanted(language=self._tag)
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
+        """What to translate, as `Perturbation.apply`.
+
+        Not applicable: "no_input"; "already_in_language" if the input is, whatever the region;
+        "language_prescribed"; "nothing_to_change" if there are no words to translate.
+        """
+        del severity, rng
+        inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
+        if not inputs:
+            return NO_INPUT
+        base = base_tag(self._tag)
+        if language_of_segments(inputs) == base:
+            return NotApplicable("already_in_language", f"the input is in {base} already")
+        if prescribes_language(view):
+            return PRESCRIBED
+
+        def task(text: str) -> RewriteTask | None:
+            return None if language_of(text) == base else RewriteTask("translation", text, self._tag)
+
+        return draft(
+            view,
+            [one for one in view.segments if one.kind != "history"],
+            task,
+            lambda translated: asking(translated, native_request(self._tag)),
+        )
+
+
+def multilingual(tags: Iterable[str] = BUILTIN_TAGS) -> tuple[Multilingual, ...]:
+    """The kinds for these languages, in order.
+
+    Raises: ValueError for what is no tag.
+    """
+    return tuple(map(Multilingual, tags))

@@ -1,0 +1,36 @@
+"""Other words for the same, by a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metrics.pair import AS_BEFORE
+from shadow.perturbations.protocol import RewriteTask
+from shadow.perturbations.rewriting import NO_INPUT, draft
+
+if TYPE_CHECKING:
+    import random
+
+    from shadow.perturbations.protocol import Draft, NotApplicable, Requirement
+    from shadow.prompt import PromptView
+
+
+class Paraphrase:
+    """Has the rewriter say the whole input in other words: documents as well, code not.
+
+    All or nothing: severity means nothing to it.
+    """
+
+    name: Final = "general.paraphrase"
+    version: Final = 1
+    graded: Final = False
+    requires: Final[frozenset[Requirement]] = frozenset({"rewriter"})
+    wanted: Final = AS_BEFORE
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
+        """What to rewrite, as `Perturbation.apply`; "no_input", "nothing_to_change" if there is nothing."""
+        del severity, rng
+        inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
+        if not inputs:
+            return NO_INPUT
+        return draft(view, inputs, lambda text: RewriteTask("paraphrase", text))

@@ -1,0 +1,221 @@
+"""Segments cut into passages: lines that belong to a value or a document go with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from shadow.perturbations.positional.marks import (
+    COLONS,
+    closes,
+    head_end,
+    is_label,
+    opens_document,
+    tail_cuts,
+)
+from shadow.perturbations.positional.passage import Passage, Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from shadow.perturbations.positional.marks import Mark
+    from shadow.perturbations.positional.passage import Part
+    from shadow.prompt import Segment
+
+_LONG = 200
+"""Characters from which an input text is context rather than a question."""
+_CUTTABLE: Final = ("instructions", "text")
+
+
+def passages_of(segments: Sequence[Segment]) -> tuple[str, tuple[Passage, ...]]:
+    """The blanks at the beginning of a slot, and its passages.
+
+    Args:
+        segments: All of the slot, at least one of which holds more than blanks.
+    """
+    lead, pieces = _pieces(segments)
+    known = any(one.kind == "template" and one.text.strip() for one in segments)
+    passages: list[Passage] = []
+    for group in _groups(pieces):
+        part = _part(group, template_known=known)
+        after_output = passages and passages[-1].part == "u" and passages[-1].text.endswith(":")
+        if after_output and group[0].segment.kind == "template" and group[0].segment.type == "code":
+            part = "u"
+        passages.append(Passage(tuple(group), part, _is_document(group)))
+    return lead, tuple(passages)
+
+
+def _pieces(segments: Sequence[Segment]) -> tuple[str, list[Piece]]:
+    """The blanks at the beginning, then the pieces."""
+    texts: list[tuple[Segment, Mark, str]] = []
+    segments = _joined(segments)
+    visible = [one for one in segments if one.text.strip()]
+    blanks = _blanks_between(segments)
+    for place, segment in enumerate(visible):
+        before = visible[place - 1] if place else None
+        after = visible[place + 1] if place + 1 < len(visible) else None
+        glued = ("\n" not in blanks[place], "\n" not in blanks[place + 1])
+        texts += _cut(segment, before, after, glued)
+    pieces: list[Piece] = []
+    ended = 0
+    for number, (segment, mark, text) in enumerate(texts):
+        ends_segment = number + 1 == len(texts) or texts[number + 1][0] is not segment
+        ended += ends_segment
+        gap = blanks[ended] if ends_segment else text[len(text.rstrip()) :]
+        pieces.append(Piece(replace(segment, text=text.strip()), mark, gap))
+    return blanks[0], pieces
+
+
+def _joined(segments: Sequence[Segment]) -> list[Segment]:
+    """The segments, neighbouring texts of one kind and type put together.
+
+    So lead-ins are found wherever a classifier, or an earlier change, has cut.
+    """
+    found: list[Segment] = []
+    for segment in segments:
+        last = found[-1] if found else None
+        if (
+            last is None
+            or (segment.kind, segment.type) != (last.kind, last.type)
+            or last.type not in _CUTTABLE
+        ):
+            found.append(segment)
+        else:
+            found[-1] = replace(last, text=last.text + segment.text)
+    return found
+
+
+def _blanks_between(segments: Sequence[Segment]) -> list[str]:
+    """The blanks before the first visible segment, between each two, and behind the last."""
+    blanks = [""]
+    for segment in segments:
+        core = segment.text.strip()
+        if not core:
+            blanks[-1] += segment.text
+            continue
+        start = segment.text.index(core)
+        blanks[-1] += segment.text[:start]
+        blanks.append(segment.text[start + len(core) :])
+    return blanks
+
+
+def _cut(
+    segment: Segment, before: Segment | None, after: Segment | None, glued: tuple[bool, bool]
+) -> list[tuple[Segment, Mark, str]]:
+    """A segment without what belongs to its neighbours, and that."""
+    text = segment.text.strip()
+    if segment.type not in _CUTTABLE:
+        whole: Mark = "label" if segment.kind == "template" and is_label(text) else "body"
+        return [(segment, whole, text)]
+    found: list[tuple[Segment, Mark, str]] = []
+    if before is not None and _frames(segment, before):
+        on_the_line = glued[0]
+        while text and (head := head_end(text, glued=on_the_line)) is not None:
+            found.append((segment, head[1], text[: head[0]] + _blanks_at(text, head[0])))
+            text = text[head[0] :].lstrip()
+            on_the_line = False
+    if not text:
+        return found
+    cuts = []
+    if after is not None and (_frames(segment, after) or after.type == "output_instructions"):
+        cuts = tail_cuts(text, glued=glued[1], delimiters=after.type != "output_instructions")
+    start = 0
+    mark: Mark = "body"
+    for cut in cuts:
+        if cut.start > start:
+            found.append((segment, mark, text[start : cut.start]))
+        start, mark = cut
+    found.append((segment, mark, text[start:]))
+    return found
+
+
+def _blanks_at(text: str, start: int) -> str:
+    rest = text[start:]
+    return rest[: len(rest) - len(rest.lstrip())]
+
+
+def _frames(segment: Segment, neighbour: Segment) -> bool:
+    """Whether lines of one may belong to the other.
+
+    Such are words of the template around a value, and a user's around a document.
+    """
+    if segment.kind == "template":
+        return neighbour.kind == "input" or neighbour.type == "document"
+    return neighbour.kind == "input" and neighbour.type != "text"
+
+
+def _groups(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """The pieces, those together that can't be parted."""
+    at = 0
+    while at < len(pieces):
+        end = _group_end(pieces, at)
+        yield list(pieces[at:end])
+        at = end
+
+
+def _group_end(pieces: Sequence[Piece], at: int) -> int:
+    end = at + 1
+    while end < len(pieces):
+        last = pieces[end - 1]
+        if last.mark == "opening":
+            closing = _closing(pieces, end - 1)
+            if closing is None and last.ends_line:
+                break
+            end = end + 1 if closing is None else closing + 1
+        elif not last.ends_line or (last.mark == "label" and pieces[end].mark in ("body", "opening")):
+            end += 1
+        else:
+            break
+    return end
+
+
+def _closing(pieces: Sequence[Piece], at: int) -> int | None:
+    """Where the delimiter is that ends what another begins, if just one thing stands between."""
+    bodies = 0
+    for place in range(at + 1, len(pieces)):
+        piece = pieces[place]
+        if piece.mark == "closing" and closes(pieces[at].segment.text, piece.segment.text):
+            return place
+        bodies += piece.mark == "body"
+        if bodies > 1 or piece.mark == "lead":
+            break
+    return None
+
+
+_FRAMES: Final[Mapping[Mark, Part]] = {"lead": "l", "opening": "o", "closing": "z"}
+
+
+def _part(group: Sequence[Piece], *, template_known: bool) -> Part:
+    types = {piece.segment.type for piece in group}
+    if "output_instructions" in types:
+        return "u"
+    if len(group) == 1 and group[0].mark in _FRAMES:
+        return _FRAMES[group[0].mark]
+    if _is_document(group):
+        return "c"
+    values = [piece.segment for piece in group if piece.segment.kind == "input"]
+    if not values:
+        return "e" if "examples" in types else "t"
+    if not _is_mostly_value(group, values):
+        return "t"
+    long = sum(len(one.text) for one in values) >= _LONG
+    return "c" if template_known and (long or types & {"list", "code"}) else "i"
+
+
+def _is_mostly_value(group: Sequence[Piece], values: Sequence[Segment]) -> bool:
+    """Whether a passage is a value with words around it, not words with a name or the like filled in."""
+    length = sum(len(one.text) for one in values)
+    if 2 * length >= sum(len(piece.segment.text) for piece in group):
+        return True
+    named = group[0].mark in ("label", "opening") or group[0].segment.text.endswith(COLONS)
+    return named and group[-1].mark != "inline"
+
+
+def _is_document(group: Sequence[Piece]) -> bool:
+    if any(piece.segment.type == "document" for piece in group):
+        return True
+    labelled = any(
+        piece.mark == "label" or (piece.mark == "opening" and opens_document(piece.segment.text))
+        for piece in group[:-1]
+    )
+    return labelled and any(piece.segment.kind == "input" for piece in group)

@@ -1,0 +1,114 @@
+"""Segments for the rewriter: cut into pieces that one call can do, and put together again."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from shadow.perturbations.protect import protected_spans
+from shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from shadow.perturbations.protocol import Outcome
+    from shadow.prompt import PromptView, Segment
+
+_PIECE_CHARS: Final = 4_000
+"""A longer text goes to the rewriter in several pieces, cut at blank lines."""
+_BREAK: Final = re.compile(r"\n[ \t]*\n\s*")
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_KANA_OR_IDEOGRAPH: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+NO_INPUT: Final = NotApplicable("no_input", "the prompt holds no text of a user")
+NO_PROSE: Final = NotApplicable("nothing_to_change", "there are no words that could be put differently")
+
+
+def draft(
+    view: PromptView,
+    segments: Iterable[Segment],
+    task: Callable[[str], RewriteTask | None],
+    then: Callable[[PromptView], Outcome] = lambda view: view,
+) -> Draft | NotApplicable:
+    """A variant with segments rewritten; white space around each piece stays as it is.
+
+    Args:
+        view: The original.
+        segments: What to rewrite; code is left alone.
+        task: What to ask of the rewriter for one piece of text; None leaves it as it is.
+        then: What is to happen with the rewritten prompt.
+
+    Returns: the draft, or "nothing_to_change" if no piece gives a task.
+    """
+    tasks: list[RewriteTask] = []
+    plans: dict[int, list[tuple[str, int | None]]] = {}
+    for segment in segments:
+        if segment.type == "code":
+            continue
+        plan: list[tuple[str, int | None]] = []
+        for piece in pieces(segment.text):
+            wanted = task(piece) if has_prose(piece) else None
+            plan.append((piece, None if wanted is None else len(tasks)))
+            tasks += [] if wanted is None else [wanted]
+        plans[segment.index] = plan
+    if not tasks:
+        return NO_PROSE
+
+    def finish(texts: Sequence[str]) -> Outcome:
+        if len(texts) != len(tasks):
+            raise ValueError(f"{len(texts)} texts for {len(tasks)} tasks")
+        changed = view.with_texts(
+            {
+                index: "".join(piece if number is None else texts[number] for piece, number in plan)
+                for index, plan in plans.items()
+            }
+        )
+        return NO_PROSE if changed.segments == view.segments else then(changed)
+
+    return Draft(tuple(tasks), finish)
+
+
+def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
+    """The text cut into stretches to rewrite and the white space between and around them.
+
+    A stretch passes `longest` only where it has no blank line outside of what is protected. Joined,
+    the pieces are the text.
+    """
+    protected = [(span.start, span.end) for span in protected_spans(text)] if len(text) > longest else []
+    found: list[str] = []
+    start = 0
+    last = 0
+    """Where the stretch that is being gathered could end, and the next one begin."""
+    resume = 0
+    for gap in _BREAK.finditer(text):
+        if any(opens < gap.end() and gap.start() < closes for opens, closes in protected):
+            continue
+        if gap.start() - start > longest and last > start:
+            found += (text[start:last], text[last:resume])
+            start = resume
+        last, resume = gap.span()
+    if len(text) - start > longest and last > start:
+        found += (text[start:last], text[last:resume])
+        start = resume
+    found.append(text[start:])
+    return [part for piece in found for part in _bare(piece) if part]
+
+
+def _bare(piece: str) -> tuple[str, str, str]:
+    """White space before, the piece, white space behind."""
+    body = piece.strip()
+    if not body:
+        return ("", "", piece)
+    at = piece.index(body)
+    return (piece[:at], body, piece[at + len(body) :])
+
+
+def has_prose(text: str) -> bool:
+    """Whether anything besides protected spans can be put differently: two words, or two ideographs."""
+    at = 0
+    bare: list[str] = []
+    for span in protected_spans(text):
+        bare.append(text[at : span.start])
+        at = span.end
+    prose = " ".join((*bare, text[at:]))
+    return len(_WORD.findall(prose)) > 1 or len(_KANA_OR_IDEOGRAPH.findall(prose)) > 1

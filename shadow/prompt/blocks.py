@@ -1,0 +1,290 @@
+"""Cuts a text into typed blocks: documents, examples, output instructions, lists, code, and the rest.
+
+Rules over lines, tried in one pass; no rule looks back or ahead further than its own block, so the
+time is linear in the length of the text. English first; the words by which a block is recognised are
+also known in German, Spanish, French, Italian, Dutch, Portuguese and Japanese.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from shadow.prompt.block_rules import (
+    BOUNDARY,
+    CLOSING_TAG,
+    LINE,
+    LONGEST_ANNOUNCEMENT,
+    NUMBERED_HEADING,
+    PAIR_LABEL,
+    PAIRS,
+    RULES,
+    SENTENCE_END,
+    announces,
+    says_form,
+)
+
+if TYPE_CHECKING:
+    import re
+
+    from shadow.prompt.segments import SegmentType
+
+
+@dataclass(frozen=True, slots=True)
+class TypedText:
+    """A stretch of a text and what it is."""
+
+    type: SegmentType
+    text: str
+
+
+_JOINED: Final = frozenset({"text", "list", "output_instructions"})
+
+
+class _Stretch(NamedTuple):
+    type: SegmentType
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """The block that lines are being added to."""
+
+    type: SegmentType
+    start: int
+    until: str = ""
+    """Closing delimiter; "" if the block ends where another begins."""
+    labelled: bool = False
+    """Began with a label of its own, so it goes on across blank lines."""
+    opens: bool = False
+    """Announces what follows: the next list, fence or paragraph belongs to it."""
+
+
+def cut(text: str) -> tuple[TypedText, ...]:
+    """The typed blocks of a text, in order; joined they are the text. () for "".
+
+    Every document and every example with a number is a block of its own, its label included. Blank
+    lines stay with the block before them, so that blocks can change places. What no rule names is "text".
+    """
+    scanner = _Scanner(text)
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at) + 1 or len(text)
+        scanner.line(at, end)
+        at = end
+    return scanner.blocks()
+
+
+class _Scanner:
+    """Reads line by line and notes where blocks begin."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._open = _Open("text", 0)
+        self._found: list[tuple[SegmentType, int]] = []
+        self._blank = False
+        """Whether the line before was blank."""
+        self._closings = {match[0]: match.start() for match in CLOSING_TAG.finditer(text)}
+        self._numbered = Counter(match[1].lower() for match in NUMBERED_HEADING.finditer(text))
+        labels = Counter(match[1].lower() for match in PAIR_LABEL.finditer(text))
+        # One pair may be the open question; two are a demonstration and the question.
+        self._pairs = {
+            label: place
+            for pair in PAIRS
+            if all(labels[one] for one in pair) and sum(labels[one] for one in pair) > len(pair)
+            for place, label in enumerate(pair)
+        }
+
+    def blocks(self) -> tuple[TypedText, ...]:
+        """What was found."""
+        if not self._text:
+            return ()
+        starts = [*self._found, (self._open.type, self._open.start)]
+        bounds = [start for _, start in starts[1:]] + [len(self._text)]
+        found: list[_Stretch] = []
+        for (type_, start), end in zip(starts, bounds, strict=True):
+            if end > start:
+                self._append(found, _Stretch(type_, start, end))
+        return tuple(TypedText(one.type, self._text[one.start : one.end]) for one in found)
+
+    def _append(self, found: list[_Stretch], new: _Stretch) -> None:
+        """Blanks join the block before them; neighbours join unless each is a thing of its own."""
+        text = self._text
+        if new.type == "list" and "\n" not in text[new.start : new.end].strip():
+            new = _Stretch("text", new.start, new.end)  # one item is no list
+        last = found[-1] if found else None
+        if last is not None and text[new.start].isspace():
+            word = _first_mark(text, new.start, new.end)
+            line = text.rfind("\n", new.start, word) + 1 or new.start
+            last = found[-1] = _Stretch(last.type, last.start, line)
+            new = _Stretch(new.type, line, new.end)
+        if new.start == new.end:
+            return
+        if last is None:
+            found.append(new)
+        elif _blank(text, new) or (new.type == last.type and new.type in _JOINED):
+            found[-1] = _Stretch(last.type, last.start, new.end)
+        elif len(found) == 1 and _blank(text, last):
+            found[0] = _Stretch(new.type, last.start, new.end)
+        else:
+            found.append(new)
+
+    def line(self, at: int, end: int) -> None:
+        """Read the next line."""
+        if self._open.until:
+            if self._text.find(self._open.until, at, end) >= 0:
+                self._begin("text", end)
+                self._blank = False
+            return
+        if self._text[at:end].isspace():
+            self._blank = True
+            return
+        match = LINE.match(self._text, at, end)
+        rule = match.lastgroup if match is not None else None
+        if match is not None:
+            rule = next((name for name in RULES if match[name] is not None), None)
+        if rule in {None, "asks", "label"} and says_form(self._text, at, end):
+            rule = "says"
+        before = self._open
+        self._read(rule, match, at, end)
+        if self._open is before and rule not in {"output", "says"}:
+            self._open.opens = False  # this line is what was announced
+        self._blank = False
+
+    def _read(self, rule: str | None, match: re.Match[str] | None, at: int, end: int) -> None:
+        if match is None or rule is None:
+            if rule == "says":
+                self._output(at, end)
+            else:
+                self._prose(at, end)
+        elif rule in {"fence", "quotes"}:
+            self._delimiter(rule, match, end)
+        elif rule == "tag":
+            self._tag(match["tag"], at, end)
+        elif rule == "item":
+            self._item(at)
+        elif rule in {"output", "pair"}:
+            self._pair_or_output(match[rule], rule, at, end)
+        elif rule == "says":
+            self._output(at, end)
+        elif rule == "examples":
+            self._begin("examples", at, labelled=True, opens=True)
+        elif rule == "document":
+            self._begin("document", at, labelled=True, opens=self._text[match.end() : end].isspace())
+        else:
+            self._plain_label(rule, at, end)
+
+    def _follows(self) -> bool:
+        return self._open.opens and self._open.type in {"output_instructions", "examples", "document"}
+
+    def _delimiter(self, rule: str, match: re.Match[str], end: int) -> None:
+        mark = match[rule]
+        if not self._follows():
+            self._begin("code" if rule == "fence" else "document", match.start())
+        if self._text.find(mark, match.end(rule), end) < 0:
+            self._open.until = mark
+
+    def _item(self, at: int) -> None:
+        now = self._open
+        if now.type != "list" and not self._follows() and (self._blank or now.type == "text"):
+            self._begin("list", at)
+
+    def _pair_or_output(self, label: str, rule: str, at: int, end: int) -> None:
+        word = label.strip("#* \t:\uff1a0123456789").lower()
+        place = self._pairs.get(word)
+        if self._open.type == "examples" and (place == 1 or (self._open.labelled and not self._blank)):
+            return
+        if place == 0:
+            self._begin("examples", at)
+        elif rule == "output":
+            self._output(at, end)
+        elif self._open.type != "text" or self._blank:
+            self._begin("text", at)
+
+    def _tag(self, tag: str, at: int, end: int) -> None:
+        name = tag.lower().rstrip("0123456789_")
+        kind: SegmentType = "document"
+        if name == "example":
+            kind = "examples"
+        elif "format" in name:
+            kind = "output_instructions"
+        self._begin(kind, at)
+        closing = f"</{tag}>"
+        if closing in self._text[at:end]:
+            self._begin("text", end)
+        elif self._closings.get(closing, 0) >= end:
+            self._open.until = closing
+
+    def _output(self, at: int, end: int) -> None:
+        if self._open.type != "output_instructions":
+            self._begin("output_instructions", at)
+        self._sentences(self._end_of_output(at, end), end)
+
+    def _end_of_output(self, at: int, end: int) -> int:
+        """Where other text goes on behind output instructions; `end` if they fill the line."""
+        self._open.opens = announces(self._text[max(at, end - LONGEST_ANNOUNCEMENT) : end])
+        self._open.labelled = False
+        stop = SENTENCE_END.search(self._text, at, end)
+        while stop is not None and stop.end() < end:
+            rest = stop.end()
+            while rest < end and self._text[rest] in " \t":
+                rest += 1
+            if rest >= end or self._text[rest] == "\n":
+                break
+            if not self._open.opens and not says_form(self._text, rest, end):
+                self._begin("text", rest)
+                return rest
+            stop = SENTENCE_END.search(self._text, rest, end)
+        return end
+
+    def _plain_label(self, rule: str, at: int, end: int) -> None:
+        if rule == "title":
+            word = self._text[at:end].strip("# \t\n*").split(" ")[0].lower()
+            kind: SegmentType = "document" if self._numbered[word] > 1 else "text"
+            self._begin(kind, at, labelled=kind != "text")
+            return
+        inside = self._open.type in {"document", "examples", "output_instructions"}
+        if inside and self._blank and not (self._open.opens and rule == "asks"):
+            self._begin("text", at)
+        if self._open.type == "list" and self._text[at] not in " \t":
+            self._begin("text", at)
+        self._sentences(at, end)
+
+    def _prose(self, at: int, end: int) -> None:
+        now = self._open
+        if now.type in {"document", "examples"}:
+            if self._blank and not now.labelled:
+                self._begin("text", at)
+        elif now.type == "output_instructions":
+            if self._blank and not now.opens:
+                self._begin("text", at)
+        elif now.type == "list" and (self._blank or self._text[at] not in " \t"):
+            self._begin("text", at)
+        self._sentences(at, end)
+
+    def _sentences(self, at: int, end: int) -> None:
+        """Output instructions that begin in the middle of a line."""
+        if self._open.type != "text":
+            return
+        while (boundary := BOUNDARY.search(self._text, at, end)) is not None:
+            at = boundary.end()
+            if says_form(self._text, at, end):
+                self._begin("output_instructions", at)
+                at = self._end_of_output(at, end)
+
+    def _begin(self, kind: SegmentType, at: int, *, labelled: bool = False, opens: bool = False) -> None:
+        if at > self._open.start:
+            self._found.append((self._open.type, self._open.start))
+        self._open = _Open(kind, at, labelled=labelled, opens=opens)
+
+
+def _first_mark(text: str, start: int, end: int) -> int:
+    while start < end and text[start].isspace():
+        start += 1
+    return start
+
+
+def _blank(text: str, stretch: _Stretch) -> bool:
+    return text[stretch.start : stretch.end].isspace()

@@ -1,0 +1,91 @@
+"""From stretches that are template to typed blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from shadow.prompt.blocks import cut
+from shadow.prompt.segments import Block, SlotText, by_role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from shadow.prompt.segments import SegmentKind, SegmentType
+    from shadow.prompt.template.skeleton import Span
+
+_SYSTEM: Final = frozenset({"system", "developer"})
+_MOST_SLOTS: Final = 8
+
+
+def candidates(slots: Sequence[SlotText]) -> list[int]:
+    """Indices of the slots that may carry template: system messages and the last user message.
+
+    What was said before the last user message is the conversation, whoever said it.
+    """
+    last = max((slot.message for slot in slots if slot.role == "user"), default=-1)
+    return [
+        index
+        for index, slot in enumerate(slots)
+        if slot.role in _SYSTEM or (slot.role == "user" and slot.message == last)
+    ][:_MOST_SLOTS]
+
+
+def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
+    """A slot of whose template nothing is known: its kind by its role, cut into typed blocks."""
+    (block,) = by_role([slot])[0]
+    if block.kind == "history" or not slot.text:
+        return (block,)
+    return typed(slot.text, [(0, len(slot.text))] if block.kind == "template" else [])
+
+
+def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block, ...]:
+    """A text cut where template and input meet and where typed blocks do; one empty block for "".
+
+    A block is not cut off for blanks alone: those stay with the block beside them.
+
+    Args:
+        text: As the client wrote it.
+        template: The stretches that are template, in order and without overlap.
+    """
+    if not text:
+        return (Block("input", ""),)
+    kinds: list[tuple[SegmentKind, int]] = []
+    done = 0
+    for start, end in template:
+        if start > done:
+            kinds.append(("input", start))
+        if end > max(start, done):
+            kinds.append(("template", end))
+            done = end
+    if done < len(text):
+        kinds.append(("input", len(text)))
+    bounds: list[tuple[SegmentType, int]] = []
+    at = 0
+    for piece in cut(text):
+        at += len(piece.text)
+        bounds.append((piece.type, at))
+    return _joined(text, kinds, bounds)
+
+
+def _joined(
+    text: str, kinds: Sequence[tuple[SegmentKind, int]], bounds: Sequence[tuple[SegmentType, int]]
+) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    start = number = 0
+    for kind, limit in kinds:
+        first = len(blocks)
+        while start < limit:
+            while bounds[number][1] <= start:
+                number += 1
+            type_, bound = bounds[number]
+            end = min(limit, bound)
+            piece = text[start:end]
+            if kind == "template" and type_ == "text":
+                type_ = "instructions"
+            last = blocks[-1] if len(blocks) > first else None
+            if last is not None and (piece.isspace() or last.text.isspace()):
+                blocks[-1] = Block(kind, last.text + piece, last.type if piece.isspace() else type_)
+            else:
+                blocks.append(Block(kind, piece, type_))
+            start = end
+    return tuple(blocks)

@@ -1,0 +1,135 @@
+"""The templates of all routes, learned from what they send."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from shadow.prompt.template.fixed import unpadded
+from shadow.prompt.template.labelling import candidates, typed, typed_by_role
+from shadow.prompt.template.route import RouteTemplates, TemplateVersion
+from shadow.prompt.template.skeleton import gaps
+from shadow.prompt.template.snapshot import read_routes, written_routes
+from shadow.prompt.template.tokens import padded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from shadow.prompt.segments import Block, Classifier, SlotText
+    from shadow.prompt.template.cluster import Cluster, Shape, Texts
+    from shadow.prompt.template.skeleton import Span
+
+_MOST_ROUTES: Final = 256
+_MOST_KEYS: Final = 512
+
+
+class TemplateLearner:
+    """Learns, route by route, which text of a prompt is template. Thread-safe; does no I/O.
+
+    Memory is bounded: by routes, by templates of a route, by what is read of a long text. What a route
+    has not sent for long is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._routes: OrderedDict[str, RouteTemplates] = OrderedDict()
+
+    def observe(self, route: str, slots: Sequence[SlotText], key: str = "") -> None:
+        """Learn from one request.
+
+        Args:
+            route: Name of the route.
+            slots: All text of the request.
+            key: Id of the exchange; one that was given before is not counted again.
+        """
+        shape, texts = _read(slots)
+        if not texts:
+            return
+        with self._lock:
+            templates = self._routes.setdefault(route, RouteTemplates())
+            self._routes.move_to_end(route)
+            if len(self._routes) > _MOST_ROUTES:
+                self._routes.popitem(last=False)
+            if key:
+                if key in templates.keys:
+                    return
+                templates.keys[key] = None
+                if len(templates.keys) > _MOST_KEYS:
+                    templates.keys.popitem(last=False)
+            templates.observe(shape, texts)
+
+    def classifier(self, route: str) -> Classifier:
+        """Classifies by what is known of the route when it is called; by role where that is nothing."""
+
+        def classify(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
+            blocks = [typed_by_role(slot) if slot.role not in _SPOKEN else () for slot in slots]
+            template = self._template(route, slots)
+            for index, slot in enumerate(slots):
+                if index in template:
+                    blocks[index] = typed(slot.text, template[index])
+                elif slot.role in _SPOKEN:
+                    blocks[index] = typed_by_role(slot)
+            return blocks
+
+        return classify
+
+    def version(self, route: str, slots: Sequence[SlotText]) -> TemplateVersion | None:
+        """The version of the template a request was made with, None while that is unknown.
+
+        The first few requests after an edit still count as the version before it.
+        """
+        shape, texts = _read(slots)
+        with self._lock:
+            templates = self._routes.get(route)
+            found = templates.find(shape, texts) if templates is not None and texts else None
+            if templates is None or found is None or found[0].fingerprint is None:
+                return None
+            return templates.versions.get(found[0].fingerprint)
+
+    def versions(self, route: str) -> tuple[TemplateVersion, ...]:
+        """The known versions of a route's templates, in the order in which they were first seen."""
+        with self._lock:
+            templates = self._routes.get(route)
+            known = list(templates.versions.values()) if templates is not None else []
+        return tuple(sorted(known, key=lambda version: (version.first_seen, version.fingerprint)))
+
+    def snapshot(self) -> dict[str, Any]:
+        """What was learned, as JSON-able values; only templates, nothing of what filled them."""
+        with self._lock:
+            return written_routes(self._routes)
+
+    @classmethod
+    def restore(cls, snapshot: object) -> TemplateLearner:
+        """A learner that knows what was in a snapshot; an empty one if that can't be read."""
+        learner = cls()
+        learner._routes.update(read_routes(snapshot))
+        return learner
+
+    def _template(self, route: str, slots: Sequence[SlotText]) -> Mapping[int, Sequence[Span]]:
+        """The template stretches of the slots that may carry any, by slot; empty if unknown."""
+        shape, texts = _read(slots)
+        with self._lock:
+            templates = self._routes.get(route)
+            found = templates.find(shape, texts) if templates is not None and texts else None
+            if found is None:
+                return {}
+            stretches = _stretches(*found, texts)
+        return dict(zip(candidates(slots), stretches, strict=True))
+
+
+_SPOKEN: Final = frozenset({"system", "developer", "user"})
+
+
+def _read(slots: Sequence[SlotText]) -> tuple[Shape, Texts]:
+    chosen = [slots[index] for index in candidates(slots)]
+    return tuple(slot.role for slot in chosen), tuple(padded(slot.text) for slot in chosen)
+
+
+def _stretches(cluster: Cluster, placed: Sequence[Sequence[Span]], texts: Texts) -> list[list[Span]]:
+    """Fragments and optional sections of each text, unpadded."""
+    found: list[list[Span]] = []
+    for text, spans, lines in zip(texts, placed, cluster.lines, strict=True):
+        optional = lines.sections(text, gaps(spans))
+        found.append(unpadded(sorted((*spans, *optional)), len(text) - 2))
+    return found

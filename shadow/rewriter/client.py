@@ -1,0 +1,223 @@
+"""The rewriter: tasks in, valid texts out, each call paid for, each text gone through the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
+
+from shadow.rewriter.cache import cache_key
+from shadow.rewriter.endpoint import ModelEndpoint, free
+from shadow.rewriter.gate import faults_of
+from shadow.rewriter.keep import passages_to_keep
+from shadow.rewriter.prompts import Rejected, marker_tag, request_for
+from shadow.rewriter.protocol import Fault, Rejection
+from shadow.rewriter.reply import NoText, declines
+
+if TYPE_CHECKING:
+    from shadow.perturbations.protocol import RewriteTask
+    from shadow.rewriter.protocol import Count, EqualMeaning, Price, Purse, RewriteCache
+
+_HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "circuit_open"})
+"""Reasons that another attempt with the same model cannot change."""
+_FAULTS: Final = frozenset(get_args(Fault))
+_FIRST_SEED: Final = 7
+"""Any fixed number: the same attempt at the same text should give the same words."""
+_REMEMBERED: Final = 1_000
+_MEANING: Final = "It does not mean the same as the original."
+
+
+def _uncounted(outcome: str) -> None:
+    del outcome
+
+
+class _Failed(NamedTuple):
+    """An attempt that brought no valid text, and what the next one is to be told."""
+
+    rejection: Rejection
+    feedback: Rejected | None
+    patience: int
+
+
+class Rewriter:
+    """Rewrites texts with a model, and with a stronger one where that does not do.
+
+    Flow: cache → call → gate → up to `attempts` calls, told what was wrong → the stronger model once
+    → `Rejection` with the last reason. Tasks alike that are under way share one outcome. A text whose
+    rewriting fails the gate to the end is not tried again as long as the process remembers (1,000).
+
+    Belongs to one event loop. Close it, or use it as an async context manager.
+    """
+
+    def __init__(
+        self,
+        model: ModelEndpoint,
+        *,
+        cache: RewriteCache,
+        stronger: ModelEndpoint | None = None,
+        equal_meaning: EqualMeaning | None = None,
+        attempts: int = 3,
+        count: Count = _uncounted,
+    ) -> None:
+        """Wire the rewriter, which closes its endpoints when it is closed.
+
+        Args:
+            model: Tried first.
+            cache: Where accepted texts are kept.
+            stronger: Tried once when the first model has failed.
+            equal_meaning: Asked last about a text that has passed the gate. False rejects it; None,
+                not to be told, lets it pass and is counted: a judge in trouble is no fault of the text.
+            attempts: Calls of the first model for one text.
+            count: Told each outcome.
+        """
+        self._model = model
+        self._stronger = stronger
+        self._models = f"{model.model}\n{stronger.model if stronger else ''}"
+        self._cache = cache
+        self._equal_meaning = equal_meaning
+        self._attempts = attempts
+        self._count = count
+        self._running: dict[str, asyncio.Task[str | Rejection]] = {}
+        self._given_up: dict[str, Rejection] = {}
+
+    @classmethod
+    def connect(
+        cls,
+        *,
+        base_url: str,
+        model: str,
+        api_key: str,
+        cache: RewriteCache,
+        stronger_model: str | None = None,
+        timeout_s: float = 60.0,
+        concurrency: int = 4,
+        price: Price = free,
+        equal_meaning: EqualMeaning | None = None,
+        count: Count = _uncounted,
+    ) -> Self:
+        """A rewriter whose models are behind one endpoint; nothing is sent.
+
+        Args:
+            base_url: Up to and including the version, e.g. "https://api.openai.com/v1".
+            model: Tried first, by the name the endpoint knows it by.
+            api_key: Sent as a bearer token. "" for endpoints that need none.
+            cache: Where accepted texts are kept.
+            stronger_model: Tried once when the first has failed.
+            timeout_s: Limit for a call, in seconds.
+            concurrency: Calls under way at the same time, for each model.
+            price: Cost of the tokens; default free.
+            equal_meaning: As for the constructor.
+            count: Told each outcome.
+        """
+
+        def endpoint(name: str) -> ModelEndpoint:
+            return ModelEndpoint(
+                base_url=base_url,
+                model=name,
+                api_key=api_key,
+                timeout_s=timeout_s,
+                concurrency=concurrency,
+                price=price,
+            )
+
+        stronger = endpoint(stronger_model) if stronger_model else None
+        return cls(endpoint(model), cache=cache, stronger=stronger, equal_meaning=equal_meaning, count=count)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop what is under way and close the connections."""
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._model.close()
+        if self._stronger:
+            await self._stronger.close()
+
+    async def rewrite(self, task: RewriteTask, purse: Purse) -> str | Rejection:
+        """Rewrite one text.
+
+        Returns: a text that has passed the gate, or why there is none. Never raises for what a
+            model or its endpoint does; errors of cache and purse come through.
+        """
+        key = cache_key(task, self._models)
+        while key in self._running:
+            # Shielded: who stops waiting does not take the text from the others.
+            outcome = await asyncio.shield(self._running[key])
+            # One route's empty purse says nothing about another's.
+            if isinstance(outcome, str) or outcome.reason != "budget":
+                self._count("shared")
+                return outcome
+        running = asyncio.create_task(self._outcome(key, task, purse))
+        self._running[key] = running
+        running.add_done_callback(lambda _: self._running.pop(key, None))
+        return await asyncio.shield(running)
+
+    async def _outcome(self, key: str, task: RewriteTask, purse: Purse) -> str | Rejection:
+        cached = await asyncio.to_thread(self._cache.get, key)
+        if cached is not None:
+            self._count("cached")
+            return cached
+        outcome = self._given_up.get(key) or await self._written(task, purse)
+        if isinstance(outcome, str):
+            await asyncio.to_thread(self._cache.put, key, outcome)
+            self._count("accepted")
+            return outcome
+        if outcome.reason in _FAULTS:
+            self._given_up[key] = outcome
+            if len(self._given_up) > _REMEMBERED:
+                self._given_up.pop(next(iter(self._given_up)))
+        self._count(f"rejected_{outcome.reason}")
+        return outcome
+
+    async def _written(self, task: RewriteTask, purse: Purse) -> str | Rejection:
+        failed = _Failed(Rejection("empty"), None, 1)
+        for number in range(self._attempts):
+            outcome = await self._attempt(self._model, task, purse, failed, number)
+            if isinstance(outcome, str):
+                return outcome
+            failed = outcome
+            if failed.rejection.reason in _HOPELESS:
+                break
+            if number + 1 < self._attempts:
+                self._count(f"retried_{failed.rejection.reason}")
+        if self._stronger and failed.rejection.reason != "budget":
+            self._count("stronger")
+            outcome = await self._attempt(self._stronger, task, purse, failed, self._attempts)
+            if isinstance(outcome, str):
+                return outcome
+            failed = outcome
+        return failed.rejection
+
+    async def _attempt(
+        self, model: ModelEndpoint, task: RewriteTask, purse: Purse, before: _Failed, number: int
+    ) -> str | _Failed:
+        messages = request_for(task, passages_to_keep(task), before.feedback)
+        charge = model.charge(messages, task.text, before.patience)
+        # Without some chance a model told of its faults tends to write the same again.
+        temperature = 0.0 if number == 0 else 0.5
+        said = await model.say(messages, charge, purse, temperature=temperature, seed=_FIRST_SEED + number)
+        if isinstance(said, NoText):
+            patience = before.patience * (2 if said.reason == "truncated" else 1)
+            return _Failed(Rejection(said.reason, said.detail), before.feedback, patience)
+        if declines(said) and not declines(task.text):
+            return _Failed(Rejection("refused", "The model declined in words."), before.feedback, 1)
+        faults = faults_of(task, said, marker_tag(messages))
+        if faults:
+            feedback = Rejected(said, tuple(fault.detail for fault in faults))
+            return _Failed(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
+        if await self._means_the_same(task, said) is False:
+            return _Failed(Rejection("meaning", _MEANING), Rejected(said, (_MEANING,)), before.patience)
+        return said
+
+    async def _means_the_same(self, task: RewriteTask, text: str) -> bool | None:
+        if self._equal_meaning is None:
+            return True
+        same = await self._equal_meaning(task.text, text)
+        if same is None:
+            self._count("meaning_unknown")
+        return same

@@ -1,0 +1,83 @@
+"""What the rewriter gives back, and what it needs from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from shadow.spend import Spend
+
+Fault = Literal[
+    "chatter",
+    "unchanged",
+    "wrong_language",
+    "lost_protected",
+    "invented_number",
+    "structure",
+    "length",
+    "meaning",
+]
+"""What can be wrong with a rewritten text."""
+
+Trouble = Literal[
+    "timeout",
+    "rate_limited",
+    "server_error",
+    "connection",
+    "unauthorized",
+    "bad_request",
+    "bad_schema",
+    "empty",
+    "truncated",
+    "refused",
+    "circuit_open",
+    "budget",
+]
+"""Why there is no text at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """No usable text. Counted by reason; the variant that needed it is not made."""
+
+    reason: Fault | Trouble
+    """Of the last attempt."""
+    detail: str = ""
+    """One sentence for people. Holds no credentials; may quote the text."""
+
+
+class Purse(Protocol):
+    """The money for one caller's calls. Its methods may block; they are called in a thread."""
+
+    def reserve(self, estimate: Spend) -> bool:
+        """Set aside what one call may cost; False, setting nothing aside, if that is too much."""
+        ...
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Release what was set aside and book what was spent."""
+        ...
+
+
+class RewriteCache(Protocol):
+    """Accepted texts by content. Its methods may block; they are called in a thread."""
+
+    def get(self, key: str) -> str | None:
+        """The text kept under the key; None if there is none."""
+        ...
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text; the oldest goes when there are too many."""
+        ...
+
+
+EqualMeaning = Callable[[str, str], Awaitable[bool | None]]
+"""(original, rewritten) → whether both say the same; None if that could not be told."""
+
+Price = Callable[[str, int, int], float]
+"""US dollars for (model, prompt tokens, completion tokens)."""
+
+Count = Callable[[str], None]
+"""Told each outcome: "accepted", "cached", "shared", "rejected_<reason>"; and on the way there
+"retried_<reason>", "stronger", "meaning_unknown"."""

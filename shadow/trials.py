@@ -1,0 +1,210 @@
+"""One trial: a variant is finished, replayed and judged; its verdict is logged and its cost booked."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+from metrics.pair import Pair
+from metrics.verdict import Evidence, Failure, Judgement, Verdict
+from shadow.perturbations import Draft, NotApplicable
+from shadow.replay import Replay
+from shadow.spend import NOTHING, RewriterPurse, Spend, estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metrics.pair import Answer
+    from metrics.scoring import TwoStageScorer
+    from metrics.stores.counters import Tally
+    from metrics.stores.protocols import VerdictLog
+    from shadow.handoff import Exchange
+    from shadow.original import Original
+    from shadow.perturbations import Outcome
+    from shadow.planner import Trial
+    from shadow.prompt import PromptView
+    from shadow.replay import Replayer, Target
+    from shadow.rewriter import Rewriter
+    from shadow.spend import Prices, SpendLedger
+
+_JUDGE_CALLS = 3
+"""Calls of the judge that a trial is estimated to need: always one, and quality where the content moved."""
+_JUDGE_PROMPT_TOKENS = 700
+"""Of the rubric around the answers."""
+
+
+class TrialMaker:
+    """Makes trials, several at once."""
+
+    def __init__(
+        self,
+        verdicts: VerdictLog,
+        scorer: TwoStageScorer,
+        replayer: Replayer,
+        ledger: SpendLedger,
+        prices: Prices,
+        *,
+        target: Callable[[Exchange], Target],
+        tally: Tally,
+        clock: Callable[[], float],
+        rewriter: Rewriter | None = None,
+    ) -> None:
+        """Wire it.
+
+        Args:
+            verdicts: Where verdicts go.
+            scorer: Rates pairs of answers.
+            replayer: Sends variants.
+            ledger: The budgets.
+            prices: Of the replayed models.
+            target: Where an exchange's replays go.
+            tally: Counters of this process.
+            clock: Unix time in seconds.
+            rewriter: Writes texts anew for the kinds that need a model.
+        """
+        self._verdicts = verdicts
+        self._scorer = scorer
+        self._replayer = replayer
+        self._ledger = ledger
+        self._prices = prices
+        self._target = target
+        self._tally = tally
+        self._clock = clock
+        self._rewriter = rewriter
+
+    def skip(self, trial: Trial, route: str, reason: str) -> None:
+        """Count a trial that is not made."""
+        self._tally.add("trials_skipped", route=route, perturbation=trial.perturbation.name, reason=reason)
+
+    async def make(
+        self, original: Original, trial: Trial, outcome: PromptView | Draft, noise_rating: int | None
+    ) -> Verdict | None:
+        """Make one trial and log its verdict; None if it was skipped, for a reason that is counted.
+
+        Args:
+            original: What is tried.
+            trial: How.
+            outcome: What the perturbation made of it.
+            noise_rating: Rating of the identical resend, None if there is none.
+        """
+        route = original.exchange.route
+        estimate = self._estimate(original)
+        refused = await asyncio.to_thread(self._ledger.reserve, estimate, route)
+        if refused is not None:
+            self.skip(trial, route, refused)
+            return None
+        replayed, judged = NOTHING, NOTHING
+        try:
+            variant = await self._finished(outcome, route)
+            if isinstance(variant, NotApplicable):
+                self.skip(trial, route, variant.reason)
+                return None
+            replay = await self._replayer.send(
+                self._target(original.exchange), variant.for_replay(), api=variant.api
+            )
+            candidate = replay.answer if isinstance(replay, Replay) else None
+            judgement = None
+            if candidate is not None:
+                replayed = self._spent(original, candidate)
+                judgement = await self._judge(original, trial, candidate)
+                judged = Spend(judgement.tokens, judgement.cost_usd)
+            verdict = self._verdict(original, trial, noise_rating, replay, judgement, replayed.plus(judged))
+            evidence = Evidence(original.view.text, variant.text, original.answer, candidate)
+            await asyncio.to_thread(self._verdicts.append, verdict, evidence)
+        finally:
+            await asyncio.to_thread(
+                self._ledger.settle, estimate, route, {"replay": replayed, "judge": judged}
+            )
+        rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating}"
+        self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
+        self._tally.add("spend_tokens", verdict.tokens, route=route)
+        self._tally.add("spend_usd", verdict.cost_usd, route=route)
+        return verdict
+
+    async def _finished(self, outcome: Outcome, route: str) -> PromptView | NotApplicable:
+        """Let the rewriter do what a draft waits for, until there is a variant."""
+        while isinstance(outcome, Draft):
+            if self._rewriter is None:
+                return NotApplicable("no_rewriter", "no rewriter is configured")
+            purse = RewriterPurse(self._ledger, route)
+            texts = []
+            for task in outcome.tasks:
+                rewritten = await self._rewriter.rewrite(task, purse)
+                if not isinstance(rewritten, str):
+                    reason = "budget" if rewritten.reason == "budget" else f"rewriter_{rewritten.reason}"
+                    return NotApplicable(reason, rewritten.detail)
+                texts.append(rewritten)
+            outcome = await asyncio.to_thread(outcome.finish, texts)
+        return outcome
+
+    async def _judge(self, original: Original, trial: Trial, candidate: Answer) -> Judgement:
+        answer = original.answer
+        if answer.model and candidate.model and answer.model != candidate.model:
+            # The model was swapped between the two answers: the pair compares models, not prompts.
+            changed = Failure(
+                "replay", 1, "model_changed", f"{answer.model} answered first, {candidate.model} now"
+            )
+            return Judgement(self._scorer.scorer, None, failures=(changed,))
+        pair = Pair(answer, candidate, original.view.text, original.task, trial.perturbation.wanted)
+        return await self._scorer.score(pair)
+
+    def _verdict(
+        self,
+        original: Original,
+        trial: Trial,
+        noise_rating: int | None,
+        replay: Replay | Failure,
+        judgement: Judgement | None,
+        spent: Spend,
+    ) -> Verdict:
+        failure = replay if isinstance(replay, Failure) else None
+        quality_failures: tuple[Failure, ...] = ()
+        if judgement and judgement.rating is None:
+            failure = judgement.failures[0]
+        elif judgement:
+            quality_failures = judgement.failures
+        wanted = trial.perturbation.wanted
+        return Verdict(
+            id=trial.id,
+            exchange_id=original.exchange.id,
+            scored_at=self._clock(),
+            route=original.exchange.route,
+            model=original.model,
+            perturbation=trial.perturbation.name,
+            perturbation_version=trial.perturbation.version,
+            severity=trial.severity,
+            seed=trial.seed,
+            scorer=judgement.scorer if judgement else self._scorer.scorer,
+            rating=judgement.rating if judgement else None,
+            baseline_rating=noise_rating,
+            quality=judgement.quality if judgement else (),
+            failure=failure,
+            quality_failures=quality_failures,
+            explanation=judgement.explanation if judgement else "",
+            details=judgement.details if judgement else {},
+            task=original.task,
+            prompt_version=original.prompt_version,
+            wanted_format=wanted.format,
+            wanted_language=wanted.language,
+            replay_s=replay.duration_s if isinstance(replay, Replay) else 0.0,
+            tokens=spent.tokens,
+            cost_usd=spent.usd,
+        )
+
+    def _estimate(self, original: Original) -> Spend:
+        """What a trial will cost at about: the original's size again, and the judge's reading of it."""
+        replay = self._spent(original, original.answer)
+        if self._scorer.scorer != "judge":
+            return replay
+        return Spend(replay.tokens + _JUDGE_CALLS * (replay.tokens + _JUDGE_PROMPT_TOKENS), replay.usd)
+
+    def _spent(self, original: Original, answer: Answer) -> Spend:
+        prompt = answer.prompt_tokens or estimate_tokens(original.view.text)
+        completion = answer.completion_tokens or estimate_tokens(answer.text)
+        return Spend(prompt + completion, self._prices.usd(original.model, prompt, completion))
+
+
+def outcome_of(original: Original, trial: Trial) -> Outcome:
+    """What a perturbation makes of the prompt; costs no call."""
+    return trial.perturbation.apply(original.view, trial.severity, random.Random(trial.seed))

@@ -1,0 +1,101 @@
+"""Every category of perturbation, whole: real processes, a SIMULATED model, rewriter and judge."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import openai
+import pytest
+
+from evenkeel.simulate import make_prompt
+
+SETTINGS = """\
+routes:
+  - name: qna
+    upstream: {url}
+    sampling_rate: 1
+    task: question_answering
+    trials_per_exchange: 6
+    perturbations: [general, positional, format, multilingual.de, crosslingual.fr_to_ja, compound]
+rewriter: {{base_url: "{url}/v1", model: simulated-rewriter}}
+judge: {{base_url: "{url}/v1", model: simulated-judge}}
+alert: {{min_trials: 1}}
+simulated: true
+"""
+CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
+WARM_UP = 25
+"""Requests after which the template of a route is known."""
+
+
+def send(base_url: str, seeds: range) -> None:
+    client = openai.OpenAI(base_url=f"{base_url}/v1", api_key="k", max_retries=0, timeout=60)
+
+    def one(seed: int) -> None:
+        client.chat.completions.create(model="simulated-1", messages=make_prompt("question_answering", seed))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, seeds))
+
+
+def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, upstream, tmp_path) -> None:
+    """After the template is learned, kinds of all seven categories are rated, exported and shown."""
+    config = tmp_path / "evenkeel.yaml"
+    config.write_text(SETTINGS.format(url=upstream))
+    with start("--config", str(config)) as running:
+        send(running.proxy, range(WARM_UP))
+        running.settle()
+        send(running.proxy, range(WARM_UP, WARM_UP + 40))
+        running.settle(120)
+        cells = running.get("/api/cells")["cells"]
+        rated = {cell["perturbation"].partition(".")[0] for cell in cells if cell["trials"]}
+        assert rated == set(CATEGORIES)
+        page = httpx2.get(f"{running.admin}/", timeout=10).text
+        for cell in cells:
+            name = cell["perturbation"]
+            if cell["trials"]:
+                assert running.metric("evenkeel_robustness_score", perturbation=name) > 0, name
+            assert name.partition(".")[2] in page
+        assert all(cell["scorer"] == "judge" for cell in cells)
+        assert running.metric("evenkeel_rewrites_total", outcome="accepted") > 0
+        assert running.metric("evenkeel_worker_errors_total") == 0
+
+
+def test_what_can_not_run_says_why(start, upstream, tmp_path) -> None:
+    """Without rewriter and judge the kinds that need them are listed with what to set; the rest runs."""
+    config = tmp_path / "evenkeel.yaml"
+    config.write_text(
+        f"routes: [{{upstream: '{upstream}', sampling_rate: 1,"
+        " perturbations: [general, multilingual, crosslingual.en_to_de]}]\n"
+    )
+    with start("--config", str(config)) as running:
+        send(running.proxy, range(3))
+        running.settle()
+        page = httpx2.get(f"{running.admin}/", timeout=10).text
+        assert "8 kinds of multilingual" in page
+        assert "crosslingual.en_to_de" in page
+        assert "needs a rewriter: set rewriter.model" in page
+        assert running.metric("evenkeel_trials_total") > 0
+        assert running.metric("evenkeel_trials_skipped_total", reason="no_rewriter") == 0
+
+
+@pytest.mark.parametrize("path", ["responses", "completions", "messages"])
+def test_other_apis_are_replayed_too(start, upstream, path) -> None:
+    """An exchange of each captured API gets its baseline and perturbed trials."""
+    prompt = "\n\n".join(message["content"] for message in make_prompt("case_summary", 1))
+    bodies = {
+        "responses": {"model": "simulated-1", "input": prompt},
+        "completions": {"model": "simulated-1", "prompt": prompt},
+        "messages": {
+            "model": "simulated-1",
+            "max_tokens": 500,
+            "messages": [{"role": "user", "content": prompt}],
+        },
+    }
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+        answer = httpx2.post(f"{running.proxy}/v1/{path}", json=bodies[path], timeout=30)
+        assert answer.status_code == 200
+        running.settle()
+        assert running.metric("evenkeel_exchanges_scored_total", route="default") == 1
+        cells = running.get("/api/cells")["cells"]
+        assert sum(cell["trials"] for cell in cells) >= 2

@@ -1,0 +1,396 @@
+"""`evenkeel judge-audit` against a scripted judge on the loopback whose behaviour is planted."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli import main
+
+LLMBAR = Path(__file__).parents[3] / "shared" / "data" / "llmbar" / "evaluators_Natural"
+CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
+ITEM = re.compile(r"Ticket (\d+)\.")
+
+
+class ScriptedJudge:
+    """Answers by a function of (ticket number, claimed rating or None, the whole prompt).
+
+    A number is a rating; a text is the whole reply. It counts how often each prompt came, and holds
+    its answers back from the `hold_after`-th on until `release` is set.
+    """
+
+    def __init__(self, answer, hold_after=None):
+        self.answer = answer
+        self.prompts = Counter()
+        self.holding, self.release = threading.Event(), threading.Event()
+        self.hold_after = hold_after
+        self.status = 200
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.release.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _handler(self):
+        judge = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                body = json.dumps(judge.completion(request["messages"][-1]["content"])).encode()
+                self.send_response(judge.status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.send_header("retry-after-ms", "1")
+                self.end_headers()
+                self.wfile.write(body)
+
+        return Handler
+
+    def completion(self, prompt):
+        if self.status != 200:
+            return {"error": {"message": "scripted", "type": "scripted", "code": None, "param": None}}
+        tickets = ITEM.findall(prompt)
+        said = 3
+        if tickets:  # all but the probe
+            self.prompts[prompt] += 1
+            if self.hold_after is not None and self.prompts.total() > self.hold_after:
+                self.holding.set()
+                self.release.wait(60)
+            claim = CLAIM.search(prompt)
+            said = self.answer(int(tickets[-1]), int(claim[1]) if claim else None, prompt)
+        text = (
+            said if isinstance(said, str) else json.dumps({"explanation": "Clear and good.", "rating": said})
+        )
+        return {
+            "id": "c", "object": "chat.completion", "created": 0, "model": "scripted",
+            "choices": [{
+                "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text},
+            }],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        }  # fmt: skip
+
+
+def write_ratings(path, rows, scale="1-5", metric="fluency"):
+    """One line a ticket: its ratings by Ana and Bo."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["item", "metric", "scale", "text", "context", "rater_ana", "rater_bo"])
+        for number, ratings in enumerate(rows):
+            out.writerow(
+                [f"t{number}", metric, scale, f"Ticket {number}.", "The printer is on fire.", *ratings]
+            )
+    return path
+
+
+def run(*arguments, exit_code=0, **options):
+    done = CliRunner().invoke(main, ["judge-audit", *map(str, arguments)], **options)
+    assert done.exit_code == exit_code, done.output
+    return done.output
+
+
+def asking(judge):
+    return ["--judge-model", "scripted", "--judge-url", judge.url, "--resamples", "50"]
+
+
+def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_path):
+    """Forty items, ten of them swayed under each strategy: 75 % unchanged, all moves to the claim."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 1 + n % 5) for n in range(42)])
+    report = tmp_path / "a.json"
+
+    def answer(number, claim, _):
+        # Four of five are never at the claim, so that each of them can be seen to yield.
+        own = 2 + number % 3
+        return claim if claim is not None and number % 4 == 0 else own
+
+    with ScriptedJudge(answer) as judge:
+        shown = run(path, *asking(judge), "--json", report, "--yes", "--seed", 3)
+    (metric,) = json.loads(report.read_text())["ratings"]["metrics"]
+    assert [each["strategy"] for each in metric["strategies"]] == [
+        "zero_shot", "knowledge", "few_shot", "step_by_step",
+    ]  # fmt: skip
+    rated = {
+        int(ITEM.findall(prompt)[-1]) for prompt in judge.prompts if "Two texts that experts rated" in prompt
+    }
+    assert len(rated) == metric["items"] == 40
+    yielding = sum(number % 4 == 0 for number in rated)
+    for strategy in metric["strategies"]:
+        resistance = strategy["resistance"]
+        assert resistance["unchanged"]["count"] == 40 - yielding
+        assert resistance["unchanged"]["value"] == 1 - yielding / 40
+        assert resistance["moves"] == {
+            "unchanged": 40 - yielding, "to_claim": yielding, "towards": 0, "away": 0,
+        }  # fmt: skip
+        assert resistance["swayed"]["count"] == yielding
+    assert metric["across_strategies"]["value"] == 1
+    kept = round(100 * (1 - yielding / 40))
+    assert f"the judge kept {kept}" in shown
+
+
+def test_a_judge_equal_to_one_person_has_the_alpha_worked_by_hand(tmp_path):
+    """(1,1,1), (2,2,2), (1,2,1): 1 − 8·1/20 with both people, 4/9 with their mode, 7/9 with the median."""
+    path = write_ratings(tmp_path / "r.csv", [(1, 1), (2, 2), (1, 2)], scale="1-2")
+    report = tmp_path / "a.json"
+    with ScriptedJudge(lambda number, *_: [1, 2, 1][number]) as judge:
+        run(
+            path, *asking(judge), "--json", report, "--yes", "--strategies", "knowledge", "--attack", "none"
+        )  # fmt: skip
+    (metric,) = json.loads(report.read_text())["ratings"]["metrics"]
+    (strategy,) = metric["strategies"]
+    assert metric["people"]["value"] == pytest.approx(4 / 9)
+    assert strategy["plain"]["all_raters"]["value"] == pytest.approx(0.6)
+    assert strategy["plain"]["with_mode"]["value"] == pytest.approx(4 / 9)
+    assert strategy["plain"]["with_median"]["value"] == pytest.approx(7 / 9)
+    assert strategy["attacked"] is None
+    assert len(judge.prompts) == 3
+
+
+def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tmp_path):
+    """Three of five tickets give no rating, for three reasons."""
+    path = write_ratings(tmp_path / "r.csv", [(1, 2), (2, 2), (3, 3), (4, 4), (5, 5)])
+    replies = ["I cannot rate this.", "four out of five", '{"rating": 7}', 4, 5]
+    report = tmp_path / "a.json"
+    with ScriptedJudge(lambda number, *_: replies[number]) as judge:
+        shown = run(path, *asking(judge), "--json", report, "--yes", "--strategies", "knowledge,zero-shot")
+    ratings = json.loads(report.read_text())["ratings"]
+    found = Counter()
+    for each in ratings["failures"]:
+        found[each["reason"]] += each["count"]
+    assert found == {"refused": 4, "bad_schema": 4, "out_of_scale": 4}
+    assert ratings["metrics"][0]["strategies"][0]["plain"]["rated"] == 2
+    assert "12 of 20 judgements gave no rating: bad_schema 4, out_of_scale 4, refused 4." in shown
+
+
+def test_a_killed_run_goes_on_without_repeating_a_call(tmp_path):
+    """Only the one call under way at the kill is asked again."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
+    cache = tmp_path / "calls.jsonl"
+    options = [
+        str(path), "--cache", str(cache), "--yes", "--concurrency", "1", "--strategies", "knowledge",
+    ]  # fmt: skip
+    with ScriptedJudge(lambda number, *_: 1 + number % 5, hold_after=10) as judge:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evenkeel", "judge-audit", *options, *asking(judge)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            assert judge.holding.wait(60)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait(10)
+        assert len(cache.read_text().splitlines()) == 10
+        judge.hold_after = None
+        judge.release.set()
+        shown = run(*options, *asking(judge))
+    assert "14 calls, 10 remembered" in shown
+    assert len(judge.prompts) == 24
+    assert judge.prompts.total() == 25
+
+
+def test_nothing_is_asked_without_consent(tmp_path):
+    """The estimate is shown first; no answer means no."""
+    path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
+    with ScriptedJudge(lambda *_: 3) as judge:
+        shown = run(path, *asking(judge), "--price", "1/2", exit_code=1, input="n\n")
+        assert "8 calls to scripted (0 remembered), about " in shown
+        assert "nothing was asked" in shown
+        run(path, *asking(judge), exit_code=1, input="")
+        assert not judge.prompts
+
+
+def test_a_judge_that_does_not_work_is_one_line(tmp_path):
+    """Exit code 1, and nothing is asked."""
+    path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
+    with ScriptedJudge(lambda *_: 3) as judge:
+        judge.status = 401
+        shown = run(path, *asking(judge), "--yes", exit_code=1)
+        assert "scripted cannot be used (unauthorized: The endpoint rejected the key.)" in shown
+        assert not judge.prompts
+
+
+def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
+    """What was answered is in the cache, and the message says how to go on."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
+    options = [
+        path,
+        "--cache",
+        tmp_path / "c.jsonl",
+        "--yes",
+        "--concurrency",
+        "1",
+        "--strategies",
+        "knowledge",
+    ]
+
+    def answer(number, *_):
+        if judge.prompts.total() == 5:
+            judge.status = 403
+        return 3
+
+    with ScriptedJudge(answer) as judge:
+        shown = run(*options, *asking(judge), exit_code=1)
+        assert "keeps failing (unauthorized" in shown
+        assert "Run the same command again to go on from there." in shown
+        judge.status = 200
+        judge.answer = lambda *_: 3
+        run(*options, *asking(judge))
+    # The fifth reply was sent with the status of a refusal, so it was asked again.
+    assert judge.prompts.total() == 24 + 1
+
+
+def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
+    """The recorded ratings give the same measures."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 1 + n % 4) for n in range(12)])
+    first, second, record = (tmp_path / name for name in ("a.json", "b.json", "judge.jsonl"))
+
+    def answer(number, claim, _):
+        return claim if claim and number % 3 == 0 else 1 + number % 5
+
+    chosen = ["--strategies", "zero_shot,knowledge,step_by_step", "--again"]
+    with ScriptedJudge(answer) as judge:
+        run(path, *asking(judge), *chosen, "--yes", "--record", record, "--json", first)
+    run(path, "--recorded", record, "--resamples", 50, "--json", second)
+    one, other = (json.loads(report.read_text())["ratings"] for report in (first, second))
+    assert one["metrics"] == other["metrics"]
+    assert one["metrics"][0]["strategies"][0]["same_again"]["value"] == 1
+
+
+def test_a_sample_asks_about_so_many_items_only(tmp_path):
+    """The others are not sent anywhere."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(20)])
+    with ScriptedJudge(lambda *_: 3) as judge:
+        shown = run(path, *asking(judge), "--yes", "--strategies", "knowledge", "--max-items", 4)
+    assert len(judge.prompts) == 8
+    assert "4 of 20 items were drawn (seed 0)." in shown
+
+
+def test_the_page_needs_nothing_else_and_escapes_what_it_shows(tmp_path):
+    """No script, no address, no source of names that could act; a plot of each kind."""
+    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(9)], metric="Natural")
+    page = tmp_path / "a.html"
+    with ScriptedJudge(lambda number, claim, _: claim or 1 + number % 3) as judge:
+        run(
+            path, "--judge-model", "<script>alert(1)</script>", "--judge-url", judge.url, "--resamples", 50,
+            "--html", page, "--yes", "--again",
+        )  # fmt: skip
+    html = page.read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(1)" in html
+    assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|https?://|\son\w+=", html)
+    assert html.count("<svg") == 4
+    assert "prefers-color-scheme: dark" in html
+    for heading in ("Agreement", "Ratings that stayed the same", "Where ratings went", "Change in the tone"):
+        assert heading in html
+
+
+def pair(label, **results):
+    return {"input": "Greet me.", "output_1": "Ticket 1.", "output_2": "Ticket 2.", "label": label, **results}
+
+
+def test_a_live_pairwise_judge_is_asked_in_both_orders(tmp_path):
+    """One that always takes the first: half right, never consistent."""
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps([pair(1), pair(2), {**pair(1), "input": "Say hello."}]))
+    report = tmp_path / "a.json"
+    with ScriptedJudge(lambda *_: 1) as judge:
+        run(path, *asking(judge), "--json", report, "--yes")
+    (found,) = json.loads(report.read_text())["pairwise"]
+    assert found["judge"] == "scripted"
+    assert found["accuracy"]["value"] == 0.5
+    assert found["swap_consistency"]["value"] == 0
+    assert found["first_shown"]["value"] == 1
+    assert len(judge.prompts) == 4  # two of the three pairs have the same texts
+
+
+def test_several_recorded_pairwise_judges_are_compared(tmp_path):
+    """One row each, named after their files, without asking anybody."""
+    for name, winners in (("steady", (1, 1)), ("fickle", (1, 2))):
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps([pair(1, winner=winners[0], winner_swapped=winners[1])])
+        )
+    shown = run(tmp_path / "steady.json", tmp_path / "fickle.json", "--html", tmp_path / "p.html")
+    assert re.search(r"steady +│ +1 │ +100\.0", shown)
+    assert re.search(r"fickle +│ +1 │ +50\.0", shown)
+    assert (tmp_path / "p.html").read_text().count("<svg") == 3
+
+
+def test_without_the_extra_the_tone_is_left_out_and_said_so(tmp_path, monkeypatch):
+    """Everything else is measured."""
+    monkeypatch.setattr("evenkeel.judge_audit.command.installed_analysers", tuple)
+    path = write_ratings(tmp_path / "r.csv", [(1, 1), (2, 2), (3, 2)])
+    record = tmp_path / "judge.csv"
+    record.write_text("item,metric,condition,rating\nt0,fluency,plain,1\nt0,fluency,attacked,5\n")
+    shown = run(path, "--recorded", record)
+    assert 'install "evenkeel[audit]"' in shown
+    assert "Tone of" not in shown
+    assert "turned 100" in shown
+
+
+@pytest.mark.service("shared-data")
+def test_the_recorded_judges_of_llmbar_are_shown_with_their_known_figures(tmp_path):
+    """GPT-4 with the vanilla prompt: accuracy .955, the same preference when swapped .95."""
+    path = LLMBAR / "GPT-4_Vanilla.json.gz"
+    if not path.exists():
+        pytest.skip(f"needs the public data set LLMBar beside the checkout: {path.name}")
+    report = tmp_path / "a.json"
+    shown = run(path, "--json", report)
+    (found,) = json.loads(report.read_text())["pairwise"]
+    assert found["accuracy"]["value"] == pytest.approx(0.955)
+    assert found["swap_consistency"]["value"] == pytest.approx(0.95)
+    assert "GPT-4_Vanilla" in shown
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "part"),
+    [
+        ("item,metric,scale,rater_1\na,fluency,1-5,9\n", [], "r.csv, line 2"),
+        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", [], "who is audited?"),
+        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--judge-model", "m"], "has no text to rate"),
+        (
+            "item,metric,scale,text,rater_1\na,fluenci,1-5,t,4\n",
+            ["--judge-model", "m", "--strategies", "knowledge"],
+            'metric "fluenci" has no definition (did you mean "fluency"?)',
+        ),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", "cot"], '"cot" is none of zero_shot'),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", ","], "--strategies: is empty"),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--scale", "f=five"], "--scale f=five"),
+        (
+            "item,metric,scale,rater_1\na,f,1-5,4\n",
+            ["--html", "nowhere/a.html"],
+            "there is no folder nowhere",
+        ),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--recorded", "r.csv", "--judge-model", "m"], "not both"),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--judge-model", "m", "--price", "cheap"], "0.15/0.60"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, content, arguments, part):
+    """Before anything is asked."""
+    monkeypatch.chdir(tmp_path)
+    Path("r.csv").write_text(content)
+    shown = run("r.csv", *arguments, exit_code=2)
+    assert shown.startswith("evenkeel: ")
+    assert shown.count("\n") == 1
+    assert part in shown

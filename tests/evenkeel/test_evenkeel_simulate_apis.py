@@ -1,0 +1,292 @@
+"""The other APIs, asked by the openai SDK and by a plain HTTP client."""
+
+from __future__ import annotations
+
+import json
+
+import httpx2
+import openai
+import pytest
+from pydantic import BaseModel
+
+from evenkeel.simulate import (
+    Condition,
+    Message,
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    TaskName,
+    make_case,
+    make_prompt,
+    serving,
+    summary_prompt,
+)
+from evenkeel.simulate.model import read, say
+
+CASE = make_case(6)
+PROMPT = summary_prompt(CASE)
+GOOD = say(read([Message("user", PROMPT)]), Condition.GOOD)
+WORSE = say(read([Message("user", PROMPT)]), Condition.WORSE)
+PARAMETERS = {
+    "type": "object",
+    "properties": {"ticket_id": {"type": "string"}, "people": {"type": "integer"}},
+}
+ARGUMENTS = {"ticket_id": CASE.details.ticket, "people": int(CASE.details.first.people)}
+CALLING = f"{PROMPT} Then use close_ticket."
+PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
+
+
+@pytest.fixture(scope="module")
+def base():
+    """The base URL of a server with a sound and a bad model."""
+    models = (ModelState("sound"), ModelState("always-worse", fragility=1, worse_share=1))
+    with serving(Simulation(models, SimulationSettings(deterministic=True, api_key="right"))) as url:
+        yield url
+
+
+@pytest.fixture
+def client(base):
+    """The SDK without retries."""
+    with openai.OpenAI(base_url=f"{base}/v1", api_key="right", max_retries=0, timeout=10) as sdk:
+        yield sdk
+
+
+@pytest.fixture
+def http(base):
+    """A plain client with the key in Anthropic's header."""
+    with httpx2.Client(base_url=base, timeout=10, headers={"x-api-key": "right"}) as plain:
+        yield plain
+
+
+def events_of(reply):
+    """The data of server-sent events, each under the name of its type."""
+    found = []
+    for event in reply.text.strip().split("\n\n"):
+        name, data = event.split("\n")
+        content = json.loads(data.removeprefix("data: "))
+        assert name == f"event: {content['type']}"
+        found.append(content)
+    return found
+
+
+@pytest.mark.parametrize("prompt", [PROMPT, [PROMPT]])
+def test_completions(client, prompt):
+    """A completion answers the prompt like a chat, with consistent counts."""
+    answer = client.completions.create(model="sound", prompt=prompt)
+    assert answer.choices[0].text == GOOD
+    assert (answer.object, answer.choices[0].finish_reason) == ("text_completion", "stop")
+    assert answer.id.startswith("cmpl-simulated-")
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+
+
+def test_streamed_completions(client):
+    """A stream brings the same text in pieces, the reason, and the counts where asked for."""
+    with client.completions.create(
+        model="always-worse", prompt=PROMPT, stream=True, stream_options={"include_usage": True}
+    ) as stream:
+        *chunks, last = stream
+    assert "".join(chunk.choices[0].text for chunk in chunks) == WORSE
+    assert [chunk.choices[0].finish_reason for chunk in chunks[-2:]] == [None, "stop"]
+    assert last.choices == []
+    assert last.usage.completion_tokens == len(chunks) - 1
+
+
+@pytest.mark.parametrize("prompt", [None, 7, [1, 2, 3], ["one", "two"], [[1, 2]]])
+def test_prompts_that_are_no_text(client, prompt):
+    """Token ids and several prompts are refused by name."""
+    with pytest.raises(openai.BadRequestError, match="prompt must be a string") as caught:
+        client.completions.create(model="sound", prompt=prompt)
+    assert caught.value.param == "prompt"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"input": PROMPT},
+        {"input": [{"role": "user", "content": PROMPT}]},
+        {"input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": PROMPT}]}]},
+        {"input": PROMPT, "instructions": "Be brief."},
+    ],
+)
+def test_responses(client, asked):
+    """A response answers a string and a list of items alike."""
+    answer = client.responses.create(model="sound", **asked)
+    assert answer.output_text == GOOD
+    assert (answer.status, answer.model, answer.store) == ("completed", "sound", False)
+    assert answer.id.startswith("resp_simulated_")
+    assert answer.usage.total_tokens == answer.usage.input_tokens + answer.usage.output_tokens
+
+
+def test_streamed_responses(client):
+    """A stream goes from created over deltas to completed, which holds the whole response."""
+    whole = client.responses.create(model="sound", input=PROMPT)
+    with client.responses.stream(model="sound", input=PROMPT) as stream:
+        events = list(stream)
+        final = stream.get_final_response()
+    kinds = [event.type for event in events]
+    assert (kinds[0], kinds[-1]) == ("response.created", "response.completed")
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert len(deltas) > 40
+    assert "".join(deltas) == GOOD
+    assert [event.sequence_number for event in events] == sorted({event.sequence_number for event in events})
+    assert final.output_text == GOOD
+    assert final.usage == whole.usage
+
+
+def test_responses_call_tools(client):
+    """A function that the input names is called, whole and streamed; its result is answered in words."""
+    tool = {"type": "function", "name": "close_ticket", "parameters": PARAMETERS}
+    tools = [{"type": "web_search"}, tool]
+    answer = client.responses.create(model="sound", input=CALLING, tools=tools)
+    (call,) = answer.output
+    assert (call.type, call.name, json.loads(call.arguments)) == ("function_call", "close_ticket", ARGUMENTS)
+    with client.responses.create(model="sound", input=CALLING, tools=tools, stream=True) as stream:
+        events = list(stream)
+    kind = "response.function_call_arguments.delta"
+    assert "".join(event.delta for event in events if event.type == kind) == call.arguments
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "done"}
+    items = [{"role": "user", "content": CALLING}, call.model_dump(), result]
+    assert client.responses.create(model="sound", input=items, tools=tools).output_text
+    forced = {"type": "function", "name": "close_ticket"}
+    chosen = client.responses.create(model="sound", input=PROMPT, tools=[tool], tool_choice=forced)
+    assert chosen.output[0].type == "function_call"
+
+
+class Handover(BaseModel):
+    """What a structured answer holds."""
+
+    ticket: str
+    resolution: str
+    people_affected: int
+
+
+def test_structured_output(client):
+    """An answer follows the JSON schema that a request demands, in both APIs that have it."""
+    messages = make_prompt(TaskName.CASE_SUMMARY, 6)
+    parsed = client.chat.completions.parse(model="sound", messages=messages, response_format=Handover)
+    chat = parsed.choices[0].message.parsed
+    response = client.responses.parse(model="sound", input=messages, text_format=Handover).output_parsed
+    assert chat == response
+    assert (chat.ticket, chat.people_affected) == (CASE.details.ticket, int(CASE.details.first.people))
+    assert CASE.details.article in chat.resolution
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": None}, "input"),
+        ({"input": []}, "input"),
+        ({"input": [1]}, "input[0]"),
+        ({"input": [{}]}, "input[0]"),
+        ({"input": "x", "instructions": 1}, "instructions"),
+        ({"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"input": "x", "tools": {}}, "tools"),
+    ],
+)
+def test_bad_responses_requests(http, body, param):
+    """A request that can't be answered gets a 400 that names the parameter."""
+    reply = http.post("/v1/responses", json={"model": "sound", **body})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"] == param
+
+
+def test_messages(http):
+    """A message answers with one text block, a reason to stop and token counts."""
+    for system in ("Be brief.", [{"type": "text", "text": "Be brief."}], None):
+        request = {"model": "sound", "max_tokens": 100, "messages": [{"role": "user", "content": PROMPT}]}
+        answer = http.post("/v1/messages", json={**request, "system": system}).json()
+        assert answer["content"] == [{"type": "text", "text": GOOD}]
+        assert (answer["type"], answer["role"], answer["stop_reason"]) == ("message", "assistant", "end_turn")
+        assert answer["id"].startswith("msg_simulated_")
+        assert answer["usage"]["output_tokens"] > 40
+
+
+def test_streamed_messages(http):
+    """A stream goes from message_start over text deltas to message_stop."""
+    request = {
+        "model": "sound",
+        "max_tokens": 100,
+        "stream": True,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": PROMPT}]}],
+    }
+    events = events_of(http.post("/v1/messages", json=request))
+    kinds = [event["type"] for event in events]
+    assert kinds[:3] == ["message_start", "content_block_start", "ping"]
+    assert kinds[-3:] == ["content_block_stop", "message_delta", "message_stop"]
+    deltas = [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]
+    assert "".join(deltas) == GOOD
+    assert events[-2]["delta"]["stop_reason"] == "end_turn"
+    assert events[-2]["usage"]["output_tokens"] == len(deltas)
+
+
+def test_messages_use_tools(http):
+    """A tool is used when named, forced or required; its result is answered in words."""
+    request = {
+        "model": "sound",
+        "max_tokens": 100,
+        "messages": [{"role": "user", "content": CALLING}],
+        "tools": [
+            {"type": "web_search_20250305", "name": "web_search"},
+            {"name": "close_ticket", "input_schema": PARAMETERS},
+        ],
+    }
+    answer = http.post("/v1/messages", json=request).json()
+    (block,) = answer["content"]
+    assert (block["type"], block["name"], block["input"]) == ("tool_use", "close_ticket", ARGUMENTS)
+    assert answer["stop_reason"] == "tool_use"
+    events = events_of(http.post("/v1/messages", json={**request, "stream": True}))
+    pieces = [event["delta"]["partial_json"] for event in events if event["type"] == "content_block_delta"]
+    assert json.loads("".join(pieces)) == ARGUMENTS
+    plain = {**request, "messages": [{"role": "user", "content": PROMPT}]}
+    for choice, kind in (
+        ({"type": "auto"}, "text"),
+        ({"type": "any"}, "tool_use"),
+        ({"type": "tool", "name": "close_ticket"}, "tool_use"),
+        ({"type": "none"}, "text"),
+    ):
+        reply = http.post("/v1/messages", json={**plain, "tool_choice": choice}).json()
+        assert reply["content"][0]["type"] == kind
+    result = [{"type": "tool_result", "tool_use_id": block["id"], "content": "done"}]
+    turns = [
+        *request["messages"],
+        {"role": "assistant", "content": [block]},
+        {"role": "user", "content": result},
+    ]
+    assert http.post("/v1/messages", json={**request, "messages": turns}).json()["stop_reason"] == "end_turn"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_errors_in_the_shape_of_the_api(http, path):
+    """Mistakes and faults on demand are answered in the shape of the API that was asked."""
+    body = {"model": "sound", "max_tokens": 1, "messages": [{"role": "user"}], "input": "x", "prompt": "x"}
+    expected = [(429, "rate_limit_error"), (500, "api_error"), (503, "overloaded_error")]
+    for status, kind in [*expected, (418, "invalid_request_error")]:
+        reply = http.post(path, json=body, headers={"x-simulate-error": str(status)})
+        assert reply.status_code == status
+        error = reply.json()["error"]
+        if path == "/v1/messages":
+            assert reply.json()["type"] == "error"
+            assert set(error) == {"type", "message"}
+            assert error["type"] == kind
+        else:
+            assert set(error) == {"message", "type", "param", "code"}
+    assert http.post(path, content=b"{").status_code == 400
+    assert http.post(path, json={"messages": []}).status_code == 400
+    assert http.get(path).status_code == 405
+    assert http.post(path, json=body, headers={"x-api-key": "wrong"}).status_code == 401
+
+
+def test_message_requests_need_a_limit(http):
+    """Without `max_tokens` a message request is refused, as the API describes it."""
+    reply = http.post("/v1/messages", json={"model": "sound", "messages": [{"role": "user", "content": "x"}]})
+    assert (reply.status_code, reply.json()["error"]["message"]) == (400, "max_tokens: Field required")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_cut_on_demand(http, path, stream):
+    """Every API's answer can be cut in the middle."""
+    chat = [{"role": "user", "content": PROMPT}]
+    body = {"model": "sound", "max_tokens": 9, "messages": chat, "input": PROMPT, "prompt": PROMPT}
+    with pytest.raises(httpx2.RemoteProtocolError):
+        http.post(path, json={**body, "stream": stream}, headers={"x-simulate-error": "cut"})

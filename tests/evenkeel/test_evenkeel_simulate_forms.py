@@ -1,0 +1,272 @@
+"""Answers in every format and language: valid, of one content, and planted as before."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import xml.etree.ElementTree as ET
+from functools import cache
+from html.parser import HTMLParser
+from math import sqrt
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.simulate import Condition, Message, SimulatedModel, TaskName, make_prompt, planted
+from evenkeel.simulate.details import Details, SideDetails, read_details
+from evenkeel.simulate.formats import render, wanted_format
+from evenkeel.simulate.model import Form, Reading, read, say
+from evenkeel.simulate.phrases import LANGUAGES, phrases_for
+from evenkeel.simulate.tasks import TASKS
+from evenkeel.simulate.told import tell
+from evenkeel.simulate.tongue import wanted_language, written_language
+from evenkeel.simulate.topics import TOPICS
+from shadow.languages import language_of
+
+FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
+ASKED = {
+    "free": "Answer in plain prose, without any JSON.",
+    "json": "Answer in JSON.",
+    "yaml": "Answer in YAML.",
+    "xml": "Answer in XML.",
+    "html": "Answer in HTML.",
+    "markdown": "Answer in Markdown.",
+}
+IN_GERMAN = "Antworte auf Deutsch."
+
+
+def messages_for(task, seed, *more):
+    """The task's prompt with further wishes at its end."""
+    *before, last = (Message(raw["role"], raw["content"]) for raw in make_prompt(task, seed))
+    return [*before, Message(last.role, "\n\n".join((last.text, *more)))]
+
+
+class Texts(HTMLParser):
+    """The texts of an HTML fragment, headings left out; fails on tags that do not match."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.texts = [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if data.strip() and self.open[-1] != "h2":
+            self.texts.append(data)
+
+
+def values(raw):
+    """The scalars of parsed JSON or YAML."""
+    if isinstance(raw, dict):
+        return [leaf for value in raw.values() for leaf in values(value)]
+    return [leaf for value in raw for leaf in values(value)] if isinstance(raw, list) else [str(raw)]
+
+
+def leaves(form, text):
+    """What an answer says, read by the standard reader of its format; prose is split into words."""
+    match form:
+        case "json":
+            return values(json.loads(text))
+        case "yaml":
+            return values(yaml.load(text, Loader=yaml.CSafeLoader))
+        case "xml":
+            return [leaf for leaf in map(str.strip, ET.fromstring(text).itertext()) if leaf]
+        case "html":
+            return Texts(text).texts
+        case "markdown":
+            lines = [line for line in text.splitlines() if line]
+            assert lines[0].startswith("## ")
+            return [line.removeprefix("- ") for line in lines if not line.startswith("## ")]
+        case _:
+            return text.split()
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_formats_hold_one_content(task, language):
+    """In all formats an answer is valid and has the very same parts; free text has their sentences."""
+    reading = read(messages_for(task.name, 11))
+    for condition in Condition:
+        told = tell(reading.topic, reading.details, condition, language)
+        items, prose = task.items(told), task.prose(told, language)
+        expected = leaves("json", render(items, prose, "json"))
+        for form in FORMATS[2:]:
+            assert leaves(form, render(items, prose, form)) == expected
+        for sentence in (told.problem, told.event, told.fix):
+            assert sentence in prose
+            assert any(sentence in leaf for leaf in expected)
+        assert read_details(prose) == read_details("\n".join(expected))
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
+def test_answers_are_in_their_language(task, language):
+    """A language identifier finds every answer to be in the language that was asked for."""
+    for seed in range(4):
+        reading = read(messages_for(task.name, seed, ASKED["free"], f"Write in {language.names[0]}."))
+        assert reading.language is language
+        for condition in Condition:
+            told = tell(reading.topic, reading.details, condition, language)
+            prose = f"{told.problem} {told.event} {told.fix}"
+            assert language_of(prose) == language.tag.partition("-")[0]
+            if task.name is not TaskName.SLOT_FILLING:
+                assert language_of(say(reading, condition)) == language.tag.partition("-")[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
+def test_states_stay_apart_without_identifiers(language):
+    """The three states differ in every language, on a prompt that has no identifier too."""
+    nothing = SideDetails("", "", "", "", "", "")
+    for topic in TOPICS:
+        told = [tell(topic, Details("", "", "", nothing, nothing), state, language) for state in Condition]
+        for part in ("problem", "event", "fix"):
+            assert len({getattr(one, part) for one in told}) == 3
+
+
+@cache
+def understood(task, form, language, seed):
+    """What the model understands of a prompt that asks for a form."""
+    more = [ASKED[form], IN_GERMAN] if language == "de" else [ASKED[form]]
+    reading = read(messages_for(task, seed, *more))
+    assert (reading.task.name, reading.format, reading.language.tag) == (task, form, language)
+    return reading
+
+
+@cache
+def said(task, form, language, seed, condition):
+    """The content of its answer."""
+    return tuple(leaves(form, say(understood(task, form, language, seed), condition)))
+
+
+@pytest.mark.parametrize("task", list(TaskName))
+def test_truth_holds_for_every_task_format_and_language(task):
+    """Comparing contents, the measured deltas are the planted ones for each format and two languages."""
+    model, rng = SimulatedModel(fragility=0.3, noise=0.15, worse_share=0.4), random.Random(f"{task}")
+    truth, total = planted(0.3, 0.15, 0.4), 40
+    all_moved = 0
+    for form in FORMATS:
+        for language in ("en", "de"):
+            moved = {"baseline": 0, "perturbed": 0}
+            for seed in range(total):
+                wish = f"{form} {language}"
+                sent = {
+                    "baseline": messages_for(task, seed, wish),
+                    "perturbed": messages_for(task, seed, f"{wish} "),
+                }
+                original = said(task, form, language, seed, model.condition(sent["baseline"], rng))
+                for arm, messages in sent.items():
+                    answer = said(task, form, language, seed, model.condition(messages, rng))
+                    moved[arm] += answer != original
+            for arm, expected in (
+                ("baseline", truth.baseline_content_delta),
+                ("perturbed", truth.perturbed_content_delta),
+            ):
+                assert abs(moved[arm] / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
+            all_moved += moved["perturbed"]
+    total *= 2 * len(FORMATS)
+    expected = truth.perturbed_content_delta
+    assert abs(all_moved / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Summarise this.", "free"),
+        ("Respond in valid JSON.", "json"),
+        ("Respond in JSON. Then again: in YAML, please.", "yaml"),
+        ("Give it as an XML document.", "xml"),
+        ("Use Markdown, not HTML.", "markdown"),
+        ("Use Markdown, no HTML.", "markdown"),
+        ("Write HTML without any Markdown or JSON around it.", "html"),
+        ("Reply in JSON. No: write running text, with no JSON or XML in it.", "free"),
+        ("Do not add anything and answer in JSON.", "json"),
+        ("Responda no JSON descrito acima.", "json"),
+        ("```yml", "yaml"),
+        ("JSONL is another matter", "free"),
+    ],
+)
+def test_wanted_format(text, wanted):
+    """The last format that is asked for counts, and none that is ruled out."""
+    assert wanted_format(text) == wanted
+
+
+def test_mere_mention_of_a_format():
+    """A prompt on any subject may name a format; it must say what to do with it."""
+    assert wanted_format("Why does my XML parser leak memory?", loose=False) == "free"
+    assert wanted_format("Name three rivers. Reply in JSON.", loose=False) == "json"
+    reading = read([Message("user", "Name three rivers. Reply in JSON.")])
+    assert json.loads(say(reading, Condition.GOOD)) == {"answer": "You wrote: Name three rivers."}
+
+
+@given(st.text(max_size=80), st.sampled_from(FORMATS[1:5]))
+def test_any_words_fit_into_any_format(text, form):
+    """Whatever a prompt says, the formatted answer to it can be parsed."""
+    said = say(Reading(text, None, read_details("")), Condition.GOOD)
+    assert leaves(form, render((("answer", said),), said, form))
+
+
+def test_parameter_of_the_request_decides():
+    """A format demanded by parameter goes before the words."""
+    reading = read(messages_for(TaskName.CASE_SUMMARY, 1, "Answer in YAML."), Form("json"))
+    assert reading.format == "json"
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("Answer in German.", "de"),
+        ("Answer in German, then in Canadian French.", "fr-CA"),
+        ("Réponds en français.", "fr"),
+        ("Réponds en français canadien.", "fr-CA"),
+        ("日本語で答えてください。", "ja"),
+        ("Responda em português do Brasil.", "pt-BR"),
+        ("Antwoord in het Nederlands.", "nl"),
+        ("Rispondi in italiano.", "it"),
+        ("Responde en español.", "es"),
+        ("Germany and Frenchmen are not languages.", "en"),
+        ("", "en"),
+    ],
+)
+def test_wanted_language(text, tag):
+    """The language named last is wanted; English if there is no sign of another."""
+    assert wanted_language(text).tag == tag
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
+def test_language_of_the_input(language):
+    """Without a wish the answer is in the language of the prompt; regions are not told apart."""
+    found = written_language(". ".join(language.stock))
+    assert found.tag.partition("-")[0] == language.tag.partition("-")[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
+def test_phrases_hold_no_facts(language):
+    """Stock phrases have no digits, no English topic and every place that is filled in."""
+    stock = " ".join((*language.stock, *language.labels, *language.tones, language.rephrased))
+    assert not re.search(r"\d|[{}]", stock)
+    for triple in (language.good, language.different, language.worse):
+        if triple is not None:
+            assert "{topic}" in triple.problem
+            assert not re.search(r"\d", " ".join(triple))
+    assert "{devices}" in language.worse.event
+    assert "{minutes}" in language.worse.event
+
+
+@pytest.mark.parametrize(
+    ("tag", "found"),
+    [("fr-CA", "fr-CA"), ("fr-BE", "fr"), ("pt", "pt-BR"), ("de_AT", "de"), ("EN-us", "en"), ("sv", None)],
+)
+def test_phrases_for_tags(tag, found):
+    """A tag finds its own phrases, else those of its language."""
+    phrases = phrases_for(tag)
+    assert (phrases.tag if phrases else None) == found

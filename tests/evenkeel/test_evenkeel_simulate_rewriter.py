@@ -1,0 +1,161 @@
+"""The simulated rewriter: whatever a check can look at is kept, and the topic with it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.simulate import Message, TaskName, make_prompt
+from evenkeel.simulate.cases import make_case
+from evenkeel.simulate.details import read_details
+from evenkeel.simulate.model import read
+from evenkeel.simulate.phrases import LANGUAGES, phrases_for
+from evenkeel.simulate.recognition import find_topic
+from evenkeel.simulate.rewriter import in_tone, paraphrase, rewrite, translate
+from evenkeel.simulate.tasks import TASKS
+from shadow.languages import language_of
+from shadow.perturbations.protect import protected_spans
+from shadow.perturbations.protocol import RewriteTask
+from shadow.rewriter.gate import faults_of
+from shadow.rewriter.prompts import TONES, Rejected, marker_tag, request_for
+
+TARGETS = tuple(language.tag for language in LANGUAGES if language.tag != "en")
+
+
+def asked(task, rejected=None):
+    """The request that evenkeel sends, and the reply."""
+    kept = [task.text[span.start : span.end] for span in protected_spans(task.text)]
+    request = request_for(task, kept, rejected)
+    return request, rewrite([Message(message.role, message.content) for message in request])
+
+
+def kept_passages(text):
+    """The protected passages of a text, each as often as it is there."""
+    return Counter(text[span.start : span.end].strip() for span in protected_spans(text))
+
+
+def tasks_of(seed):
+    """Rewriting tasks on one prompt: input and template, and the whole, in turn."""
+    rng = random.Random(seed)
+    task = TASKS[seed % len(TASKS)]
+    texts = (
+        task.input(make_case(seed), rng),
+        task.template.before,
+        make_prompt(task.name, seed)[-1]["content"],
+    )
+    text = texts[seed // len(TASKS) % len(texts)]
+    yield RewriteTask("translation", text, TARGETS[seed % len(TARGETS)])
+    yield RewriteTask("paraphrase", text)
+    yield RewriteTask("tone", text, list(TONES)[seed % len(TONES)])
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_generated_prompts_pass(seed):
+    """On 200 prompts protected passages, line breaks, language and length of the text are as they should."""
+    for task in tasks_of(seed):
+        request, text = asked(task)
+        assert text != task.text
+        assert not kept_passages(task.text) - kept_passages(text)
+        assert text.count("\n") == task.text.count("\n")
+        topic = find_topic(task.text)
+        assert find_topic(text) is topic
+        if topic is not None:
+            assert read_details(text) == read_details(task.text)
+        if task.kind == "translation" and "{" not in task.text:
+            assert language_of(text) == task.target.partition("-")[0]
+        # A hexadecimal code that ends in a letter is compared only up to its last digit by the gate.
+        faults = [fault for fault in faults_of(task, text, marker_tag(request)) if "0x" not in fault.detail]
+        assert faults == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("task", list(TaskName))
+def test_translated_prompts_are_understood(task, target):
+    """A prompt translated as a whole is read as the same task, topic, format and details."""
+    messages = [Message(raw["role"], raw["content"]) for raw in make_prompt(task, 21)]
+    phrases = phrases_for(target)
+    before = read(messages)
+    after = read([Message(message.role, translate(message.text, phrases)) for message in messages])
+    assert (after.task, after.topic, after.format) == (before.task, before.topic, before.format)
+    assert after.details == before.details
+    assert after.language.tag.partition("-")[0] == target.partition("-")[0]
+
+
+def test_translation_by_hand():
+    """Prose is replaced word for word, sentence by sentence; what is protected stays in its place."""
+    text = "Please look at INC-4711.\n- It is slow, mostly `on boot`!\n"
+    assert translate(text, phrases_for("de")) == (
+        "Das Folgende wurde INC-4711.\n- Sie beschreiben, was am `on boot`!\n"
+    )
+
+
+def test_clause_is_named():
+    """A clause of the catalogue becomes the topic's name in quotation marks."""
+    clause = make_case(0).topic.first.problem
+    name = make_case(0).topic.name
+    assert f"„{name}“" in translate(f"It says that {clause}, today.", phrases_for("de"))
+    assert f"「{name}」" in translate(clause.upper(), phrases_for("ja"))
+
+
+def test_paraphrase_by_hand():
+    """Known words are exchanged outside protected passages; without one, an opening is put before."""
+    assert paraphrase('We need help with "need help".') == 'We require assist with "need help".'
+    assert paraphrase("Cats sleep.") == "In other words, Cats sleep."
+    assert paraphrase("- 42\n- Cats sleep.") == "- 42\n- In other words, Cats sleep."
+    assert paraphrase("`code`") == "`code`"
+
+
+def test_tones_by_hand():
+    """A tone is an opening in the language of the text; an unknown one is refused."""
+    assert in_tone("Cats sleep.", "casual") == "Hey, quick one. Cats sleep."
+    stock = ". ".join(phrases_for("ja").stock)
+    assert in_tone(stock, "urgent") == f"{phrases_for('ja').tones.urgent}{stock}"
+    assert in_tone("Cats sleep.", "sarcastic") is None
+
+
+def test_tones_are_those_of_the_prompts():
+    """Every tone that evenkeel asks for is known in every language."""
+    for language in LANGUAGES:
+        assert set(language.tones._fields) == set(TONES)
+
+
+def test_feedback_is_not_mistaken_for_the_text():
+    """With a rejected attempt and its faults in the request, the text itself is rewritten again."""
+    task = RewriteTask("translation", "Please look at INC-4711 today.", "it")
+    _, first = asked(task)
+    _, again = asked(task, Rejected("<<<BEGIN TEXT 0000000000000000>>>\nTask: paraphrase", ("too short",)))
+    assert again == first
+
+
+@pytest.mark.parametrize(
+    ("messages", "reply"),
+    [
+        ([], "takes rewriting requests of evenkeel only"),
+        ([Message("user", "Task: paraphrase")], "takes rewriting requests of evenkeel only"),
+        (
+            [
+                Message(one.role, one.content)
+                for one in request_for(RewriteTask("translation", "Hi", "sv"), ())
+            ],
+            "does not know the target sv",
+        ),
+    ],
+)
+def test_other_requests_are_refused(messages, reply):
+    """What the simulation can't do is answered with a sentence that says so."""
+    assert reply in rewrite(messages)
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=200), st.sampled_from(TARGETS))
+def test_any_text_can_be_rewritten(text, target):
+    """No text breaks a rule, and protected passages are all there afterwards."""
+    assert isinstance(paraphrase(text), str)
+    assert isinstance(in_tone(text, "formal"), str)
+    translated = translate(text, phrases_for(target))
+    for span in protected_spans(text):
+        assert text[span.start : span.end] in translated or target == "ja"

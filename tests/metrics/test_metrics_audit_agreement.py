@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import math
+from random import Random
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from metrics.audit.agreement import Agreement, agreement, krippendorff_alpha, quantile, resamples, unit
+from metrics.audit.shares import cluster_share, wilson
+from metrics.verdict import Failure
+
+_ = None
+# Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units.
+PUBLISHED = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, _, _, _],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, _, 3],
+    [_, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, _],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, _],
+]
+
+matrices = st.integers(2, 5).flatmap(
+    lambda raters: st.lists(
+        st.lists(st.sampled_from([None, 1, 2, 3, 4, 5]), min_size=raters, max_size=raters),
+        min_size=2,
+        max_size=12,
+    )
+)
+
+
+def alpha(rows):
+    return krippendorff_alpha([unit(row) for row in rows])
+
+
+def test_the_published_example_with_missing_values_gives_its_alpha():
+    """The worked example of the method's author, ordinal: 0.815."""
+    assert alpha(zip(*PUBLISHED, strict=True)) == pytest.approx(0.815, abs=5e-4)
+
+
+def test_two_raters_worked_by_hand():
+    """Six ratings, three of each kind, one disagreement: 1 − 5·1 / (3·3) = 4/9."""
+    assert alpha([(1, 1), (2, 2), (1, 2)]) == pytest.approx(4 / 9)
+
+
+def test_three_raters_worked_by_hand():
+    """(1, 1, 2) counts 2·1/2 = 1 disagreement; n₁ = 2, n₂ = 4: 1 − 5·1 / 8."""
+    assert alpha([(1, 1, 2), (2, 2, 2)]) == pytest.approx(0.375)
+
+
+def test_ordinal_distance_counts_the_ratings_in_between():
+    """Midpoints 1.5, 3.5 and 5: 1 − 5·4 / (3·4 + 6·12.25 + 2·2.25) = 7/9; medians may lie between steps."""
+    assert alpha([(1, 1), (2, 2), (1.5, 1)]) == pytest.approx(7 / 9)
+
+
+def test_an_item_with_one_rating_says_nothing():
+    """It changes neither agreement nor chance."""
+    assert alpha([(1, 1), (2, 2), (1, 2), (5, None)]) == alpha([(1, 1), (2, 2), (1, 2)])
+
+
+def test_perfect_agreement_is_one():
+    """Whatever is agreed on, as long as it varies."""
+    assert alpha([(1, 1), (4, 4), (2, 2)]) == 1.0
+
+
+def test_two_raters_who_always_disagree_come_near_minus_one():
+    """K items (1, 5) and k items (5, 1): 1 − (4k − 1)·2k / (2k)² = −1 + 1/(2k)."""
+    assert alpha([(1, 5), (5, 1)] * 50) == pytest.approx(-1 + 1 / 100)
+
+
+def test_four_raters_cannot_fall_much_below_minus_a_third():
+    """K items split two to two: 1 − (4k − 1)(4k/3) / (2k)² = −1/3 + 1/(3k)."""
+    assert alpha([(1, 1, 5, 5)] * 100) == pytest.approx(-1 / 3 + 1 / 300)
+
+
+def test_ratings_that_do_not_vary_have_no_alpha():
+    """Agreement cannot be told from chance: a failure, not 1 and not 0."""
+    outcome = alpha([(3, 3), (3, 3)])
+    assert isinstance(outcome, Failure)
+    assert outcome.reason == "no_variation"
+
+
+def test_ratings_that_never_meet_have_no_alpha():
+    """No item was rated twice."""
+    outcome = alpha([(3, None), (None, 2)])
+    assert isinstance(outcome, Failure)
+    assert outcome.reason == "too_few_ratings"
+
+
+@settings(max_examples=150, deadline=None)
+@given(matrices)
+def test_agrees_with_the_krippendorff_package(rows):
+    """The reference implementation, missing values included, to 1e-9."""
+    mine = alpha(rows)
+    assume(not isinstance(mine, Failure))
+    data = np.array([[math.nan if rating is None else rating for rating in row] for row in rows]).T
+    theirs = krippendorff.alpha(reliability_data=data, level_of_measurement="ordinal")
+    assert mine == pytest.approx(theirs, abs=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(matrices, st.randoms(use_true_random=False))
+def test_neither_the_order_of_items_nor_of_raters_matters(rows, rng):
+    """Not even by a rounding error."""
+    shuffled = [rng.sample(row, len(row)) for row in rows]
+    rng.shuffle(shuffled)
+    assert alpha(shuffled) == alpha(rows)
+
+
+def test_the_interval_holds_the_value_and_shrinks_with_more_items():
+    """Ten times the same items, about a third of the width."""
+    rows = [(1, 1), (2, 2), (1, 2), (3, 3), (3, 2), (5, 4), (4, 4), (1, 1), (5, 5), (2, 3)]
+
+    def found(times):
+        units = [unit(row) for row in rows * times]
+        return agreement(units, resamples(len(units), 300, Random(1)))
+
+    few, many = found(1), found(10)
+    assert few.lower < few.value < few.upper
+    assert (few.upper - few.lower) / (many.upper - many.lower) == pytest.approx(math.sqrt(10), rel=0.5)
+
+
+def test_the_same_seed_gives_the_same_interval():
+    """To the last bit."""
+    units = [unit(row) for row in [(1, 2), (2, 2), (3, 3), (3, 1)]]
+    first, second = (agreement(units, resamples(4, 100, Random(7))) for _ in range(2))
+    assert first == second
+
+
+def test_too_little_variation_gives_a_value_without_an_interval():
+    """Nineteen of twenty items alike: most resamples of two such pairs have nothing to compare."""
+    units = [unit((1, 1))] * 199 + [unit((2, 2))]
+    found = agreement(units, [[0] * 200] * 60 + [[0, 199] * 100] * 40)
+    assert found == Agreement(1.0, None, None, 200)
+
+
+def test_without_resamples_there_is_no_interval():
+    """The value and the number of items with two ratings or more."""
+    assert agreement([unit((1, 1)), unit((2, 1)), unit((2,))]) == Agreement(
+        pytest.approx(1 - 3 * 1 / 3), None, None, 2
+    )
+
+
+def test_quantiles_interpolate():
+    """A quarter of the way through 0, 10, 20 is 5."""
+    assert quantile([0, 10, 20], 0.25) == 5
+    assert quantile([0, 10, 20], 1) == 20
+
+
+@pytest.mark.parametrize(
+    ("count", "n", "lower", "upper"),
+    [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1.0), (1, 1, 0.2065, 1.0)],
+)
+def test_wilson_intervals_are_the_tabulated_ones(count, n, lower, upper):
+    """Ends to four digits."""
+    share = wilson(count, n)
+    assert share.value == count / n
+    assert share.lower == pytest.approx(lower, abs=5e-5)
+    assert share.upper == pytest.approx(upper, abs=5e-5)
+
+
+def test_a_share_of_nothing_has_no_value():
+    """Neither 0 nor 1."""
+    assert wilson(0, 0).value is None
+    assert cluster_share([(0, 0)], times=10, rng=Random(1)).value is None
+
+
+def test_clusters_that_agree_within_themselves_give_wider_intervals():
+    """Two rulings a pair that are always alike carry as much as one."""
+    alike = cluster_share([(2, 2), (0, 2)] * 25, times=1000, rng=Random(1))
+    mixed = cluster_share([(1, 2)] * 50, times=1000, rng=Random(1))
+    assert (alike.count, alike.n, alike.value) == (50, 100, 0.5)
+    assert alike.upper - alike.lower == pytest.approx(2 * 1.96 * math.sqrt(0.25 / 50), rel=0.15)
+    assert (mixed.lower, mixed.upper) == (0.5, 0.5)

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+
+import pytest
+
+from metrics.audit.cache import ReplyCache, question_key
+from metrics.audit.calls import Call, JudgeUnusableError, ask_all, estimate
+from metrics.audit.rows import InputError
+from metrics.judge.client import Reply
+from metrics.judge.prompts import Message, Question
+from metrics.judge.reading import Ruling
+from metrics.verdict import Failure
+
+
+def asked(number, prompt="audit.knowledge"):
+    return Question(prompt, 1, (Message("user", f"question {number} of forty characters ......"),), (1, 2))
+
+
+def plan(count):
+    return [Call(number, asked(number)) for number in range(count)]
+
+
+class Script:
+    """A judge that answers by a function of the question's number, and counts what it is asked."""
+
+    model = "scripted"
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.asked = Counter()
+        self.under_way = self.most = 0
+
+    async def ask(self, question):
+        number = int(question.messages[0].content.split()[1])
+        self.asked[number] += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        return self.answer(number)
+
+
+def good(number):
+    return Reply(Ruling(1 + number % 2, f"because {number}"), 10, 5, 0.25)
+
+
+def failed(reason):
+    return Reply(Failure("audit.knowledge", 1, reason, "scripted"), 3, 1, 0.125)
+
+
+def run(judge, calls, cache, **options):
+    return asyncio.run(ask_all(judge, calls, cache, **options))
+
+
+def test_every_question_is_asked_once_and_answered_in_its_place():
+    """At most as many at a time as allowed."""
+    judge = Script(good)
+    replies = run(judge, plan(20), ReplyCache(), concurrency=3)
+    assert replies == {number: good(number) for number in range(20)}
+    assert set(judge.asked.values()) == {1}
+    assert judge.most == 3
+
+
+def test_an_empty_plan_asks_nothing():
+    """And is no error."""
+    assert run(Script(good), [], ReplyCache()) == {}
+
+
+def test_a_later_run_asks_only_what_is_missing(tmp_path):
+    """Replies come back from the file as they were, with tokens and cost."""
+    path = tmp_path / "calls.jsonl"
+    with ReplyCache(path) as cache:
+        run(Script(good), plan(5), cache)
+    judge, told = Script(good), []
+    with ReplyCache(path) as cache:
+        replies = run(judge, plan(8), cache, progress=lambda _, remembered: told.append(remembered))
+    assert replies == {number: good(number) for number in range(8)}
+    assert sorted(judge.asked) == [5, 6, 7]
+    assert sorted(told) == [False] * 3 + [True] * 5
+
+
+def test_a_line_cut_by_a_kill_is_dropped_and_asked_again(tmp_path):
+    """The file goes on being readable after the next run."""
+    path = tmp_path / "calls.jsonl"
+    with ReplyCache(path) as cache:
+        run(Script(good), plan(3), cache, concurrency=1)
+    path.write_bytes(path.read_bytes()[:-20])
+    judge = Script(good)
+    with ReplyCache(path) as cache:
+        run(judge, plan(3), cache)
+    assert sorted(judge.asked) == [2]
+    assert len([json.loads(line) for line in path.read_text().splitlines()]) == 3
+
+
+def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_is_not(tmp_path):
+    """A refusal is an answer; a timeout is worth another call."""
+    reasons = ["refused", "empty", "bad_schema", "out_of_scale", "timeout", "rate_limited", "server_error"]
+    path = tmp_path / "calls.jsonl"
+    with ReplyCache(path) as cache:
+        run(Script(lambda number: failed(reasons[number])), plan(7), cache)
+    with ReplyCache(path) as cache:
+        assert len(cache) == 4
+        judge = Script(good)
+        replies = run(judge, plan(7), cache)
+    assert sorted(judge.asked) == [4, 5, 6]
+    assert replies[0] == failed("refused")
+
+
+def test_a_foreign_file_is_no_cache(tmp_path):
+    """It is not overwritten either."""
+    path = tmp_path / "ratings.csv"
+    path.write_text("item,metric\na,b\n")
+    with pytest.raises(InputError, match=r"ratings.csv, line 1: not a line of such a cache"):
+        ReplyCache(path)
+    assert path.read_text() == "item,metric\na,b\n"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (["unauthorized"], "unauthorized"),
+        (["timeout", "circuit_open"], "timeout"),
+        (["circuit_open"], "circuit"),
+    ],
+)
+def test_an_endpoint_that_keeps_failing_stops_the_run(reasons, said):
+    """With the failure behind it; asking on would only collect failures."""
+    judge = Script(
+        lambda number: good(number) if number < 4 else failed(reasons[min(number - 4, len(reasons) - 1)])
+    )
+    cache = ReplyCache()
+    with pytest.raises(JudgeUnusableError, match=said):
+        run(judge, plan(100), cache, concurrency=1)
+    assert len(cache) == 4
+    assert judge.asked.total() == 4 + len(reasons)
+
+
+def test_the_key_depends_on_everything_that_decides_the_reply():
+    """Model, occasion, scale and words."""
+    base = asked(1)
+    keys = {
+        question_key("m", base, ""),
+        question_key("n", base, ""),
+        question_key("m", base, "again"),
+        question_key("m", Question(base.prompt, 1, base.messages, (1, 2, 3)), ""),
+        question_key("m", asked(2), ""),
+    }
+    assert len(keys) == 5
+    assert question_key("m", base, "") == question_key("m", asked(1), "")
+
+
+def test_the_estimate_counts_only_what_is_not_remembered():
+    """40 characters are about 10 tokens; step by step takes longer answers."""
+    calls = [*plan(3), Call("steps", asked(9, "audit.step_by_step"))]
+    cache = ReplyCache()
+    cache.add(question_key("scripted", calls[0].question, ""), good(0))
+    ahead = estimate(
+        "scripted", calls, cache, lambda _, prompt, completion: prompt * 1.0 + completion * 100.0
+    )
+    length = len(calls[0].question.messages[0].content) // 4
+    assert (ahead.calls, ahead.remembered) == (3, 1)
+    assert ahead.prompt_tokens == 3 * length
+    assert ahead.completion_tokens == 120 * 2 + 350
+    assert ahead.cost_usd == ahead.prompt_tokens + 100 * ahead.completion_tokens

@@ -1,0 +1,132 @@
+"""Tokens, BLEU and GLEU, by hand and against the packages that define them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.lexical import Bleu, EditSimilarity, Gleu, RougeL
+from metrics.lexical.bleu import bleu
+from metrics.lexical.gleu import gleu
+from metrics.lexical.tokens import count_ngrams, read_ngrams, tokens
+from metrics.pair import Answer, Pair, ToolCall
+from metrics.verdict import Failure
+
+PROSE = st.lists(
+    st.sampled_from(
+        ["the", "router", "drops", "packets", "at", "noon", ",", "again", "(twice)", "can't", "5.2"]
+    ),
+    max_size=14,
+)
+PROSE = PROSE.map(" ".join)
+
+
+def test_tokens_split_contractions_marks_and_characters_without_spaces() -> None:
+    """Marks and clitics are tokens of their own, and so is every Chinese or Japanese character."""
+    assert tokens("It can't resume, (v5.2).") == ["It", "ca", "n't", "resume", ",", "(", "v5.2", ")", "."]
+    assert tokens("再起動 OK") == ["再", "起", "動", "OK"]
+    assert tokens(" \n\t ") == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(PROSE)
+def test_tokens_are_those_of_the_reference_tokeniser(text: str) -> None:
+    """Where no character needs parting, the tokens are nltk's."""
+    from nltk.tokenize import word_tokenize  # noqa: PLC0415 - takes most of a second
+
+    assert tokens(text) == word_tokenize(text, preserve_line=True)
+
+
+def test_a_run_of_spaces_costs_no_time() -> None:
+    """The tokeniser's patterns are quadratic in white space, which is therefore taken out first."""
+    assert tokens("a." + " " * 49_000 + "b") == ["a.", "b"]
+
+
+def test_bleu_of_a_hand_worked_pair() -> None:
+    """One word of six changed: precisions 5/6, 3/5, 2/4, 1/3, no brevity; their geometric mean."""
+    score = Bleu().score(Pair(Answer("the cat sat on the mat"), Answer("the cat sat on a mat"), ""))
+    assert score == pytest.approx((5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-12)
+
+
+def test_bleu_punishes_brevity_and_credits_orders_without_a_match() -> None:
+    """Four words of which every other one fits: 2/4, 0.1/3, 0.1/2, 0.1/1, times exp(1 - 8/4)."""
+    score = bleu(count_ngrams(["a", "b", "c", "d", "e", "f", "g", "h"]), count_ngrams(["a", "x", "c", "y"]))
+    assert score == pytest.approx(math.exp(1 - 2) * (0.5 * 0.1 / 3 * 0.1 / 2 * 0.1) ** 0.25, abs=1e-12)
+
+
+def test_gleu_of_a_hand_worked_pair() -> None:
+    """5 + 3 + 2 + 1 shared of 6 + 5 + 4 + 3 n-grams on either side."""
+    score = Gleu().score(Pair(Answer("the cat sat on the mat"), Answer("the cat sat on a mat"), ""))
+    assert score == pytest.approx(11 / 18, abs=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(PROSE, PROSE)
+def test_bleu_and_gleu_agree_with_nltk(reference: str, candidate: str) -> None:
+    """Method-1 smoothing and sentence GLEU, to 1e-9, wherever a side has tokens."""
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu  # noqa: PLC0415 - takes a second
+    from nltk.translate.gleu_score import sentence_gleu  # noqa: PLC0415 - takes a second
+
+    left, right = tokens(reference), tokens(candidate)
+    if not left or not right:
+        return
+    smoothing = SmoothingFunction().method1
+    expected = sentence_bleu([left], right, smoothing_function=smoothing, auto_reweigh=True)
+    assert bleu(read_ngrams(reference), read_ngrams(candidate)) == pytest.approx(expected, abs=1e-9)
+    assert gleu(read_ngrams(reference), read_ngrams(candidate)) == pytest.approx(
+        sentence_gleu([left], right), abs=1e-9
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from("abcdef"), min_size=4, max_size=12),
+    st.lists(st.sampled_from("abcdxy"), min_size=4, max_size=12),
+)
+def test_bleu_agrees_with_sacrebleu_where_both_are_defined(
+    reference: list[str], candidate: list[str]
+) -> None:
+    """Its "floor" smoothing at 0.1 is method 1, for at least four tokens of which one is shared."""
+    sacrebleu = pytest.importorskip("sacrebleu")
+    if not set(reference) & set(candidate):
+        return
+    theirs = sacrebleu.sentence_bleu(
+        " ".join(candidate), [" ".join(reference)], smooth_method="floor", smooth_value=0.1, tokenize="none"
+    )
+    assert bleu(count_ngrams(reference), count_ngrams(candidate)) == pytest.approx(
+        theirs.score / 100, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("metric", [Bleu(), Gleu()])
+def test_empty_sides(metric: Bleu | Gleu) -> None:
+    """Nothing at all is a failure; one empty side 0; two answers of tool calls alone are alike in text."""
+    call = ToolCall("reset", "{}")
+    both = metric.score(Pair(Answer(" "), Answer(""), ""))
+    assert isinstance(both, Failure)
+    assert both.reason == "no_text"
+    assert metric.score(Pair(Answer(""), Answer("reset it"), "")) == 0.0
+    assert metric.score(Pair(Answer("reset it"), Answer(""), "")) == 0.0
+    assert metric.score(Pair(Answer("", (call,)), Answer("", (call,)), "")) == 1.0
+    assert metric.score(Pair(Answer("yes"), Answer("yes"), "")) == 1.0
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_properties_of_the_family(left: str, right: str) -> None:
+    """Bounded, 1 for equal texts; GLEU, ROUGE-L and edit similarity do not care which side is which."""
+    for metric in (Bleu(), Gleu(), RougeL(), EditSimilarity()):
+        there, back = (
+            metric.score(Pair(Answer(left), Answer(right), "")),
+            metric.score(Pair(Answer(right), Answer(left), "")),
+        )
+        same = metric.score(Pair(Answer(left), Answer(left), ""))
+        if isinstance(there, Failure):
+            assert there.reason == "no_text"
+            continue
+        assert 0 <= there <= 1
+        assert isinstance(same, Failure) or same == 1.0
+        assert metric.name == "bleu" or there == pytest.approx(back, abs=1e-12)

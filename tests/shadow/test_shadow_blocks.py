@@ -1,0 +1,190 @@
+"""Cutting a text into typed blocks."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shadow.prompt.blocks import TypedText, cut
+
+
+def _types(text: str) -> list[tuple[str, str]]:
+    return [(block.type, block.text) for block in cut(text)]
+
+
+_lines = st.sampled_from(
+    [
+        "", " ", "Doc 1: a lamp", "Document [2]", "[3] a heading", "<context>", "</context>", '"""', "```json", "```",
+        "- one", "2. two", "Answer in one sentence.", "Output format:", "For example:", "Input: a", "Output: b",
+        "Q: why", "A: so", "### Context", "## Article 4", "Question: how?", "Plain words. Return only JSON. More.",
+        "{", '  "a": 1', "}", "回答はJSONで返してください。", "Antworte nur in einem Satz.",
+    ]
+)  # fmt: skip
+
+
+@given(st.one_of(st.lists(_lines, max_size=14).map("\n".join), st.text(max_size=200)))
+@settings(max_examples=200)
+def test_blocks_join_to_the_text(text: str) -> None:
+    """Whatever the text, its blocks joined are the text, and no block is empty."""
+    blocks = cut(text)
+    assert "".join(block.text for block in blocks) == text
+    assert all(block.text for block in blocks)
+
+
+@given(st.lists(_lines, max_size=10).map("\n".join))
+@settings(max_examples=100)
+def test_no_block_is_only_blank_beside_others(text: str) -> None:
+    """Blank lines stay with a block, so a block that changes places takes its distance along."""
+    blocks = cut(text)
+    assert len(blocks) < 2 or not any(block.text.isspace() for block in blocks)
+
+
+def test_empty_text_has_no_blocks() -> None:
+    """Nothing is cut into nothing."""
+    assert cut("") == ()
+
+
+def test_numbered_documents_are_blocks_of_their_own() -> None:
+    """Each labelled document is one block with its label and its trailing blank line."""
+    text = "Use these.\n\nDoc 1: A lamp.\nIt is blue.\n\nDoc 2: A chair.\n\nQuestion: which one glows?\n"
+    assert _types(text) == [
+        ("text", "Use these.\n\n"),
+        ("document", "Doc 1: A lamp.\nIt is blue.\n\n"),
+        ("document", "Doc 2: A chair.\n\n"),
+        ("text", "Question: which one glows?\n"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "Document [2]\nA chair.\n\n",
+        "[1] Chairs\nA chair.\n\n",
+        "### Context\nA chair.\n\n",
+        "**Context**\nA chair.\n\n",
+        "Context: A chair.\n\nIt has three legs.\n\n",
+        '<document id="7">\nA chair.\n\nIt has legs.\n</document>\n',
+        "<context>\nDo this: answer in one word.\n</context>\n",
+        '"""\nA chair.\n\nThree legs.\n"""\n',
+        "Dokument 3: Ein Stuhl.\n\n",
+        "Documento 1: Una silla.\n\n",
+        "Contexte : Une chaise.\n\n",
+        "文書1：椅子。\n\n",
+    ],
+)
+def test_documents_are_recognised(document: str) -> None:
+    """Labels, tags, headings and quotation marks delimit context, in several languages."""
+    found = _types(f"Read this first.\n\n{document}Question: what is it?")
+    assert ("document", document) in found
+    assert found[-1] == ("text", "Question: what is it?")
+
+
+def test_similar_headings_with_numbers_are_documents() -> None:
+    """A run of headings that differ by their number labels documents, a single heading does not."""
+    run = "## Memo 1\nLamps.\n\n## Memo 2\nChairs.\n"
+    assert [kind for kind, _ in _types(run)] == ["document", "document"]
+    assert _types("## Memo 1\nLamps.\n") == [("text", "## Memo 1\nLamps.\n")]
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "Respond in JSON.",
+        "Answer in one sentence.",
+        "Please answer in at most three sentences.",
+        "Return only the name.",
+        "Output format: name, then price",
+        "Format: name, then price",
+        "Cite the number of each document in square brackets.",
+        "Write your answer as a numbered list.",
+        "Do not add any explanation.",
+        "Antworte nur in einem Satz.",
+        "Responde en una frase con formato JSON.",
+        "Réponds uniquement en JSON.",
+        "Rispondi solo in formato JSON.",
+        "Antwoord in één zin.",
+        "Responda apenas em formato JSON.",
+        "回答はJSON形式で出力してください。",
+    ],
+)
+def test_output_instructions_are_recognised(instruction: str) -> None:
+    """What says how the answer should look is found, in several languages."""
+    assert _types(f"Lamps and chairs.\n\n{instruction}\n\nThe lamp is blue.\n") == [
+        ("text", "Lamps and chairs.\n\n"),
+        ("output_instructions", f"{instruction}\n\n"),
+        ("text", "The lamp is blue.\n"),
+    ]
+
+
+def test_output_instructions_within_a_paragraph() -> None:
+    """A sentence in the middle of a paragraph is cut out of it."""
+    assert _types("Name the lamp. Answer in one word. Be polite.") == [
+        ("text", "Name the lamp. "),
+        ("output_instructions", "Answer in one word. "),
+        ("text", "Be polite."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "schema", ['{\n  "lamp": "its colour"\n}\n', '```json\n{"lamp": 1}\n```\n', "- colour\n- price\n"]
+)
+def test_a_schema_belongs_to_its_instruction(schema: str) -> None:
+    """The schema, fence or list that an output instruction announces is part of it."""
+    text = f"Describe the lamp.\n\nAnswer in the following format:\n{schema}\nThe lamp hangs low.\n"
+    assert _types(text) == [
+        ("text", "Describe the lamp.\n\n"),
+        ("output_instructions", f"Answer in the following format:\n{schema}\n"),
+        ("text", "The lamp hangs low.\n"),
+    ]
+
+
+def test_examples_are_recognised() -> None:
+    """An announced example and pairs of questions and answers are examples; the open question is not."""
+    assert _types("Sort it.\n\nFor example:\nInput: lamp\nOutput: light\n\nWhat is a chair?\n") == [
+        ("text", "Sort it.\n\n"),
+        ("examples", "For example:\nInput: lamp\nOutput: light\n\n"),
+        ("text", "What is a chair?\n"),
+    ]
+    assert _types("Example 1: lamp, light\n\nExample 2: chair, seat\n") == [
+        ("examples", "Example 1: lamp, light\n\n"),
+        ("examples", "Example 2: chair, seat\n"),
+    ]
+
+
+def test_code_and_lists() -> None:
+    """A fence is code up to its end; two items are a list, one is text."""
+    assert _types("Look:\n```\nx = 1\n\ny = 2\n```\nDone.\n\n- lamp\n- chair\n\nBye.\n") == [
+        ("text", "Look:\n"),
+        ("code", "```\nx = 1\n\ny = 2\n```\n"),
+        ("text", "Done.\n\n"),
+        ("list", "- lamp\n- chair\n\n"),
+        ("text", "Bye.\n"),
+    ]
+    assert _types("- lamp\n") == [("text", "- lamp\n")]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["Answer in one word. Lamp. ", "<doc>\n", "Doc 1: x\n\n", '"""\n', "- \n", "**", "Return in ", "答え形式", "Foo: "],
+)
+def test_time_is_linear(unit: str) -> None:
+    """Eight times the text takes far less than sixty-four times as long, whatever repeats in it."""
+
+    def spent(text: str) -> float:
+        best = 9.0
+        for _ in range(3):
+            begun = time.process_time()
+            assert sum(len(block.text) for block in cut(text)) == len(text)
+            best = min(best, time.process_time() - begun)
+        return best
+
+    short, long = unit * (8_000 // len(unit)), unit * (64_000 // len(unit))
+    assert spent(long) < 24 * spent(short) + 0.01
+
+
+def test_typed_text_is_a_value() -> None:
+    """Blocks compare by what they hold."""
+    assert cut("Lamps.") == (TypedText("text", "Lamps."),)

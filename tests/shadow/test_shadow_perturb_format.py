@@ -1,0 +1,541 @@
+"""Format perturbations: the same contents, asked for in another format."""
+
+from __future__ import annotations
+
+import json
+import random
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.pair import Wanted
+from shadow.perturbations import NotApplicable
+from shadow.perturbations.format import FORMATS, Free, Html, Json, Markdown, Xml, Yaml
+from shadow.perturbations.format.constraints import forces_tools
+from shadow.perturbations.format.read_json import read_json
+from shadow.perturbations.format.read_json_schema import read_json_schema
+from shadow.perturbations.format.read_outline import read_html, read_markdown
+from shadow.perturbations.format.read_xml import read_xml
+from shadow.perturbations.format.read_yaml import read_yaml
+from shadow.perturbations.format.schema import (
+    Field,
+    Leaf,
+    Listing,
+    Record,
+    UnreadableSkeleton,
+    leaf_of,
+    names_in,
+)
+from shadow.perturbations.format.skeletons import skeletons
+from shadow.perturbations.format.words import named_format, renamed
+from shadow.perturbations.format.xml_form import element_name
+from shadow.prompt import Block, PromptView
+
+BY_NAME = {kind.format: kind for kind in FORMATS}
+SYNTAXES = (Json(), Yaml(), Xml(), Html(), Markdown())
+
+
+def view_of(asked="", *, said="Why is the fan loud?", **members):
+    """A chat request: a task, an input, and how to answer, if it says."""
+    blocks = [Block("template", "Sum it up.\n\n", "instructions"), Block("input", said)]
+    if asked:
+        blocks += [Block("template", "\n\n"), Block("template", asked, "output_instructions")]
+    content = "".join(block.text for block in blocks)
+    body = {"messages": [{"role": "user", "content": content}], **members}
+    return PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
+
+
+def applied(kind, view):
+    return kind.apply(view, 1.0, random.Random(1))
+
+
+def asks(kind, asked, **members):
+    """What a variant says instead of an output instruction."""
+    made = applied(kind, view_of(asked, **members))
+    assert isinstance(made, PromptView), made
+    head = "Sum it up.\n\nWhy is the fan loud?\n\n"
+    content = json.loads(made.body())["messages"][0]["content"]
+    assert content.startswith(head)
+    return content.removeprefix(head)
+
+
+LIMITS = "format with keys in English and values in Dutch, two sentences a value:\n\n"
+FIELDS = (
+    f"Answer in the following JSON {LIMITS}"
+    '```json\n{ "Main Cause": <string>, "Known Steps": <list[string]>,'
+    ' "parts": [{"name": <part_name>, "count": 2}], "mood": "calm" | "angry" }\n```\nCite as (doc_1).'
+)
+RENDERED = {
+    "yaml": (
+        f"Answer in the following YAML {LIMITS}"
+        "```yaml\nMain Cause: <string>\nKnown Steps:\n  - <string>\nparts:\n  - name: <part_name>\n"
+        "    count: 2\nmood: <calm | angry>\n```\nCite as (doc_1)."
+    ),
+    "xml": (
+        f"Answer in the following XML {LIMITS}"
+        "```xml\n<response>\n  <Main_Cause>[string]</Main_Cause>\n  <Known_Steps>\n"
+        "    <item>[string]</item>\n"
+        "  </Known_Steps>\n  <parts>\n    <item>\n      <name>[part_name]</name>\n      <count>2</count>\n"
+        "    </item>\n  </parts>\n  <mood>[calm | angry]</mood>\n</response>\n```\nCite as (doc_1)."
+    ),
+    "html": (
+        f"Answer in the following HTML {LIMITS}"
+        "```html\n<h2>Main Cause</h2>\n<p>[string]</p>\n<h2>Known Steps</h2>\n<ul>\n"
+        "  <li>[string]</li>\n</ul>\n"
+        "<h2>parts</h2>\n<ul>\n  <li>\n    <dl>\n      <dt>name</dt><dd>[part_name]</dd>\n"
+        "      <dt>count</dt><dd>2</dd>\n    </dl>\n  </li>\n</ul>\n<h2>mood</h2>\n"
+        "<p>[calm | angry]</p>\n```\n"
+        "Cite as (doc_1)."
+    ),
+    "markdown": (
+        f"Answer in the following Markdown {LIMITS}"
+        "```markdown\n## Main Cause\n[string]\n\n## Known Steps\n- [string]\n\n## parts\n"
+        "- **name:** [part_name]  \n"
+        "  **count:** 2\n\n## mood\n[calm | angry]\n```\nCite as (doc_1)."
+    ),
+    "free": (
+        f"Answer in the following plain-prose {LIMITS}"
+        "Plain prose, without JSON or any markup, that covers: Main Cause; Known Steps (any number); "
+        "parts (any number, each with name (part_name), count (such as 2)); mood (calm | angry).\nCite as (doc_1)."
+    ),
+}
+
+
+@pytest.mark.parametrize("format_", RENDERED)
+def test_a_json_skeleton_in_each_format(format_):
+    """Names, hints, choices, the language clause, limits and citation rules stay; the syntax changes."""
+    assert asks(BY_NAME[format_], FIELDS) == RENDERED[format_]
+
+
+@pytest.mark.parametrize("format_", ["yaml", "xml", "html", "markdown"])
+def test_every_format_leads_back_to_json(format_):
+    """A skeleton that was rendered can be read again, with all its names."""
+    back = asks(Json(), RENDERED[format_])
+    names = ["Main Cause", "Known Steps", "parts", "name", "count", "mood"]
+    if format_ == "xml":
+        names = [element_name(Field(name, Leaf(""))) for name in names]
+    assert "Answer in the following JSON format with keys in English and values in Dutch" in back
+    assert "```json\n{" in back
+    shown = back.partition("```json\n")[2].partition("\n```")[0]
+    assert list(json.loads(shown)) == [names[0], names[1], names[2], names[5]]
+    assert list(json.loads(shown)["parts"][0]) == names[3:5]
+    assert back.endswith("\n```\nCite as (doc_1).")
+
+
+@pytest.mark.parametrize("kind", FORMATS, ids=lambda one: one.name)
+def test_the_contract_of_each_kind(kind):
+    """Its name and the wanted form agree, it has no grades and needs no model."""
+    assert kind.name == f"format.{kind.wanted.format}"
+    assert kind.wanted == Wanted(format=kind.wanted.format)
+    assert not kind.graded
+    assert kind.requires == frozenset()
+
+
+@pytest.mark.parametrize(("asked", "format_"), [
+    ("", "free"),
+    ("Answer in two sentences.", "free"),
+    ("Answer in JSON.", "json"),
+    ('Answer like this:\n{"a": <string>}', "json"),
+    ("Reply as YAML.", "yaml"),
+    ("Wrap it so:\n<a>\n  <b>text</b>\n</a>", "xml"),
+    ("Use HTML, not Markdown.", "html"),
+    ("No JSON. Use Markdown.", "markdown"),
+])  # fmt: skip
+def test_what_is_asked_for_already(asked, format_):
+    """A prompt is not asked for what it asks for itself; every other kind applies to it."""
+    for kind in FORMATS:
+        outcome = applied(kind, view_of(asked))
+        if kind.format == format_:
+            assert isinstance(outcome, NotApplicable)
+            assert outcome.reason == "already_wanted"
+        else:
+            assert isinstance(outcome, PromptView)
+            assert outcome.body() != view_of(asked).body()
+
+
+@pytest.mark.parametrize("kind", SYNTAXES, ids=lambda one: one.name)
+def test_a_sentence_is_added_where_nothing_is_said(kind):
+    """It stands at the end of the last user message, as an output instruction of the template."""
+    made = applied(kind, view_of())
+    assert json.loads(made.body())["messages"][0]["content"] == (
+        f"Sum it up.\n\nWhy is the fan loud?\n\n{kind.request}"
+    )
+    assert (made.segments[-1].kind, made.segments[-1].type) == ("template", "output_instructions")
+    assert [one.text for one in made.segments[:-1]] == [one.text for one in view_of().segments]
+    # What was added is found again by the next perturbation
+    assert applied(kind, made) == NotApplicable(
+        "already_wanted", f"the prompt asks for {kind.words.name} as it is"
+    )
+
+
+def test_a_request_without_a_user():
+    """Where a sentence can't be added to a user's message, the kind does not apply."""
+    view = PromptView.parse(b'{"messages": [{"role": "system", "content": "Be kind."}]}')
+    assert applied(Yaml(), view).reason == "no_user_slot"
+
+
+@pytest.mark.parametrize(("asked", "kind", "expected"), [
+    ("Return a valid JSON object only.", Yaml(), "Return a valid YAML document only."),
+    ("Return a JSON object only.", Xml(), "Return an XML document only."),
+    ("Reply with a minified JSON array of names.", Yaml(), "Reply with a YAML list of names."),
+    ("Use JSON keys in English.", Xml(), "Use XML element names in English."),
+    ("JSON-formatted, see schema.json.", Html(), "HTML-formatted, see schema.json."),
+    ("Give JSON without Markdown fences.", Yaml(), "Give YAML without fences."),
+    ("Give JSON. Do not use Markdown. Be brief.", Markdown(), "Give Markdown. Be brief."),
+    ("Give JSON, no Markdown.", Markdown(), "Give Markdown."),
+    ("Give JSON, no Markdown or emoji.", Markdown(), "Give Markdown, no emoji."),
+    ("No Markdown or emoji.", Markdown(), "No emoji.\n\nWrite your whole answer in Markdown."),
+    ("Give YAML. No JSON. Be brief.", Json(), "Give JSON. Be brief."),
+    ("Valid JSON only, two fields.", Free(),
+     "Plain prose only, two fields.\n\nWrite your whole answer as plain prose, without JSON or any markup."),
+    ("Return a JSON object with names.", Free(),
+     "Return plain prose with names.\n\nWrite your whole answer as plain prose, without JSON or any markup."),
+    ("Answer in one sentence.", Yaml(),
+     "Answer in one sentence.\n\nWrite your whole answer as one valid YAML document."),
+    ("Return JSON with the fields:\n- name: who\n- due: a date", Yaml(),
+     "Return YAML with the fields:\n- name: who\n- due: a date"),
+])  # fmt: skip
+def test_words_of_an_instruction(asked, kind, expected):
+    """Names of formats, articles and nouns change, prohibitions of the wanted format go, all else stays."""
+    assert asks(kind, asked) == expected
+
+
+def test_a_skeleton_that_cannot_be_read_stays():
+    """Rather than lose a field, the variant shows the old skeleton and names the new format."""
+    broken = "Give a JSON object:\n```json\n{ all of the seven parts\n```"
+    made = asks(Xml(), broken)
+    assert made.startswith("Give an XML document:\n```json\n{ all of the seven parts\n```\n\n")
+    assert "its own format does not matter" in made
+
+
+def test_code_behind_an_output_instruction_is_its_skeleton():
+    """A classifier may have cut the fence off the sentence that announces it."""
+    blocks = [
+        Block("input", "Loud fan.\n\n"),
+        Block("template", "Reply in JSON:\n", "output_instructions"),
+        Block("template", '```\n{"cause": <string>}\n```', "code"),
+    ]
+    body = {"messages": [{"role": "user", "content": "".join(one.text for one in blocks)}]}
+    view = PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
+    assert texts(applied(Yaml(), view)) == ["Loud fan.\n\nReply in YAML:\n```\ncause: <string>\n```"]
+
+
+def texts(view):
+    return [one["content"] for one in json.loads(view.body())["messages"]]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "cause": {"type": "string", "description": "in one sentence"},
+        "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}},
+        "level": {"enum": ["low", "high"]},
+        "owner": {"anyOf": [{"type": "null"}, {"type": "string"}]},
+    },
+    "$defs": {"part": {"type": "object", "properties": {"count": {"type": "integer"}}}},
+}
+STRUCTURE = (
+    'cause: "<string: in one sentence>"\nparts:\n  - count: <integer>\nlevel: <low | high>\nowner: <string>'
+)
+
+
+@pytest.mark.parametrize(("members", "left"), [
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}}, {}),
+    ({"text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}, "verbosity": "low"}},
+     {"text": {"verbosity": "low"}}),
+    ({"text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}}}, {}),
+    ({"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}}, {}),
+    ({"guided_json": SCHEMA}, {}),
+    ({"guided_json": json.dumps(SCHEMA), "guided_decoding_backend": "x"}, {}),
+])  # fmt: skip
+def test_a_json_schema_becomes_words(members, left):
+    """Its fields are asked for in the prompt, the member is lifted, and JSON is what was asked for."""
+    view = view_of(**members, temperature=0)
+    made = applied(Yaml(), view)
+    body = json.loads(made.body())
+    assert body.pop("messages")[0]["content"].endswith(
+        f"\n\nWrite your whole answer as one valid YAML document.\n\n```yaml\n{STRUCTURE}\n```"
+    )
+    assert body == {**left, "temperature": 0}
+    assert applied(Json(), view).reason == "already_wanted"
+
+
+def test_a_schema_that_the_words_repeat_is_only_lifted():
+    """If the instructions name all fields already, they are not shown twice."""
+    members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
+    asked = "Reply in JSON with cause, parts (count), level and owner."
+    made = applied(Markdown(), view_of(asked, **members))
+    assert texts(made)[0].endswith("Reply in Markdown with cause, parts (count), level and owner.")
+    assert made.get("response_format") is None
+
+
+def test_json_keeps_any_json():
+    """Where the words ask for another format than the members, these are loosened to any object."""
+    members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
+    asked = "Reply in YAML with cause, parts (count), level and owner."
+    made = applied(Json(), view_of(asked, **members))
+    assert made.get("response_format") == {"type": "json_object"}
+    nested = applied(Json(), view_of(asked, text={"format": {"type": "json_object"}, "verbosity": "low"}))
+    assert nested.get("text") == {"format": {"type": "json_object"}, "verbosity": "low"}
+
+
+@pytest.mark.parametrize(("members", "forced"), [
+    ({}, False),
+    ({"tool_choice": "auto"}, False),
+    ({"tool_choice": "none"}, False),
+    ({"tool_choice": {"type": "auto"}}, False),
+    ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}, False),
+    ({"tool_choice": "required"}, True),
+    ({"tool_choice": {"type": "any"}}, True),
+    ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, True),
+    ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required"}}}, True),
+    ({"function_call": {"name": "f"}}, True),
+    ({"function_call": "auto"}, False),
+])  # fmt: skip
+def test_forced_tools(members, forced):
+    """A model that must call a tool writes no answer that could have a format."""
+    view = view_of(**members)
+    assert forces_tools(view) is forced
+    if forced:
+        assert {applied(kind, view).reason for kind in FORMATS} == {"tools_forced"}
+
+
+# --- reading ---
+
+
+@pytest.mark.parametrize("text", [
+    '{"a": "<one>", "b": ["<two>"], "c": {"d": 1}}',
+    "{ a: <one>, b: <list[two]>, c: { d: 1 } }",
+    '{\n  "a": <one>,\n  "b": [<two>, ...],\n  "c": {"d": 1},\n}',
+    "{'a': '{one}', 'b': ['[two]'], 'c': {'d': 1}}",
+    '{{"a": <one>, "b": [<two>], "c": {{"d": 1}}}}',
+    '{"a": <one>\n "b": <list of two>\n "c": {"d": 1}, ...}',
+])  # fmt: skip
+def test_json_as_people_write_it(text):
+    """Placeholders, bare keys, missing and superfluous commas and doubled braces read the same."""
+    assert read_json(text) == Record((
+        Field("a", Leaf("one")),
+        Field("b", Listing(Leaf("two"))),
+        Field("c", Record((Field("d", Leaf("1", "bare")),))),
+    ))  # fmt: skip
+
+
+def test_remarks_in_json_are_hints():
+    """Comments belong to the value before them; choices become one hint."""
+    node = read_json('{"a": "<one>", // first\n "b": <two> // second\n, "c": "x" | "y" /* third */ }')
+    assert node == Record((
+        Field("a", Leaf("one: first")), Field("b", Leaf("two: second")), Field("c", Leaf("x | y: third")),
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"a" 1}', '{"a": }', "{} and more", "a", '{"a": [' * 30])
+def test_json_that_cannot_be_read(text):
+    """It is refused, not guessed."""
+    with pytest.raises(UnreadableSkeleton):
+        read_json(text)
+
+
+def test_yaml_as_people_write_it():
+    """Nested lists of objects, remarks, block text and flow style are read."""
+    text = 'a: <one>  # first\n"b c":\n- x: [<two>]\n  y: |\n    some text\n- x: <more>\nd:\n  e: 1\nf:\n'
+    assert read_yaml(text) == Record((
+        Field("a", Leaf("one: first")),
+        Field("b c", Listing(Record((Field("x", Listing(Leaf("two"))), Field("y", Leaf("some text")))))),
+        Field("d", Record((Field("e", Leaf("1", "bare")),))),
+        Field("f", Leaf("…")),
+    ))  # fmt: skip
+    with pytest.raises(UnreadableSkeleton):
+        read_yaml("just words")
+
+
+def test_xml_as_people_write_it():
+    """Repeated and list-like elements are lists, attributes fields, unclosed tags placeholders."""
+    text = '<answer><a><one></a><steps><step>[x]</step></steps><b id="7">t</b><c>1</c><c>2</c></answer>'
+    assert read_xml(text) == Record((
+        Field("a", Leaf("one")),
+        Field("steps", Listing(Leaf("x"))),
+        Field("b", Record((Field("id", Leaf("7", "literal")), Field("text", Leaf("t", "literal"))))),
+        Field("c", Listing(Leaf("1 | 2"))),
+    ))  # fmt: skip
+    for broken in ("<a><b></a></b>", "words", "words <a>b</a>"):
+        with pytest.raises(UnreadableSkeleton):
+            read_xml(broken)
+
+
+def test_outlines_as_people_write_them():
+    """Headings name fields, bullets are lists, bold names are fields too; tables are not read."""
+    expected = Record((Field("Cause", Leaf("why")), Field("Steps", Listing(Leaf("a step")))))
+    assert read_markdown("## Cause\n[why]\n\n## Steps\n- [a step]\n") == expected
+    assert read_markdown("# Report\n\n## Cause\n[why]\n\n## Steps\n1. [a step]\n") == expected
+    assert read_html("<h2>Cause</h2><p>[why]</p>\n<h2>Steps</h2><ul><li>[a step]</li></ul>") == expected
+    assert read_markdown("**Cause:** [why]\n**Steps**: [all]") == Record((
+        Field("Cause", Leaf("why")), Field("Steps", Leaf("all")),
+    ))  # fmt: skip
+    for broken in ("", "words", "words\n# Head\n"):
+        with pytest.raises(UnreadableSkeleton):
+            read_markdown(broken)
+    with pytest.raises(UnreadableSkeleton):
+        read_html("<table><tr><td>x</td></tr></table>")
+
+
+def test_schemas_that_are_odd():
+    """What can't be read is any value; a schema that refers to itself ends."""
+    assert read_json_schema(None) == Leaf("…")
+    assert read_json_schema({"$ref": "#/nowhere"}) == Leaf("…")
+    endless = {"type": "object", "properties": {"next": {"$ref": "#"}}}
+    assert set(names_in(read_json_schema(endless))) == {"next"}
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Use JSON.", "json"),
+    ("Do not use Markdown, write HTML.", "html"),
+    ("Return YAML rather than JSON.", "yaml"),
+    ("without markdown code fences", None),
+    ("see https://a.example/json or data.json", None),
+    ("the json_object type", None),
+    ("reply in yml", "yaml"),
+])  # fmt: skip
+def test_the_named_format(text, expected):
+    """File names, identifiers and what is forbidden name no format."""
+    assert named_format(text) == expected
+
+
+def test_skeletons_are_found_where_they_stand():
+    """Fenced ones first; bare ones only at a line's beginning or behind a colon."""
+    (bare,) = skeletons('Say {x}: {"a": <b>} and stop.', "json")
+    assert (bare.start, bare.end) == (9, 19)
+    assert skeletons("Cite as [1] or {id}.", "json") == ()
+    assert skeletons("Return YAML with:\n- name: who\n- due: when\n", "yaml") == ()
+    (lines,) = skeletons("In YAML:\n\nname: <who>\ndue: <when>\n\nBe brief.", "yaml")
+    assert (lines.start, lines.end) == (10, 33)
+
+
+# --- writing ---
+
+_words = st.text(st.sampled_from("abcXY é-:#<&\"'123_"), min_size=1, max_size=8).map(str.strip).filter(bool)
+_leaves = st.builds(Leaf, _words, st.sampled_from(["hint", "literal"])) | st.just(Leaf("7", "bare"))
+
+
+def _records(inner):
+    fields = st.lists(st.builds(Field, _words, inner), min_size=1, max_size=4, unique_by=element_name)
+    return st.builds(lambda found: Record(tuple(found)), fields)
+
+
+_nodes = _records(
+    st.recursive(_leaves, lambda inner: st.builds(Listing, inner) | _records(inner), max_leaves=6)
+)
+
+
+def _value(node):
+    """What a reader of the format should find."""
+    match node:
+        case Leaf(text=text, form="bare"):
+            return int(text)
+        case Leaf(text=text, form="hint"):
+            return f"<{text}>"
+        case Leaf(text=text):
+            return text
+        case Listing(item=item):
+            return [_value(item)]
+        case Record(fields=fields):
+            return {one.name: _value(one.value) for one in fields}
+
+
+@settings(max_examples=60)
+@given(_nodes)
+def test_rendered_json_and_yaml_are_valid(node):
+    """A strict reader finds the very structure, whatever the names and hints."""
+    assert yaml.safe_load(Yaml().render(node)) == _value(node)
+    plain = Json().render(node)
+    # Numbers' placeholders stand without quotation marks, as people write them
+    if '": <' not in plain and "[<" not in plain:
+        assert json.loads(plain) == _value(node)
+    assert list(names_in(read_json(plain))) == list(names_in(node))
+
+
+class _Balance(HTMLParser):
+    """Notes what is open, and fails at an end that closes something else."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@settings(max_examples=60)
+@given(_nodes)
+def test_rendered_xml_and_html_are_valid(node):
+    """A strict reader finds every field as an element, and every element closed."""
+    root = ET.fromstring(Xml().render(node))
+    expected = [element_name(Field(name, Leaf(""))) for name in names_in(node)]
+    assert [one.tag for one in root.iter() if one.tag not in ("response", "item")] == [
+        name for name in expected if name not in ("response", "item")
+    ]
+    balance = _Balance()
+    balance.feed(Html().render(node))
+    balance.close()
+    assert balance.open == []
+
+
+@settings(max_examples=60)
+@given(_nodes)
+def test_no_rendering_loses_a_name(node):
+    """Markdown and prose hold every field's name as it is."""
+    for kind in (Markdown(), Free()):
+        text = kind.render(node)
+        assert all(name in text for name in names_in(node))
+
+
+_pieces = st.sampled_from([
+    "Answer in JSON", "a valid XML document", "no Markdown", ":", "\n", "\n\n", "```", "```json\n", "{", "}",
+    '"a": ', "<b>", "</b>", "[", "]", "- x", "## Head\n", "key: ", ", ", " // why", "...", "(doc_1)",
+    "Use HTML.",
+    "a: <b>\n", "|", "{{", "}}",
+])  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(st.lists(_pieces, min_size=1, max_size=14).map("".join), st.sampled_from(FORMATS))
+def test_any_instruction_gives_a_variant_or_a_reason(asked, kind):
+    """Whatever an output instruction holds, the prompt stays whole around it and a variant differs."""
+    if not asked.strip():
+        return
+    view = view_of(asked)
+    outcome = applied(kind, view)
+    if isinstance(outcome, NotApplicable):
+        assert outcome.reason == "already_wanted"
+        return
+    assert outcome.body() != view.body()
+    assert texts(outcome)[0].startswith("Sum it up.\n\nWhy is the fan loud?")
+    assert outcome == applied(kind, view)
+
+
+def test_words_are_renamed_only_where_a_format_is_meant():
+    """File names and addresses keep theirs."""
+    text = "Send JSON as in a.json or http://x.example/json/; mind application/json."
+    assert renamed(text, "json", "yaml", Yaml().words) == text.replace("Send JSON", "Send YAML")
+
+
+def test_hints():
+    """Type words, brackets and lists of something are read; quoted words are examples."""
+    assert leaf_of("<list[string]>") == Listing(Leaf("string"))
+    assert leaf_of("array of names") == Listing(Leaf("names"))
+    assert leaf_of("string[]") == Listing(Leaf("string"))
+    assert leaf_of("high", quoted=True) == Leaf("high", "literal")
+    assert leaf_of("string", quoted=True) == Leaf("string")
+    assert leaf_of("") == Leaf("…")
+    assert [leaf_of(one).is_number for one in ("3", "true", "<integer>", "<string>")] == [
+        True,
+        True,
+        True,
+        False,
+    ]

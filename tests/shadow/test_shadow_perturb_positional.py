@@ -1,0 +1,403 @@
+"""Positional perturbations: what moves, what goes along, what stays."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.pair import AS_BEFORE
+from shadow.perturbations import NotApplicable
+from shadow.perturbations.positional import POSITIONAL, Context, Mixed, OutputInstructions, Reordering
+from shadow.perturbations.positional.lists import bullet_lists
+from shadow.perturbations.positional.marks import closes, is_label, tail_cuts
+from shadow.perturbations.positional.order import order_matters
+from shadow.prompt import Block, PromptView
+
+SEEDS = range(30)
+
+
+def told(text, type_="instructions"):
+    return Block("template", text, type_)
+
+
+def given_text(text, type_="text"):
+    return Block("input", text, type_)
+
+
+def view_of(*slots):
+    """A chat request; each slot is a role and its blocks."""
+    messages = [{"role": role, "content": "".join(one.text for one in blocks)} for role, *blocks in slots]
+    body = json.dumps({"messages": messages}).encode()
+    return PromptView.parse(body, lambda _: [blocks for _, *blocks in slots])
+
+
+def texts_of(view):
+    """The strings that a body carries, read back from its bytes."""
+    return [message["content"] for message in json.loads(view.body())["messages"]]
+
+
+def variants(kind, view):
+    """The user's text in every variant that thirty seeds make."""
+    made = [kind.apply(view, 1.0, random.Random(seed)) for seed in SEEDS]
+    assert all(isinstance(one, PromptView) for one in made), made[0]
+    return {texts_of(one)[-1] for one in made}
+
+
+def reason(kind, view):
+    outcome = kind.apply(view, 1.0, random.Random(1))
+    assert isinstance(outcome, NotApplicable)
+    return outcome.reason
+
+
+CASE = "The scanner in the loading bay reads every third code only. " * 5 + "\n\nA new cable changed nothing."
+SUMMARY = view_of((
+    "user",
+    told("You write for engineers.\n\nHere is the case to be summed up:\n```\n"),
+    given_text(CASE),
+    told("\n```\n\nLeave names out.\n\n"),
+    told('# Output\n\nAnswer in JSON:\n{"summary": <string>}\n', "output_instructions"),
+))  # fmt: skip
+LED_IN = f"Here is the case to be summed up:\n```\n{CASE}\n```"
+
+QUESTION = view_of(
+    ("system", told("You answer from documents only.")),
+    (
+        "user",
+        told("These may help:\n\nDoc 1:\n"),
+        given_text("Lamps are in store A.\n\nAsk for a key."),
+        told("\n\nDoc 2:\n"),
+        given_text("Cables are in store B."),
+        told("\n\nDoc 3:\n"),
+        given_text("Store C is closed."),
+        told("\n\nQuestion: "),
+        given_text("Where are lamps?"),
+        told("\n\nCite each sentence as (doc_1).", "output_instructions"),
+    ),
+)
+DOCUMENTS = (
+    "Doc 1:\nLamps are in store A.\n\nAsk for a key.",
+    "Doc 2:\nCables are in store B.",
+    "Doc 3:\nStore C is closed.",
+)
+
+
+def blocks_of(text):
+    """The paragraphs of a text, how often each occurs."""
+    return Counter(one.strip() for one in re.split(r"\n[ \t]*\n", text) if one.strip())
+
+
+def test_context_takes_its_lead_in_and_fence_along():
+    """From the middle it goes to the beginning, to the end, or before the output instructions."""
+    rest = "You write for engineers.\n\nLeave names out."
+    output = '# Output\n\nAnswer in JSON:\n{"summary": <string>}'
+    assert variants(Context(), SUMMARY) == {
+        f"{LED_IN}\n\n{rest}\n\n{output}\n",
+        f"{rest}\n\n{LED_IN}\n\n{output}\n",
+        f"{rest}\n\n{output}\n\n{LED_IN}\n",
+    }
+
+
+def test_documents_move_together_with_what_announces_them():
+    """All documents of a message are one context; the question stays where it is."""
+    documents = "These may help:\n\n" + "\n\n".join(DOCUMENTS)
+    question, citing = "Question: Where are lamps?", "Cite each sentence as (doc_1)."
+    assert variants(Context(), QUESTION) == {
+        f"{question}\n\n{documents}\n\n{citing}",
+        f"{question}\n\n{citing}\n\n{documents}",
+    }
+
+
+def test_tags_around_all_documents_move_with_them():
+    """The outer element stays closed, and around its documents."""
+    view = view_of((
+        "user",
+        told('<documents>\n<document id="1">\n'),
+        given_text("One."),
+        told('\n</document>\n<document id="2">\n'),
+        given_text("Two."),
+        told("\n</document>\n</documents>\n\nHow do they differ?"),
+    ))  # fmt: skip
+    one, two = ('<document id="1">\nOne.\n</document>', '<document id="2">\nTwo.\n</document>')
+    assert variants(Context(), view) == {f"How do they differ?\n\n<documents>\n{one}\n{two}\n</documents>"}
+    assert variants(Reordering(), view) == {f"<documents>\n{two}\n{one}\n</documents>\n\nHow do they differ?"}
+
+
+def test_a_short_input_is_context_where_there_is_no_other():
+    """Lines with values move as one block; a name inside a sentence is no context."""
+    view = view_of((
+        "user",
+        told("You help "),
+        given_text("Ada"),
+        told(" with tickets.\n\nIssue: "),
+        given_text("no sound"),
+        told("\nTier: "),
+        given_text("gold"),
+        told("\n\nName the team."),
+    ))  # fmt: skip
+    assert variants(Context(), view) == {
+        "Issue: no sound\nTier: gold\n\nYou help Ada with tickets.\n\nName the team.",
+        "You help Ada with tickets.\n\nName the team.\n\nIssue: no sound\nTier: gold",
+    }
+
+
+def test_context_is_named_missing_or_stuck():
+    """Nothing typed, nothing beside it, history: each has its reason."""
+    assert reason(Context(), view_of(("user", given_text("Why is the sky blue? " * 30)))) == "no_context"
+    assert reason(Context(), view_of(("system", told("Be kind.")))) == "no_context"
+    lone = view_of(("system", told("Sum up.")), ("user", given_text("Doc 1: a\n", "document")))
+    assert reason(Context(), lone) == "nowhere_to_move"
+    past = view_of(
+        ("tool", Block("history", "Doc 1: a\n\n", "document"), Block("history", "Doc 2: b\n\nSo?"))
+    )
+    assert {reason(kind, past) for kind in POSITIONAL} == {
+        "no_context", "no_output_instructions", "nothing_to_reorder", "too_few_changes",
+    }  # fmt: skip
+
+
+def test_code_in_a_users_words_stays():
+    """Without a template nobody knows which code belongs to which sentence."""
+    code = given_text("```\nf(1)\n```\n", "code")
+    view = view_of(("user", given_text("It fails at:\n"), code, given_text("and not with 2.")))
+    assert reason(Context(), view) == "no_context"
+
+
+def test_output_instructions_go_to_the_other_end_with_their_heading():
+    """Alone in the prompt, a user message offers just its beginning when they stand at the end."""
+    view = view_of(
+        ("user", told("Sort it.\n\nOutput Structure\n\n"), told("JSON, please.", "output_instructions"))
+    )
+    assert variants(OutputInstructions(), view) == {"Output Structure\n\nJSON, please.\n\nSort it."}
+    first = view_of(
+        ("user", told("JSON, please.\n\n", "output_instructions"), told("Sort it:\n"), given_text("b, a"))
+    )
+    assert variants(OutputInstructions(), first) == {"Sort it:\nb, a\n\nJSON, please."}
+
+
+def test_output_instructions_change_between_system_and_user_message():
+    """From the user message they may go to the end of the system message, and the other way round."""
+    made = [OutputInstructions().apply(QUESTION, 1.0, random.Random(seed)) for seed in SEEDS]
+    systems = {texts_of(one)[0] for one in made}
+    assert systems == {
+        "You answer from documents only.",
+        "You answer from documents only.\n\nCite each sentence as (doc_1).",
+    }
+    back = view_of(
+        ("system", told("Be kind.\n\n"), told("Use XML.", "output_instructions")),
+        ("user", given_text("First question")),
+        ("assistant", Block("history", "An answer")),
+        ("user", given_text("And now?\n")),
+    )
+    made = [texts_of(OutputInstructions().apply(back, 1.0, random.Random(seed))) for seed in SEEDS]
+    assert ["Be kind.", "First question", "An answer", "And now?\n\nUse XML.\n"] in made
+    assert ["Use XML.\n\nBe kind.", "First question", "An answer", "And now?\n"] in made
+    assert {tuple(one[1:3]) for one in made} == {("First question", "An answer")}
+
+
+def test_output_instructions_never_leave_a_message_empty():
+    """If they are all a message holds, they stay."""
+    view = view_of(("system", told("Use XML.", "output_instructions")), ("user", given_text("Hello")))
+    assert reason(OutputInstructions(), view) == "nowhere_to_move"
+    assert reason(OutputInstructions(), view_of(("user", given_text("Hello")))) == "no_output_instructions"
+
+
+def test_documents_change_places_with_their_labels():
+    """Every order but the original one comes up; each label keeps its text, all else its place."""
+    head, tail = "These may help:\n\n", "\n\nQuestion: Where are lamps?\n\nCite each sentence as (doc_1)."
+    made = variants(Reordering(), QUESTION)
+    one, two, three = DOCUMENTS
+    orders = ((one, three, two), (two, one, three), (two, three, one), (three, one, two), (three, two, one))
+    assert made == {head + "\n\n".join(order) + tail for order in orders}
+
+
+def test_list_items_change_places():
+    """Items of one level move with what is indented under them; blank lines stay where they were."""
+    view = view_of(
+        ("user", told("Rules for you:\n- Be brief.\n  - Really.\n- Be kind.\n\n- Be exact.\n\nGo on."))
+    )
+    items = ("- Be brief.\n  - Really.", "- Be kind.", "- Be exact.")
+    made = variants(Reordering(), view)
+    assert len(made) == 5
+    for text in made:
+        body = text.removeprefix("Rules for you:\n").removesuffix("\n\nGo on.")
+        assert sorted(re.split(r"\n(?=-)|\n\n(?=-)", body)) == sorted(items)
+        assert body.count("\n\n") == 1
+
+
+@pytest.mark.parametrize("text", [
+    "Do this:\n1. Open it.\n2. Close it.\n",
+    "Do this:\n- Open it.\n- Then close it.\n",
+    "Steps:\n- Open it.\n- Close it.\n",
+    "Notes:\n- 2024-03-01 opened\n- 2024-03-02 closed\n",
+    "Notes:\n- 10:15 opened\n- 10:20 closed\n",
+    "Talk:\n- Agent: Hello\n- Guest: Hello\n- Agent: How are you?\n",
+    "Hinweise:\n- Öffne es.\n- Danach schließe es.\n",
+    "Regeln:\n- Lies den Text.\n- Use the previous rule again.\n",
+])  # fmt: skip
+def test_order_that_matters_is_kept(text):
+    """Steps, numbered lists, logs and talks are not touched."""
+    assert reason(Reordering(), view_of(("user", told(text)))) in ("order_matters", "nothing_to_reorder")
+
+
+def test_reasons_of_reordering():
+    """Nothing there, nothing that may move, nothing that would differ."""
+    assert reason(Reordering(), view_of(("user", told("Sum up.")))) == "nothing_to_reorder"
+    assert reason(Reordering(), view_of(("user", told("- a\n- a\n")))) == "nothing_to_reorder"
+    assert reason(Reordering(), view_of(("user", told("- First a\n- Next b\n")))) == "order_matters"
+    log = view_of(("user", *(given_text(f"Update {n}:\n2024-01-0{n} ok\n\n", "document") for n in (1, 2))))
+    assert reason(Reordering(), log) == "order_matters"
+
+
+def test_a_conditional_then_is_no_order():
+    """A "then" behind an "if" says nothing of the items around it."""
+    assert not order_matters(["- If it rains, then stay.", "- Be kind."])
+    assert order_matters(["- Open it and then wait.", "- Be kind."])
+    assert not order_matters(["- Name: Ada", "- Team: blue"])
+    assert order_matters(["- a", "- b"], "Do these in order:")
+
+
+def test_an_item_that_goes_on_elsewhere_keeps_its_list():
+    """A value filled into the last item, or a line that may belong to it, ends at an unknown place."""
+    glued = view_of(
+        ("user", told("- Name: "), given_text("Ada"), told("\n- Be kind.\n- Be brief for "), given_text("Bo"))
+    )
+    assert reason(Reordering(), glued) == "nothing_to_reorder"
+    assert bullet_lists("- one\n- two\ngoes on here\n") == []
+    assert bullet_lists("```\n- one\n- two\n```\n") == []
+    assert [one.texts for one in bullet_lists("- one\n- two\n\nText.")] == [("- one", "- two")]
+
+
+def test_mixed_does_at_least_two_changes():
+    """What stands where always changes, and the documents' order in most variants too."""
+    reordered = 0
+    for seed in SEEDS:
+        system, user = texts_of(Mixed().apply(QUESTION, 1.0, random.Random(seed)))
+        starts = [user.index(one) for one in DOCUMENTS]
+        parts = (min(starts), user.index("Question"), user.find("Cite"))
+        assert "Cite" in system or parts != tuple(sorted(parts)), user
+        reordered += starts != sorted(starts)
+    assert 15 <= reordered < 30
+    assert reason(Mixed(), view_of(("user", told("- a\n- b\n")))) == "too_few_changes"
+
+
+def test_changes_that_undo_each_other_are_not_counted():
+    """With two parts that can only change places, moving both would give the original."""
+    view = view_of(("user", given_text("Doc 1: a\n\n", "document"), told("Use XML.", "output_instructions")))
+    assert reason(Mixed(), view) == "too_few_changes"
+    assert variants(Context(), view) == {"Use XML.\n\nDoc 1: a"} == variants(OutputInstructions(), view)
+
+
+def test_windows_line_ends_stay():
+    """New neighbours are parted by the kind of line end that the prompt has."""
+    view = view_of(("user", given_text("Doc 1: a\r\n\r\n", "document"), given_text("What is a?")))
+    assert variants(Context(), view) == {"What is a?\r\n\r\nDoc 1: a"}
+
+
+def test_labels_and_lead_ins_are_told_apart():
+    """A label names one of several; a lead-in announces; a list marker is neither."""
+    assert all(map(is_label, ("Doc 1:", "[2]", "### Source B", "doc_3", "Document [4]: Lamps", "#7")))
+    assert not any(map(is_label, ("Issue:", "1.", "Here is the case:", "Be exact.", "Name", "12")))
+    text = "Look at this\ncase with care:\n\n```json\n"
+    assert [cut.mark for cut in tail_cuts("Hi.\n" + text, glued=False)] == ["lead", "opening"]
+    assert ("Hi.\n" + text)[tail_cuts("Hi.\n" + text, glued=False)[0].start :] == text
+
+
+@pytest.mark.parametrize(("opening", "closing", "matches"), [
+    ("```json", "```", True),
+    ("~~~", "```", False),
+    ('<case id="4">', "</case>", True),
+    ("<case>", "</cases>", False),
+    ("<BEGIN_CASE>", "<END_CASE>", True),
+    ("--- BEGIN CASE ---", "--- END CASE ---", True),
+    ("“", "”", True),
+    ('"""', '"""', True),
+])  # fmt: skip
+def test_delimiters_match(opening, closing, matches):
+    """A delimiter is closed by its own counterpart only."""
+    assert closes(opening, closing) is matches
+
+
+@pytest.mark.parametrize("kind", POSITIONAL, ids=lambda one: one.name)
+def test_the_contract_of_each_kind(kind):
+    """A name in the category, no grades, and an answer in the form of before."""
+    assert kind.name.startswith("positional.")
+    assert not kind.graded
+    assert kind.wanted == AS_BEFORE
+    assert kind.requires == frozenset()
+
+
+_PARAGRAPHS = (
+    "Be brief.",
+    "Rules:\n- a one\n- a two\n- a three",
+    "Here is what to read:",
+    "# Case",
+    "Doc 7:",
+    "```",
+    "Notes",
+    "“",
+)
+_template_types = st.sampled_from(["instructions", "output_instructions", "examples"])
+_block = st.one_of(
+    st.builds(told, st.sampled_from(_PARAGRAPHS), _template_types),
+    st.builds(
+        given_text,
+        st.sampled_from(["Ada", "Doc 2:\nalpha", "x " * 150, "- k\n- l", "```\ncode\n```"]),
+        st.sampled_from(["text", "document", "list", "code"]),
+    ),
+)  # fmt: skip
+_gaps = st.sampled_from(["\n\n", "\n", " ", "", "\n\n\n", "\r\n\r\n"])
+
+
+@st.composite
+def prompts(draw):
+    """One to three messages of any blocks with any blanks between."""
+    slots = []
+    for role in draw(st.sampled_from([("user",), ("system", "user"), ("system", "user", "user")])):
+        blocks = draw(st.lists(st.tuples(_block, _gaps), min_size=1, max_size=7))
+        slots.append((role, *(Block(one.kind, one.text + gap, one.type) for one, gap in blocks)))
+    return view_of(*slots)
+
+
+@settings(max_examples=150)
+@given(prompts(), st.sampled_from(POSITIONAL), st.integers(0, 99))
+def test_any_prompt_keeps_all_its_words(view, kind, seed):
+    """A variant differs, holds every line once, leaves no message empty and glues nothing together."""
+    outcome = kind.apply(view, 1.0, random.Random(seed))
+    if isinstance(outcome, NotApplicable):
+        return
+    before, after = texts_of(view), texts_of(outcome)
+    assert before != after
+    assert [one.text for one in outcome.slots] == before
+    assert all(text.strip() for text in after)
+    assert Counter(_lines(before)) == Counter(_lines(after))
+    assert _whole(view) == _whole(outcome)
+    assert outcome == kind.apply(view, 1.0, random.Random(seed))
+
+
+def _whole(view):
+    """What is in one piece before and after."""
+    return Counter((one.type, one.text.strip()) for one in view.segments if one.type in ("document", "code"))
+
+
+def _lines(texts):
+    return [line.strip() for text in texts for line in text.splitlines() if line.strip()]
+
+
+def test_the_same_bytes_on_every_platform():
+    """Variants made on another machine, written down: nothing depends on hash seeds or platform."""
+    made = {kind.name: texts_of(kind.apply(QUESTION, 1.0, random.Random(5))) for kind in POSITIONAL}
+    one, two, three = DOCUMENTS
+    system, lead = "You answer from documents only.", "These may help:"
+    question, citing = "Question: Where are lamps?", "Cite each sentence as (doc_1)."
+    expected = {
+        "positional.context": ([system], [question, citing, lead, one, two, three]),
+        "positional.output_instructions": ([system, citing], [lead, one, two, three, question]),
+        "positional.reordering": ([system], [lead, three, two, one, question, citing]),
+        "positional.mixed": ([system], [lead, two, one, three, citing, question]),
+    }
+    assert made == {name: ["\n\n".join(texts) for texts in slots] for name, slots in expected.items()}

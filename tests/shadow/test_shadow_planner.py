@@ -1,0 +1,96 @@
+"""The planner: floors first, then doubt and evidence; the same exchange, the same plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from metrics.cells import CellKey, CellReport, Estimate
+from metrics.verdict import BASELINE
+from shadow.perturbations import BUILTIN
+from shadow.planner import Need, RoutePlan, candidates, needs_of, trial_id
+
+KINDS = tuple(kind for kind in BUILTIN if kind.name.startswith("general."))[:4]
+ROUTE = RoutePlan(KINDS, (0.1, 0.3, 0.5), 2)
+FIRST, SECOND, THIRD, FOURTH = (kind.name for kind in KINDS)
+
+
+def firsts(needs: dict[str, Need], exchanges: int = 2000) -> Counter[str]:
+    """How often each kind is the first candidate."""
+    return Counter(
+        candidates(f"{number:016x}", ROUTE, needs)[0].perturbation.name for number in range(exchanges)
+    )
+
+
+def test_every_kind_is_a_candidate_once() -> None:
+    """The order is a permutation of the route's kinds: what does not apply is replaced by the next."""
+    for number in range(50):
+        trials = candidates(f"{number:016x}", ROUTE, {})
+        assert sorted(trial.perturbation.name for trial in trials) == sorted(kind.name for kind in KINDS)
+        assert len({trial.seed for trial in trials}) == len(trials)
+
+
+def test_the_plan_follows_from_the_exchange() -> None:
+    """The same exchange gets the same severities and seeds whatever was learned in between."""
+    before = {trial.id for trial in candidates("00ff", ROUTE, {})}
+    known = {FIRST: Need(500, 30, 0.01), SECOND: Need(3, 30)}
+    assert {trial.id for trial in candidates("00ff", ROUTE, known)} == before
+    assert trial_id("00ff", FIRST, 0.3) == f"00ff.{FIRST}.0.3"
+
+
+def test_without_knowledge_all_kinds_come_equally_often() -> None:
+    """Four kinds of equal weight share the first place: a quarter each, within 4 standard deviations."""
+    counted = firsts({})
+    for name in (FIRST, SECOND, THIRD, FOURTH):
+        assert counted[name] == pytest.approx(500, abs=4 * (2000 * 0.25 * 0.75) ** 0.5)
+
+
+def test_cells_below_their_floor_come_first() -> None:
+    """A cell with too few trials is eight times as likely as one of width 1: 8 / (8 + 3) = .727."""
+    needs = {name: Need(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {FIRST: Need(29, 30, 0.1)}
+    assert firsts(needs)[FIRST] / 2000 == pytest.approx(8 / 11, abs=0.04)
+
+
+def test_doubt_and_evidence_draw_trials() -> None:
+    """Weights are width plus evidence: .3, .1, .1 and .1 + .5 = 0.6 of 1.1 in all."""
+    needs = {
+        FIRST: Need(100, 30, 0.3),
+        SECOND: Need(100, 30, 0.1),
+        THIRD: Need(100, 30, 0.1),
+        FOURTH: Need(100, 30, 0.1, 0.5),
+    }
+    counted = firsts(needs, 4000)
+    assert counted[FOURTH] / 4000 == pytest.approx(0.6 / 1.1, abs=0.04)
+    assert counted[FIRST] / 4000 == pytest.approx(0.3 / 1.1, abs=0.04)
+
+
+def test_a_settled_cell_is_still_looked_at() -> None:
+    """However sure a cell is, it keeps a small weight: .02 of 3.02."""
+    needs = {name: Need(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {FIRST: Need(10**6, 30, 0.0)}
+    assert 0 < firsts(needs, 6000)[FIRST] < 120
+
+
+def test_needs_are_read_from_reports() -> None:
+    """Width is that of the excess; evidence its share of the way to the alarm, never negative."""
+
+    def report(excess: Estimate | None, evidence: float) -> CellReport:
+        return CellReport(
+            CellKey("default", "m", FIRST),
+            "judge",
+            40,
+            excess=excess,
+            evidence_log10=evidence,
+            alarm_log10=4.0,
+        )
+
+    needs = needs_of({FIRST: report(Estimate(0.1, -0.1, 0.3, 40), 1.0), SECOND: report(None, -2.0)}, floor=30)
+    assert needs[FIRST] == Need(40, 30, pytest.approx(0.4), 0.25)
+    assert needs[SECOND] == Need(40, 30, 1.0, 0.0)
+
+
+def test_kinds_without_degrees_are_tried_at_full_severity() -> None:
+    """Only graded kinds draw a severity."""
+    plain = next(kind for kind in BUILTIN if kind.name == BASELINE)
+    (trial,) = candidates("00ff", RoutePlan((plain,), (0.1,), 1), {})
+    assert trial.severity == 1.0

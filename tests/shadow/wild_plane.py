@@ -1,0 +1,133 @@
+"""A worker among real stores that replays into a script: nothing it is given may break it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import zlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from metrics.scoring import cheap_scorer
+from metrics.stores.counters import Tally
+from metrics.stores.sqlite import Database, SqliteVerdictLog
+from metrics.verdict import BASELINE, Failure
+from shadow.answer import read_answer
+from shadow.encodings import UnreadableBody
+from shadow.original import Reader
+from shadow.perturbations import BUILTIN
+from shadow.planner import RoutePlan
+from shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from shadow.queues.sqlite import SqliteExchangeQueue
+from shadow.replay import Replay, Target
+from shadow.rewriter.protocol import Rejection
+from shadow.spend import Budget, Prices, SpendLedger
+from shadow.trials import TrialMaker
+from shadow.worker import Worker, WorkerSettings
+from tests.shadow.wild_exchanges import WildExchanges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from shadow.handoff import Exchange
+    from shadow.perturbations import RewriteTask
+    from shadow.prompt import Api
+
+KINDS = tuple(kind for kind in BUILTIN if kind.name != BASELINE)
+_FAILED = Failure("replay", 1, "timeout", "no answer in time")
+
+
+class WildReplayer:
+    """Answers each body with a wild response that follows from it."""
+
+    async def send(self, target: Target, body: bytes, **_options: object) -> Replay | Failure:
+        """What the real one gives back: an answer, or why there is none."""
+        api = api_of(target.url)
+        assert api is not None
+        await asyncio.to_thread(_check_sent, body, api)
+        rng = random.Random(zlib.crc32(body))
+        if rng.random() < 0.1:
+            return _FAILED
+        headers, answered = WildExchanges(rng).response(api)
+        try:
+            return Replay(read_answer(dict(headers), answered, api=api), 0.1)
+        except UnreadableBody as error:
+            return Failure("replay", 1, error.reason, error.detail)
+
+
+def _check_sent(body: bytes, api: Api) -> None:
+    """Whether a variant can be read again and has no effect but its answer."""
+    try:
+        sent = PromptView.parse(body, api=api)
+    except UnreadablePrompt as unreadable:
+        if unreadable.reason == "too_deep":  # which depends on how much of the stack is used already
+            return
+        raise
+    assert refusal(sent) is None
+    assert not sent.get("stream")
+    assert not sent.get("store")
+
+
+class WildRewriter:
+    """Rewrites each text into another, or not at all."""
+
+    async def rewrite(self, task: RewriteTask, _purse: object) -> str | Rejection:
+        """A text that follows from the task."""
+        rng = random.Random(zlib.crc32(task.text.encode("utf-8", "surrogatepass")))
+        match rng.randrange(4):
+            case 0:
+                return Rejection("timeout")
+            case 1:
+                return " ".join(reversed(task.text.split()))
+            case 2:
+                return task.text.upper()
+            case _:
+                return f"{task.kind}: {task.text}"
+
+
+class WildPlane:
+    """Takes exchanges in, has them tried, and says what became of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._database = Database(folder / "evenkeel.db")
+        self.queue = SqliteExchangeQueue(self._database, lambda: 1000.0)
+        self.log = SqliteVerdictLog(self._database)
+        self.tally = Tally()
+        trials = TrialMaker(
+            self.log,
+            cheap_scorer(),
+            WildReplayer(),
+            SpendLedger(self._database, Budget(), lambda: 1000.0),
+            Prices(),
+            target=lambda exchange: Target(exchange.path),
+            tally=self.tally,
+            clock=lambda: 1000.0,
+            rewriter=WildRewriter(),
+        )
+        self._worker = Worker(
+            self.queue,
+            self.log,
+            Reader({"default": RoutePlan(KINDS, (0.1, 0.6), 3, "case_summary")}),
+            trials,
+            tally=self.tally,
+            settings=WorkerSettings(lease_s=3600.0),
+        )
+
+    async def work(self, exchanges: Sequence[Exchange]) -> None:
+        """Queue the exchanges and work until none is left."""
+        taken = self.queue.put(exchanges)
+        assert taken == len(exchanges)
+        await self._worker.drain()
+
+    def outcomes(self) -> Counter[str]:
+        """How many exchanges came to which end, and trials to which outcome."""
+        found: Counter[str] = Counter()
+        for name, labels, number in self.tally.snapshot()["counters"]:
+            detail = labels.get("reason") or labels.get("outcome") or labels.get("where") or ""
+            found[f"{name} {detail}".strip()] += int(number)
+        return found
+
+    def close(self) -> None:
+        """Close the store."""
+        self._database.close()
