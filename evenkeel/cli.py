@@ -203,12 +203,23 @@ def child(name: str) -> None:
 def simulate(host: str, port: int, models: tuple[str, ...], *, deterministic: bool, **planted: float) -> None:
     """Serve a SIMULATED OpenAI-compatible model whose robustness is known exactly.
 
-    It answers support-case prompts with summaries. A hash of the prompt makes it fail on a fixed share of
-    prompts (fragility), a random draw on a share of calls (noise). Change it while it runs:
+    It answers support-case prompts (summaries, chat notes, questions on documents, slots of a schema) in the
+    format and language that they ask for. A hash of the prompt makes it fail on a fixed share of prompts
+    (fragility), a random draw on a share of calls (noise). Change it while it runs:
 
     \b
       curl -X PUT localhost:8102/simulate/models/simulated-1 -d '{"fragility": 0.3}'
       curl localhost:8102/simulate/truth
+
+    Always served beside it, simulated too: simulated-judge, which rates answers by the planted truth, and
+    simulated-rewriter, which "translates" and rewords by rule. To measure with them:
+
+    \b
+      evenkeel up --upstream http://localhost:8102 --judge-url http://localhost:8102/v1 \\
+        --judge-model simulated-judge
+      curl -X PUT localhost:8102/simulate/models/simulated-judge -d '{"judge_noise": 0.1}'
+
+    APIs: /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages.
     """
     from evenkeel.simulate import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings, run  # noqa: PLC0415 - as above
 

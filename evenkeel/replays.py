@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 _NEEDS_KEPT_S = 5.0
+_VERSION_HEADER = "anthropic-version"
+"""The one header of a client that a replay repeats: the messages API refuses requests without it."""
 
 
 def prices(settings: Settings) -> Prices:
@@ -124,8 +126,9 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
         path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
         credential = credentials[exchange.route]
         origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
+        kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
         headers = ((credential.header, credential.value),) if credential else ()
-        return Target(f"{origin}{path}", headers, upstream.unix_path)
+        return Target(f"{origin}{path}", (*kept, *headers), upstream.unix_path)
 
     return target
 

@@ -38,7 +38,7 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
         could not be used.
     Raises: SettingsError for options and files that cannot be used.
     """
-    out, err = Console(highlight=False), Console(stderr=True, highlight=False)
+    out, err = _console(stderr=False), _console(stderr=True)
     if not out.is_terminal:
         out.width = max(out.width, _PIPED_WIDTH)
     try:
@@ -52,6 +52,11 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
         click.echo(f"evenkeel: {error}", err=True)
         return 1
     return 0
+
+
+def _console(*, stderr: bool) -> Console:
+    """A console that shows names out of files as they are, not as markup."""
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def _confirm(*, confirmed: bool) -> Callable[[str], bool]:
@@ -74,6 +79,7 @@ def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
             model=given["judge_model"],
             url=given["judge_url"],
             api_key=os.environ.get(given["judge_key_env"], ""),
+            key_variable=given["judge_key_env"],
             concurrency=given["concurrency"],
             timeout_s=given["timeout"],
             prices=Prices(_price(given["judge_model"], given["price"])),

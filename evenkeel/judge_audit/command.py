@@ -46,7 +46,9 @@ class JudgeAddress:
 
     model: str
     url: str
-    api_key: str
+    api_key: str = field(repr=False)
+    key_variable: str
+    """Environment variable that the key was taken from, for messages."""
     concurrency: int = 4
     timeout_s: float = 60.0
     prices: Prices = field(default_factory=Prices)
@@ -70,6 +72,15 @@ class AuditOptions:
     record: Path | None = None
     json: Path | None = None
     html: Path | None = None
+
+
+_ADVICE = {
+    "unauthorized": "put a valid key into {variable}, or name another variable with --judge-key-env",
+    "connection": "check --judge-url and the network",
+    "timeout": "check that the endpoint is up, or raise --timeout",
+    "rate_limited": "lower --concurrency, or wait a while",
+    "bad_request": "check --judge-model and --judge-url",
+}
 
 
 class NotConfirmedError(Exception):
@@ -97,6 +108,8 @@ def run_judge_audit(
     for target in (options.json, options.html, options.record, options.cache):
         if target is not None and not target.absolute().parent.is_dir():
             raise InputError(f"{target}: there is no folder {target.parent}")
+        if target is not None and target.is_dir():
+            raise InputError(f"{target}: is a folder; name a file")
     if options.judge and options.recorded:
         raise InputError(
             "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
@@ -219,7 +232,10 @@ class _Asking:
         async with judge:
             failure = await judge.check() if check else None
             if failure and failure.reason not in {"refused", "bad_schema", "out_of_scale", "empty"}:
-                raise JudgeFailedError(f"{address.model} cannot be used ({failure.reason}: {failure.detail})")
+                advice = _ADVICE.get(failure.reason, "see the detail").format(variable=address.key_variable)
+                raise JudgeFailedError(
+                    f"{address.model} cannot be used ({failure.reason}: {failure.detail}); {advice}"
+                )
             with progress(len(calls), self.err) as told:
                 try:
                     return await ask_all(

@@ -29,9 +29,9 @@ def show(outcome: Outcome, console: Console) -> None:
         for table in _ratings(outcome.ratings):
             console.print(table)
         for line in _closing(outcome.ratings):
-            console.print(line, markup=False)
+            console.print(line)
     for note in outcome.notes:
-        console.print(note, style="dim", markup=False)
+        console.print(note, style="dim")
     if outcome.spent:
         spent = outcome.spent
         console.print(

@@ -83,11 +83,19 @@ def find_topic(text: str) -> Topic | None:
 _VOTE: Final = TopicVote()
 
 
-def clause_pattern() -> re.Pattern[str]:
-    """Matches every clause of the catalogue, in any case and with any white space."""
-    longest_first = sorted(_BY_CLAUSE, key=lambda clause: (-len(clause), clause))
+def clauses_in(text: str) -> re.Pattern[str] | None:
+    """Matches every clause of the catalogue that is in a text, in any case and with any white space.
+
+    Returns: None if there is none.
+    """
+    plain = " ".join(text.lower().split())
+    found = sorted(
+        (clause for clause in _BY_CLAUSE if clause in plain), key=lambda clause: (-len(clause), clause)
+    )
+    if not found:
+        return None
     return re.compile(
-        "|".join(r"\s+".join(map(re.escape, clause.split())) for clause in longest_first), re.IGNORECASE
+        "|".join(r"\s+".join(map(re.escape, clause.split())) for clause in found), re.IGNORECASE
     )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from metrics.estimate import paired_excess, proportion
-from metrics.pair import Pair
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
     from random import Random
 
     from metrics.cells import Estimate
+    from metrics.pair import Pair
     from metrics.similarity.protocol import Rater
 
 _MOST_REASONS = 32
@@ -41,7 +41,7 @@ async def recheck(pair: Pair, first: int, judge: Rater) -> Recheck:
         judge: the same judge.
     """
     again = await judge.rate(pair)
-    swapped = await judge.rate(Pair(pair.candidate, pair.reference, pair.context, pair.task, pair.wanted))
+    swapped = await judge.rate(replace(pair, reference=pair.candidate, candidate=pair.reference))
     return Recheck(
         first,
         again.outcome,

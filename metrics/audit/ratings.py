@@ -90,12 +90,14 @@ def read_ratings(
     _refuse_misspelt(rows[0], unused, columns)
 
     gathered: dict[tuple[str, str], _Gathered] = {}
+    first_scales: dict[str, tuple[Scale, str]] = {}
     for row in rows:
         key = (row.text("item").strip(), metric_key(row.text("metric")))
         scale = _scale(row, key[1], scales or {})
+        known_scale, place = first_scales.setdefault(key[1], (scale, row.place))
+        if scale != known_scale:
+            raise row.error("scale", f"is {scale}, but {known_scale} at {place} for the same metric")
         entry = gathered.setdefault(key, _Gathered(row, scale))
-        if entry.scale != scale:
-            raise row.error("scale", f"is {scale}, but {entry.scale} at {entry.row.place}")
         _add_texts(row, entry)
         for rater, source, value in _said(row, layout, wide):
             rating = row.whole(source, value)

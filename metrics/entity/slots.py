@@ -77,7 +77,7 @@ class SlotRouge:
     def score(self, pair: Pair) -> float | Failure:
         """The ROUGE-L F1 of values under equal keys, over the slots filled in either answer. Symmetric.
 
-        Returns: ratio in [0, 1] as for `SlotMatch`, and the same failures.
+        Returns: ratio in [0, 1], with the ends of `SlotMatch`, or a `Failure` for its reasons.
         Source: ROUGE-L on extracted entities, section 4.2 of the enterprise perturbation paper.
         """
         read = _read(pair)
@@ -156,8 +156,9 @@ def _slots(tree: Tree) -> Iterator[Slot]:
         for item in tree:
             yield from _slots(item)
     elif isinstance(tree, dict):
-        key = next((tree[name] for name in _NAME_KEYS if name in tree), None)
-        value = next((tree[name] for name in _VALUE_KEYS if name in tree), None)
+        by_name = {name.lower(): item for name, item in tree.items()}
+        key = next((by_name[name] for name in _NAME_KEYS if name in by_name), None)
+        value = next((by_name[name] for name in _VALUE_KEYS if name in by_name), None)
         if isinstance(key, str) and value is not None:
             yield from _filled(key, value)
             return

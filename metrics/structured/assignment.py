@@ -19,7 +19,9 @@ class Assigned(NamedTuple):
     column: int
 
 
-def best_assignment(likeness: Sequence[Sequence[float]]) -> list[Assigned]:
+def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
+    likeness: Sequence[Sequence[float]],
+) -> list[Assigned]:
     """Assign rows to columns, one to one, so that the sum of their likeness is greatest.
 
     Written out because scipy, which has it, takes a second and 60 MB to load for lists of a

@@ -81,15 +81,17 @@ class Trees:
 
 
 def read_pair(pair: Pair) -> Trees | UnreadableError:
-    """Read both answers, the candidate first as the format that was asked of it.
+    """Read both answers, the candidate first as the format that was asked of it, and last as the reference's.
 
     Returns: the trees; an error "no_text", "no_structure", "too_large" or "too_deep" otherwise.
     """
     if is_empty(pair.reference) and is_empty(pair.candidate):
         return UnreadableError("no_text", "Neither answer has text.")
     reference = _read(pair.reference, None)
-    expected = reference.format if isinstance(reference, Structure) else None
-    candidate = _read(pair.candidate, pair.wanted.format or expected)
+    candidate = _read(pair.candidate, pair.wanted.format)
+    if isinstance(candidate, str) and isinstance(reference, Structure):
+        # What is small or broken may be recognised by what it should be.
+        candidate = _read(pair.candidate, reference.format)
     if isinstance(reference, UnreadableError):
         return reference
     if isinstance(candidate, UnreadableError):

@@ -95,7 +95,10 @@ def read_structure(text: str, wanted: Format | None = None) -> Structure | Unrea
 
 
 def _as_wanted(body: str, wanted: Structured) -> Structure | None:
-    fenced = list(fences(body)) if wanted != "markdown" else []
+    fenced = list(fences(body))
+    if wanted == "markdown":
+        # A document may hold fences; one around everything is none of its own.
+        fenced = [fence for fence in fenced if fence.share == 1]
     named = [fence for fence in fenced if _LANGUAGES.get(fence.language) == wanted]
     for fence in named or [fence for fence in fenced if not fence.language]:
         if found := _read(fence.text, wanted, alone=fence.share == 1):

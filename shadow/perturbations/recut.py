@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from shadow.prompt import Segment
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shadow.prompt import PromptView, Segment
+    from shadow.prompt import PromptView
 
 
 def recut(view: PromptView, segments: Iterable[Segment]) -> PromptView:
@@ -28,6 +30,7 @@ def recut(view: PromptView, segments: Iterable[Segment]) -> PromptView:
     return replace(
         view,
         segments=tuple(
-            replace(one, index=index, role=slots[one.slot][1]) for index, one in enumerate(placed)
+            Segment(index, slots[one.slot][1], one.kind, one.type, one.text, one.message, one.part)
+            for index, one in enumerate(placed)
         ),
     )

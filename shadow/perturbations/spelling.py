@@ -23,15 +23,18 @@ if TYPE_CHECKING:
     from shadow.prompt import PromptView
 
 # Latin, Greek and Cyrillic words outside contractions. In scripts without spaces a "word" is a
-# clause, and a lost character is a lost word.
+# clause, and a lost character is a lost word. The first letter is matched before its surroundings,
+# so that the search can leap to it.
 _LETTER: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
-_WORD: Final = re.compile(rf"[{_LETTER}]{{3,}}+(?![\w'’])")
-_APOSTROPHES: Final = "'’"
-_INSIDE_A_WORD: Final = frozenset("'’_0123456789")
+_WORD: Final = re.compile(rf"[{_LETTER}] (?<![\w'’].) [{_LETTER}]{{2,}}+ (?![\w'’])", re.VERBOSE)
+_ELIDING_WORD: Final = re.compile(
+    rf"[{_LETTER}] (?<!\w.) (?<![^{_LETTER}]['’].) [{_LETTER}]{{2,}}+ (?![\w'’])", re.VERBOSE
+)
+"""The same where an apostrophe behind a letter joins two words."""
 _LEAST_LETTERS: Final = 4
 """Shorter words are mostly one slip away from another; only known slips are made in them."""
 _TRIES: Final = 4
-_LANGUAGE_SAMPLE: Final = 300
+_LANGUAGE_SAMPLE: Final = 200
 """Characters of prose that are enough to tell the language."""
 
 
@@ -91,19 +94,14 @@ def _prose(text: str) -> str:
 
 
 def _places(text: str, slips: Slips) -> Iterator[re.Match[str]]:
-    for match in _WORD.finditer(text):
+    for match in (_ELIDING_WORD if slips.elides else _WORD).finditer(text):
         word = match[0]
-        start = match.start()
-        if start and text[start - 1] in _INSIDE_A_WORD and not (slips.elides and _elided(text, start)):
-            continue
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue
-        if word.islower() or (word[1:].islower() and (_opens_sentence(text, start) or _noun(word, slips))):
+        if word.islower() or (
+            word[1:].islower() and (_noun(word, slips) or _opens_sentence(text, match.start()))
+        ):
             yield match
-
-
-def _elided(text: str, start: int) -> bool:
-    return start >= 2 and text[start - 1] in _APOSTROPHES and text[start - 2].isalpha()  # noqa: PLR2004
 
 
 def _noun(word: str, slips: Slips) -> bool:

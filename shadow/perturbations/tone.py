@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from metrics.pair import AS_BEFORE
 from shadow.languages import language_of
 from shadow.perturbations.places import change_places
+from shadow.perturbations.protect import protected_spans
 from shadow.perturbations.protocol import NOTHING, NotApplicable, RewriteTask
 from shadow.perturbations.rewriting import NO_INPUT, draft
 from shadow.perturbations.tone_phrases import MANNERS, SPACELESS
@@ -118,8 +119,10 @@ def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spac
     match place.lastgroup:
         case "opening":
             phrase = manner.openers[rng.randrange(len(manner.openers))]
-            # Before a list, a heading or code it gets a paragraph of its own.
-            flows = (text[0].isalpha() or text[0] in "¿¡") and phrase[-1] in ".!?。"
+            # Before a list, a heading, a label or code it gets a paragraph of its own.
+            spoken = text[0].isalpha() or text[0] in "¿¡"
+            kept = protected_spans(text)
+            flows = spoken and phrase[-1] in ".!?。" and not (kept and kept[0].start == 0)
             return phrase + (("" if spaceless else " ") if flows else "\n\n")
         case "closing":
             phrase = manner.closers[rng.randrange(len(manner.closers))]

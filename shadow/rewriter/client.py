@@ -90,6 +90,7 @@ class Rewriter:
         stronger_model: str | None = None,
         timeout_s: float = 60.0,
         concurrency: int = 4,
+        headroom_tokens: int = 512,
         price: Price = free,
         equal_meaning: EqualMeaning | None = None,
         count: Count = _uncounted,
@@ -104,6 +105,7 @@ class Rewriter:
             stronger_model: Tried once when the first has failed.
             timeout_s: Limit for a call, in seconds.
             concurrency: Calls under way at the same time, for each model.
+            headroom_tokens: Added to the longest reply asked for; models that reason need some thousand.
             price: Cost of the tokens; default free.
             equal_meaning: As for the constructor.
             count: Told each outcome.
@@ -116,6 +118,7 @@ class Rewriter:
                 api_key=api_key,
                 timeout_s=timeout_s,
                 concurrency=concurrency,
+                headroom_tokens=headroom_tokens,
                 price=price,
             )
 
@@ -206,7 +209,8 @@ class Rewriter:
             return _Failed(Rejection(said.reason, said.detail), before.feedback, patience)
         if declines(said) and not declines(task.text):
             return _Failed(Rejection("refused", "The model declined in words."), before.feedback, 1)
-        faults = faults_of(task, said, marker_tag(messages))
+        # In a thread: the first question about a language reads the model, which takes half a second.
+        faults = await asyncio.to_thread(faults_of, task, said, marker_tag(messages))
         if faults:
             feedback = Rejected(said, tuple(fault.detail for fault in faults))
             return _Failed(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)

@@ -17,14 +17,15 @@ routes:
     sampling_rate: 1
     task: question_answering
     trials_per_exchange: 6
-    perturbations: [general, positional, format, multilingual.de, crosslingual.fr_to_ja, compound]
+    perturbations: [general.tone, positional.reordering, format.yaml, multilingual.de, crosslingual.fr_to_ja,
+                    compound.typos]
 rewriter: {{base_url: "{url}/v1", model: simulated-rewriter}}
 judge: {{base_url: "{url}/v1", model: simulated-judge}}
 alert: {{min_trials: 1}}
 simulated: true
 """
 CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
-WARM_UP = 25
+WARM_UP = 12
 """Requests after which the template of a route is known."""
 
 
@@ -44,8 +45,8 @@ def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, 
     config.write_text(SETTINGS.format(url=upstream))
     with start("--config", str(config)) as running:
         send(running.proxy, range(WARM_UP))
-        running.settle()
-        send(running.proxy, range(WARM_UP, WARM_UP + 40))
+        running.settle(120)
+        send(running.proxy, range(WARM_UP, WARM_UP + 4))
         running.settle(120)
         cells = running.get("/api/cells")["cells"]
         rated = {cell["perturbation"].partition(".")[0] for cell in cells if cell["trials"]}

@@ -229,6 +229,7 @@ def test_a_judge_that_does_not_work_is_one_line(tmp_path):
         judge.status = 401
         shown = run(path, *asking(judge), "--yes", exit_code=1)
         assert "scripted cannot be used (unauthorized: The endpoint rejected the key.)" in shown
+        assert "put a valid key into EVENKEEL_JUDGE_API_KEY" in shown
         assert not judge.prompts
 
 
@@ -293,10 +294,11 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(tmp_path):
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(9)], metric="Natural")
     page = tmp_path / "a.html"
     with ScriptedJudge(lambda number, claim, _: claim or 1 + number % 3) as judge:
-        run(
-            path, "--judge-model", "<script>alert(1)</script>", "--judge-url", judge.url, "--resamples", 50,
-            "--html", page, "--yes", "--again",
+        shown = run(
+            path, "--judge-model", "<script>alert(1)</script>[red]", "--judge-url", judge.url,
+            "--resamples", 50, "--html", page, "--yes", "--again",
         )  # fmt: skip
+    assert "<script>alert(1)</script>[red]: agreement" in shown
     html = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)" in html
     assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|https?://|\son\w+=", html)
@@ -377,6 +379,7 @@ def test_the_recorded_judges_of_llmbar_are_shown_with_their_known_figures(tmp_pa
         ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", "cot"], '"cot" is none of zero_shot'),
         ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", ","], "--strategies: is empty"),
         ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--scale", "f=five"], "--scale f=five"),
+        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--json", "."], ".: is a folder"),
         (
             "item,metric,scale,rater_1\na,f,1-5,4\n",
             ["--html", "nowhere/a.html"],

@@ -25,7 +25,7 @@ from evenkeel.simulate.judge import judge, rate_quality, rate_similarity
 from evenkeel.simulate.judge.known import recognise
 from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
-from evenkeel.simulate.rewriter import translate
+from evenkeel.simulate.rewriter import in_tone, paraphrase, translate
 from evenkeel.simulate.tasks import TASKS
 from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, PROBE, SIMILARITY
 from metrics.judge.reading import Ruling, read_ruling
@@ -100,6 +100,15 @@ def test_a_case_is_no_answer():
     request, reading = prompt_of(0)
     assert recognise(request) is None
     assert recognise(say(reading, Condition.DIFFERENT)).condition is Condition.DIFFERENT
+
+
+@pytest.mark.parametrize("text", ["Here is the case:", "Cats sleep at night, or so they say.", "- 7 cats"])
+def test_rewritings_mean_the_same(text):
+    """What the simulated rewriter makes of a text is rated as equal to it, from either side."""
+    rewritten = [paraphrase(text), in_tone(text, "polite"), *(translate(text, one) for one in LANGUAGES)]
+    for other in rewritten:
+        assert rate_similarity(text, other).rating == rate_similarity(other, text).rating == 3
+    assert rate_similarity(text, rewritten[2].replace("7", "8") + " 9").rating < 3
 
 
 def test_translations_mean_the_same():

@@ -8,15 +8,22 @@ import random
 
 import pytest
 
-from evenkeel.simulate import Message, make_case, summary_prompt
-from evenkeel.simulate.model import Condition, answers, choose, read
+from evenkeel.simulate import Message, make_case, make_prompt, summary_prompt
+from evenkeel.simulate.judge import rate_similarity
+from evenkeel.simulate.model import Condition, answers, choose, read, say
+from evenkeel.simulate.rewriter import rewrite
+from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
 from metrics.pair import Answer, Pair
 from metrics.scoring import cheap_scorer
-from shadow.perturbations import BUILTIN, NotApplicable, seed_for
+from shadow.perturbations import BUILTIN, Draft, NotApplicable, by_name, seed_for
 from shadow.prompt import PromptView
+from shadow.prompt.template.fixed import fixed_template
+from shadow.rewriter.keep import passages_to_keep
+from shadow.rewriter.prompts import request_for
 
 SEVERITIES = (0.1, 0.3, 0.5)
+SLIPS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
 CASES = {case.topic.name: case for case in map(make_case, range(400))}
 
 
@@ -62,9 +69,20 @@ def test_states_as_scored(topic):
             assert judgement.details["details"] < 0.5
 
 
-@pytest.mark.parametrize("perturbation", BUILTIN, ids=lambda one: one.name)
-def test_perturbations_leave_the_answers_alone(perturbation):
-    """Every variant of every topic's case has the very answers of the original."""
+def resolved(outcome):
+    """The outcome once the simulated rewriter has done what it asks for."""
+    while isinstance(outcome, Draft):
+        texts = []
+        for task in outcome.tasks:
+            request = request_for(task, passages_to_keep(task))
+            texts.append(rewrite([Message(message.role, message.content) for message in request]))
+        outcome = outcome.finish(texts)
+    return outcome
+
+
+@pytest.mark.parametrize("perturbation", SLIPS, ids=lambda one: one.name)
+def test_slips_leave_the_answers_alone(perturbation):
+    """Every mistyped variant of every topic's case has the very answers of the original."""
     for topic, case in CASES.items():
         view = view_of(summary_prompt(case))
         said = answers(read(messages_of(view)))
@@ -73,3 +91,27 @@ def test_perturbations_leave_the_answers_alone(perturbation):
             variant = perturbation.apply(view, severity, random.Random(seed))
             assert not isinstance(variant, NotApplicable)
             assert answers(read(messages_of(variant))) == said, (topic, severity)
+
+
+@pytest.mark.parametrize("perturbation", BUILTIN, ids=lambda one: one.name)
+def test_every_kind_is_understood(perturbation):
+    """Each kind's variants are answered with the original's content, in the form that they ask for."""
+    seen = 0
+    for task in (*TASKS, None):
+        view = view_of(summary_prompt(make_case(8)))
+        if task is not None:
+            body = json.dumps({"model": "simulated-1", "messages": make_prompt(task.name, 8)})
+            middle = f"{task.template.before}\n\n{{input}}\n\n{task.template.after}"
+            template = fixed_template([text for text in (task.template.system, middle) if text])
+            view = PromptView.parse(body.encode(), template)
+        variant = resolved(perturbation.apply(view, 0.5, random.Random(8)))
+        if isinstance(variant, NotApplicable):
+            continue
+        seen += 1
+        before, after = (read(messages_of(one)) for one in (view, variant))
+        assert (after.topic, after.details, after.task) == (before.topic, before.details, before.task)
+        assert after.format == (perturbation.wanted.format or before.format)
+        assert after.language.tag == (perturbation.wanted.language or before.language.tag)
+        for condition in Condition:
+            assert rate_similarity(say(before, condition), say(after, condition)).rating == 3
+    assert seen

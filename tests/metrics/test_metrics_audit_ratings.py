@@ -117,6 +117,7 @@ def test_a_scale_can_come_from_the_command_line(tmp_path):
         ("item,metric,scale,rater_1\n,f,1-5,4\n", ("line 2", '"item"', "is empty")),
         ("item,metric,scale,rater_1\na,f,1-5,4\na,f,1-5,3\n", ("line 3", "rated", "before")),
         ("item,metric,scale,rater,rating\na,f,1-5,x,4\na,f,1-3,y,3\n", ("line 3", "1–5 at line 2")),
+        ("item,metric,scale,rater_1\na,f,1-5,4\nb,f,1-3,3\n", ("line 3", '"scale"', "1–5 at line 2")),
         (
             "item,metric,scale,text,rater,rating\na,f,1-5,t,x,4\na,f,1-5,u,y,3\n",
             ("line 3", '"text"', "line 2"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -17,6 +18,9 @@ from metrics.structured.markup import parse_soup, parse_xml
 from metrics.structured.tree import DEEPEST, Tree, UnreadableError, flat, gather, leaves, scalar
 from metrics.structured.xml_reader import read_xml, repair_xml
 from metrics.structured.yaml_reader import read_yaml, repair_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=8)
 KEYS = st.text("abcdef é", min_size=1, max_size=6).map(str.strip).filter(bool)
@@ -40,6 +44,15 @@ def as_tree(value: object) -> Tree:
 
 def reason(caught: pytest.ExceptionInfo[UnreadableError]) -> str:
     return caught.value.reason
+
+
+def outcome(read: Callable[[str], object], text: str) -> str:
+    """The word "read", or the reason why it was not."""
+    try:
+        read(text)
+    except UnreadableError as error:
+        return error.reason
+    return "read"
 
 
 # --- scalars and containers
@@ -180,10 +193,7 @@ def test_deep_json_is_refused_quickly(opener: str) -> None:
     with pytest.raises(UnreadableError) as caught:
         read_json(opener * 100_000)
     assert reason(caught) in ("too_deep", "malformed")
-    try:
-        find_json(opener * 100_000)
-    except UnreadableError as error:
-        assert error.reason == "too_deep"
+    assert outcome(find_json, opener * 100_000) in ("too_deep", "read")
     assert time.process_time() - started < 2
 
 
@@ -271,10 +281,7 @@ def test_deep_yaml_is_refused() -> None:
 def test_no_text_breaks_the_yaml_reader(text: str) -> None:
     """Whatever stands there, there is a tree or the error of this project."""
     for read in (read_yaml, repair_yaml):
-        try:
-            read(text)
-        except UnreadableError as error:
-            assert error.reason in ("malformed", "alias", "too_deep")
+        assert outcome(read, text) in ("read", "malformed", "alias", "too_deep")
 
 
 # --- XML
@@ -455,7 +462,4 @@ def test_html_within_markdown_is_text() -> None:
 @given(st.text("#*-_|>`[]() ab:1.\n", max_size=60))
 def test_no_text_breaks_the_markdown_reader(text: str) -> None:
     """Whatever the marks are like, there is a tree or the error of this project."""
-    try:
-        repair_markdown(text)
-    except UnreadableError as error:
-        assert error.reason in ("malformed", "too_deep")
+    assert outcome(repair_markdown, text) in ("read", "malformed", "too_deep")

@@ -15,14 +15,11 @@ def _types(text: str) -> list[tuple[str, str]]:
     return [(block.type, block.text) for block in cut(text)]
 
 
-_lines = st.sampled_from(
-    [
-        "", " ", "Doc 1: a lamp", "Document [2]", "[3] a heading", "<context>", "</context>", '"""', "```json", "```",
-        "- one", "2. two", "Answer in one sentence.", "Output format:", "For example:", "Input: a", "Output: b",
-        "Q: why", "A: so", "### Context", "## Article 4", "Question: how?", "Plain words. Return only JSON. More.",
-        "{", '  "a": 1', "}", "回答はJSONで返してください。", "Antworte nur in einem Satz.",
-    ]
-)  # fmt: skip
+_LINES = """Doc 1: a lamp|Document [2]|[3] a heading|<context>|</context>|```json|```|- one|2. two
+|Output format:|For example:|Input: a|Output: b|Q: why|A: so|### Context|## Article 4|Question: how?|{|}||-
+|Plain words.|Plain words. Return only JSON. More.|Answer in one sentence.|Antworte nur in einem Satz.
+|回答はJSONで返してください。"""
+_lines = st.sampled_from([*_LINES.replace("\n", "").split("|"), '"""'])
 
 
 @given(st.one_of(st.lists(_lines, max_size=14).map("\n".join), st.text(max_size=200)))
@@ -72,7 +69,7 @@ def test_numbered_documents_are_blocks_of_their_own() -> None:
         "Dokument 3: Ein Stuhl.\n\n",
         "Documento 1: Una silla.\n\n",
         "Contexte : Une chaise.\n\n",
-        "文書1：椅子。\n\n",
+        "文書1\uff1a椅子。\n\n",
     ],
 )
 def test_documents_are_recognised(document: str) -> None:
@@ -168,7 +165,17 @@ def test_code_and_lists() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["Answer in one word. Lamp. ", "<doc>\n", "Doc 1: x\n\n", '"""\n', "- \n", "**", "Return in ", "答え形式", "Foo: "],
+    [
+        "Answer in one word. Lamp. ",
+        "<doc>\n",
+        "Doc 1: x\n\n",
+        '"""\n',
+        "- \n",
+        "**",
+        "Return in ",
+        "答え形式",
+        "Foo: ",
+    ],
 )
 def test_time_is_linear(unit: str) -> None:
     """Eight times the text takes far less than sixty-four times as long, whatever repeats in it."""

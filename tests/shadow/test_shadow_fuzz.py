@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.shadow.wild_exchanges import WildExchanges
 from tests.shadow.wild_plane import WildPlane
 
-DRAWN = 250
-SEEDED = 400
+DRAWN = 200
+SEEDED = 300
 
 
 @pytest.fixture

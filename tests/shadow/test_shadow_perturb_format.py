@@ -100,7 +100,8 @@ RENDERED = {
     "free": (
         f"Answer in the following plain-prose {LIMITS}"
         "Plain prose, without JSON or any markup, that covers: Main Cause; Known Steps (any number); "
-        "parts (any number, each with name (part_name), count (such as 2)); mood (calm | angry).\nCite as (doc_1)."
+        "parts (any number, each with name (part_name), count (such as 2)); mood (calm | angry)."
+        "\nCite as (doc_1)."
     ),
 }
 
@@ -176,6 +177,31 @@ def test_a_request_without_a_user():
     """Where a sentence can't be added to a user's message, the kind does not apply."""
     view = PromptView.parse(b'{"messages": [{"role": "system", "content": "Be kind."}]}')
     assert applied(Yaml(), view).reason == "no_user_slot"
+
+
+def test_other_words_of_the_template_are_reworded_too():
+    """A reminder elsewhere would contradict the new format; what only mentions a format stays."""
+    reminder = "You are a service that responds in valid JSON.\nThe input is the output of a JSON parser."
+    body = {
+        "messages": [{"role": "system", "content": reminder}, {"role": "user", "content": "Hi\n\nUse JSON."}]
+    }
+    told = Block("template", reminder, "instructions")
+    said = (Block("input", "Hi\n\n"), Block("template", "Use JSON.", "output_instructions"))
+    view = PromptView.parse(json.dumps(body).encode(), lambda _: [(told,), said])
+    expected = "You are a service that responds in valid XML.\nThe input is the output of a JSON parser."
+    assert texts(applied(Xml(), view)) == [expected, "Hi\n\nUse XML."]
+    body["messages"][1]["content"] = "Hi"
+    alone = PromptView.parse(json.dumps(body).encode(), lambda _: [(told,), (Block("input", "Hi"),)])
+    assert applied(Json(), alone).reason == "already_wanted"
+    assert texts(applied(Xml(), alone)) == [expected, f"Hi\n\n{Xml.request}"]
+
+
+def test_a_users_own_wish_is_not_contradicted():
+    """Before a template is known, one text may hold its own output instructions."""
+    asking = PromptView.parse(b'{"messages": [{"role": "user", "content": "List cities. Return JSON."}]}')
+    assert {applied(kind, asking).reason for kind in SYNTAXES} == {"unclear_format"}
+    about = PromptView.parse(b'{"messages": [{"role": "user", "content": "What is JSON good for?"}]}')
+    assert isinstance(applied(Yaml(), about), PromptView)
 
 
 @pytest.mark.parametrize(("asked", "kind", "expected"), [
@@ -539,3 +565,67 @@ def test_hints():
         True,
         False,
     ]
+
+
+_XML_LIST = """\
+<response>
+  <item>
+    <city>[name]</city>
+    <empty>
+    </empty>
+  </item>
+</response>"""
+_NO_MARKUP = "Plain prose, without JSON or any markup, that covers: "
+
+
+@pytest.mark.parametrize(("kind", "expected"), [
+    (Yaml(), "Reply with a YAML list:\n- city: <name>\n  empty: {}"),
+    (Xml(), f"Reply with an XML list:\n{_XML_LIST}"),
+    (Free(), f"Reply with plain prose:\n{_NO_MARKUP}any number of parts, each with city (name), empty."),
+])  # fmt: skip
+def test_a_list_of_objects_at_the_top(kind, expected):
+    """An answer that is a list stays one; an object without fields says nothing of its parts."""
+    assert asks(kind, 'Reply with a JSON array:\n[{"city": "<name>", "empty": {}}, ...]') == expected
+
+
+def test_nested_sections():
+    """Sections of sections are objects in objects; text beside sections can't be read."""
+    node = read_markdown("## A\n### B\n[b]\n### C\n## D\n[some]\n- [d]\n")
+    assert node == Record((
+        Field("A", Record((Field("B", Leaf("b")), Field("C", Leaf("…"))))),
+        Field("D", Leaf("[some] [d]", "literal")),
+    ))  # fmt: skip
+    with pytest.raises(UnreadableSkeleton):
+        read_markdown("## A\ntext\n### B\n[b]\n")
+    assert read_markdown("## A\n- **x:** [1]\n  **y:** [2]\n- **x:** [3]\n  **z:** [4]\n") == Record((
+        Field("A", Listing(Record((Field("x", Leaf("1")), Field("y", Leaf("2")), Field("z", Leaf("4")))))),
+    ))  # fmt: skip
+
+
+def test_remarks_and_empty_elements_in_xml():
+    """A comment is a hint, an empty element any value, character data text."""
+    assert read_xml("<r><a/><b><!-- why -->[x]</b><c><![CDATA[t]]></c></r>") == Record((
+        Field("r", Record((
+            Field("a", Leaf("…")), Field("b", Leaf("x: why")), Field("c", Leaf("t", "literal")),
+        ))),
+    ))  # fmt: skip
+
+
+def test_remarks_on_lists_and_objects():
+    """They stay with the first value inside."""
+    node = read_json('{"a": [<x>], // many\n "b": {"c": <y>}, // one\n "d": {} // none\n}')
+    assert node == Record((
+        Field("a", Listing(Leaf("x: many"))),
+        Field("b", Record((Field("c", Leaf("y: one")),))),
+        Field("d", Record(())),
+    ))  # fmt: skip
+
+
+def test_other_constraints_are_lifted():
+    """A grammar that only one format satisfies would forbid the wanted one; plain text forbids nothing."""
+    made = applied(Yaml(), view_of("Use JSON.", grammar="root ::= x", response_format={"type": "grammar"}))
+    assert (made.get("grammar"), made.get("response_format")) == (None, None)
+    assert applied(Yaml(), view_of(response_format={"type": "text"})).get("response_format") == {
+        "type": "text"
+    }
+    assert applied(Yaml(), view_of(guided_json="{")).get("guided_json") is None

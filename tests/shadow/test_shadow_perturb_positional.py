@@ -113,6 +113,40 @@ def test_documents_move_together_with_what_announces_them():
     }
 
 
+def test_labels_and_fences_typed_as_what_they_enclose():
+    """A classifier may call a template's label a document and its fence code; the words move all the same."""
+    view = view_of((
+        "user",
+        told("Doc 1:\n", "document"),
+        given_text("One.", "document"),
+        told("\n\nDoc 2:\n", "document"),
+        given_text("Two.", "document"),
+        told("\n\nThis was asked:\n\n", "document"),
+        told("```\n", "code"),
+        given_text("Which?", "code"),
+        told("\n```\n\n", "code"),
+        told("Be brief."),
+    ))  # fmt: skip
+    asked = "This was asked:\n\n```\nWhich?\n```"
+    documents = ("Doc 1:\nOne.", "Doc 2:\nTwo.")
+    assert variants(Context(), view) == {"\n\n".join((asked, "Be brief.", *documents))}
+    assert variants(Reordering(), view) == {"\n\n".join((*documents[::-1], asked, "Be brief."))}
+
+
+def test_documents_of_the_template_itself_are_context():
+    """Constant documents move like those that are filled in."""
+    view = view_of((
+        "user",
+        told("Doc A: Lamps.\nAll of them.\n\n", "document"),
+        told("Doc B: Cables.\nSome.\n\n", "document"),
+        told("Question: "),
+        given_text("Where?"),
+    ))  # fmt: skip
+    documents = ("Doc A: Lamps.\nAll of them.", "Doc B: Cables.\nSome.")
+    assert variants(Context(), view) == {"\n\n".join(("Question: Where?", *documents))}
+    assert variants(Reordering(), view) == {"\n\n".join((*documents[::-1], "Question: Where?"))}
+
+
 def test_tags_around_all_documents_move_with_them():
     """The outer element stays closed, and around its documents."""
     view = view_of((
@@ -341,7 +375,7 @@ _PARAGRAPHS = (
     "Notes",
     "“",
 )
-_template_types = st.sampled_from(["instructions", "output_instructions", "examples"])
+_template_types = st.sampled_from(["instructions", "output_instructions", "examples", "document", "code"])
 _block = st.one_of(
     st.builds(told, st.sampled_from(_PARAGRAPHS), _template_types),
     st.builds(
@@ -381,7 +415,8 @@ def test_any_prompt_keeps_all_its_words(view, kind, seed):
 
 def _whole(view):
     """What is in one piece before and after."""
-    return Counter((one.type, one.text.strip()) for one in view.segments if one.type in ("document", "code"))
+    inputs = [one for one in view.segments if one.kind == "input"]
+    return Counter((one.type, one.text.strip()) for one in inputs if one.type in ("document", "code"))
 
 
 def _lines(texts):
@@ -398,6 +433,6 @@ def test_the_same_bytes_on_every_platform():
         "positional.context": ([system], [question, citing, lead, one, two, three]),
         "positional.output_instructions": ([system, citing], [lead, one, two, three, question]),
         "positional.reordering": ([system], [lead, three, two, one, question, citing]),
-        "positional.mixed": ([system], [lead, two, one, three, citing, question]),
+        "positional.mixed": ([system], [citing, question, lead, two, one, three]),
     }
     assert made == {name: ["\n\n".join(texts) for texts in slots] for name, slots in expected.items()}

@@ -445,6 +445,31 @@ def test_an_endpoint_that_keeps_failing_is_left_alone() -> None:
     assert len(scene.model.asked) == scene.purse.reservations == 2
 
 
+def test_a_trial_that_told_nothing_is_given_back() -> None:
+    """A trial call without money, or cancelled, leaves the next caller the chance to try the endpoint."""
+    clock = Clock()
+
+    async def act(scene: Scene) -> Any:
+        first = await scene.rewriter.rewrite(TASK, scene.purse)
+        clock.now += 31
+        poor = await scene.rewriter.rewrite(TASK, CountedPurse(0))
+        assert breaker.is_open
+        cancelled = asyncio.create_task(scene.rewriter.rewrite(TASK, scene.purse))
+        await scene.model.hanging.wait()
+        for task in scene.rewriter._running.values():
+            task.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+        return first, poor, await scene.rewriter.rewrite(TASK, scene.purse)
+
+    breaker = Breaker(failures=1, open_s=30, clock=clock)
+    (first, poor, last), scene = play(
+        [error(500), Canned(hang=True), said(GOOD)], act=act, breaker=breaker, attempts=1
+    )
+    assert (first.reason, poor.reason, last) == ("server_error", "budget", GOOD)
+    assert not breaker.is_open
+    assert len(scene.model.asked) == 3
+
+
 def test_tasks_alike_share_one_call() -> None:
     """Twenty callers at once cause one call; each gets its text, and one who leaves takes nothing along."""
 

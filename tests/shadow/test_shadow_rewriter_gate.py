@@ -186,6 +186,25 @@ def test_a_numeral_stands_alone_or_in_an_ordinal() -> None:
     assert reasons(task, "Por favor, cambia para mí la redacción de la 2ª opción.") == []
     assert reasons(task, "Por favor, cambia para mí la redacción de la opción 12.")[0] == "lost_protected"
     assert reasons(task, "Por favor, cambia para mí la redacción de la opción 2.5.")[0] == "lost_protected"
+    assert reasons(task, "Por favor, cambia para mí la redacción de la opción 3.2.")[0] == "lost_protected"
+
+
+def test_a_number_with_its_unit_does_not_stand_for_another() -> None:
+    """Of "5 kg" and "5 bags" both must be there, in whichever order."""
+    task = RewriteTask("paraphrase", "We ordered 5 kg of flour last week, and you sent us 5 bags of sugar.")
+    assert reasons(task, "Last week our order was 5 kg of flour; what you sent was 5 bags of sugar.") == []
+    assert reasons(task, "What you sent was 5 bags of sugar; last week our order was 5 kg of flour.") == []
+    assert reasons(task, "Last week our order was 5 kg of flour; what you sent was sugar in bags.") != []
+
+
+def test_a_text_without_numbers_may_not_shrink() -> None:
+    """Leaving out half of what was said is a fault, even where nothing protected is lost."""
+    text = (
+        "The heating in our flat has been cold since the storm, and the landlord does not pick up his phone. "
+    )
+    assert reasons(RewriteTask("paraphrase", text * 2), "Our heating is cold and nobody answers.") == [
+        "length"
+    ]
 
 
 def test_a_language_that_cannot_be_identified_is_not_checked() -> None:

@@ -119,7 +119,7 @@ _KEYS: Final = (
     *("tool_calls", "function", "arguments", "name", "status", "response", "item", "", "\ud800"),
 )
 _MODELS: Final = (
-    *("m-1",) * 20,
+    *("m-1",) * 60,
     "m-2",
     "gpt-4o",
     "a/b:c@d",
@@ -131,6 +131,10 @@ _MODELS: Final = (
     "gpt-",
 )
 _DEPTHS: Final = (3, 60, 300, 480, 900, 940, 960, 970, 980, 990, 1000, 1200, 30_000)
+
+
+QUIET_ROUTES: Final = tuple(f"quiet-{number}" for number in range(400))
+"""Routes with so few exchanges that nothing is learned of their templates."""
 
 
 class Response(NamedTuple):
@@ -148,14 +152,16 @@ class WildExchanges:
         self._wildness = 0.0
         """Chance of each value of a document to be replaced by another."""
 
-    def exchange(self, number: int, route: str = "default") -> Exchange:
-        """An exchange whose id follows from the number."""
+    def exchange(self, number: int) -> Exchange:
+        """An exchange whose id follows from the number, on the busy route or a quiet one."""
         api = self._one(APIS)
         body, request_headers = self._wire(self._document(self._request(api)), "application/json")
         response = self.response(api if self._chance(0.95) else self._one(APIS))
         return Exchange(
             id=f"{number:016x}",
-            route=route if self._chance(0.99) else "gone",
+            route=self._one(("busy", QUIET_ROUTES[number % len(QUIET_ROUTES)]))
+            if self._chance(0.99)
+            else "gone",
             received_at=1000.0,
             duration_s=0.1,
             method="POST",

@@ -10,6 +10,7 @@ from evenkeel.simulate.condition import Condition
 from evenkeel.simulate.details import read_details
 from evenkeel.simulate.judge.known import recognise
 from evenkeel.simulate.recognition import find_topic
+from evenkeel.simulate.rewriter import is_rewriting
 from evenkeel.simulate.tongue import written_language
 from shadow.perturbations.protect import protected_spans
 
@@ -82,9 +83,9 @@ def rate_quality(request: str, answer: str, *, complete: bool) -> Ruling:
 def _compare(reference: str, candidate: str) -> Ruling:
     """Two texts of which one at least is not the simulated model's.
 
-    3 = the same topic of the catalogue with the same identifiers, or the same specifics in another
-    language, or the same specifics and four fifths of the words; 2 = half of the words, or of the
-    specifics where the languages differ; 1 = less.
+    3 = one is what the simulated rewriter makes of the other, or they have the same topic of the catalogue
+    and the same identifiers, or the same specifics in another language, or the same specifics and four
+    fifths of the words; 2 = half of the words, or of the specifics where the languages differ; 1 = less.
     """
     topics = find_topic(reference), find_topic(candidate)
     if (
@@ -93,6 +94,8 @@ def _compare(reference: str, candidate: str) -> Ruling:
         and read_details(reference) == read_details(candidate)
     ):
         return Ruling(3, "same topic and identifiers")
+    if is_rewriting(reference, candidate) or is_rewriting(candidate, reference):
+        return Ruling(3, "one is a simulated rewriting of the other")
     specifics = _specifics(reference), _specifics(candidate)
     if written_language(reference) is not written_language(candidate):
         shared = _share(*specifics)

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.simulate.markers import marked_texts
-from evenkeel.simulate.phrases import phrases_for
+from evenkeel.simulate.phrases import LANGUAGES, Tones, phrases_for
 from evenkeel.simulate.rewriter.translation import translate
 from evenkeel.simulate.rewriter.wording import in_tone, paraphrase
 
@@ -47,4 +47,13 @@ def rewrite(messages: Sequence[Message]) -> str:
     return f"The simulated rewriter does not know the target {target}." if rewritten is None else rewritten
 
 
-__all__ = ["REWRITER_MODEL", "in_tone", "paraphrase", "rewrite", "translate"]
+def is_rewriting(original: str, text: str) -> bool:
+    """Whether a text is what the simulated rewriter makes of the original, in any tone or language."""
+    return (
+        text == paraphrase(original)
+        or any(text == in_tone(original, tone) for tone in Tones._fields)
+        or any(text == translate(original, phrases) for phrases in LANGUAGES)
+    )
+
+
+__all__ = ["REWRITER_MODEL", "in_tone", "is_rewriting", "paraphrase", "rewrite", "translate"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.simulate.recognition import clause_pattern
 from shadow.perturbations.protect import protected_spans
 
 if TYPE_CHECKING:
@@ -68,7 +67,3 @@ def open_with(text: str, opening: str) -> str:
             return f"{done}{piece.text[: first.start()]}{opening}{rest}"
         done += piece.text
     return text
-
-
-CLAUSES: Final = clause_pattern()
-"""The catalogue's clauses."""

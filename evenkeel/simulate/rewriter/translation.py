@@ -11,8 +11,8 @@ import re
 from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.simulate.recognition import find_topic, topic_of_clause
-from evenkeel.simulate.rewriter.prose import CLAUSES, pieces_of
+from evenkeel.simulate.recognition import clauses_in, find_topic, topic_of_clause
+from evenkeel.simulate.rewriter.prose import pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,8 @@ _EDGES: Final = re.compile(r"\A(?P<before>[\W\d_]*)(?P<words>.*?)(?P<after>[\W\d
 _WORDS_IN: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _UNSPACED_SHARE: Final = 0.42
 """Characters without spaces for each that was written with them: they say as much."""
+_WIDE: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+_NARROW: Final = re.compile(r"[0-9A-Za-z_]")
 _LATIN: Final = re.compile(r"[a-zà-ÿ]", re.IGNORECASE)
 
 
@@ -35,7 +37,7 @@ def translate(text: str, phrases: Phrases) -> str:
     words = _Words(phrases)
     parts: list[str] = []
     named = topic is not None and topic.name in text
-    for piece in pieces_of(text, CLAUSES):
+    for piece in pieces_of(text, clauses_in(text)):
         clause = topic_of_clause(piece.text) if piece.kept else None
         if clause is not None:
             parts.append(_clause(piece.text, clause, words, phrases))
@@ -47,7 +49,7 @@ def translate(text: str, phrases: Phrases) -> str:
             parts.extend(_prose(piece.text, words))
     if topic is not None and not named:
         parts = [f"{phrases.quote.format(topic.name)} {''.join(parts)}"]
-    return _apart("".join(parts)) if not phrases.spaced else "".join(parts)
+    return "".join(parts if phrases.spaced else _apart(parts))
 
 
 def _clause(text: str, topic: Topic, words: _Words, phrases: Phrases) -> str:
@@ -106,8 +108,11 @@ class _Words:
         return (" " if self._spaced else "").join(taken).rstrip(",、")
 
 
-def _apart(text: str) -> str:
-    """Latin words and numbers keep a space to letters around them, so that each stays a word of its own."""
-    wide = r"[\u3040-\u30ff\u4e00-\u9fff]"
-    text = re.sub(rf"(?<={wide})(?=[0-9A-Za-z_])", " ", text)
-    return re.sub(rf"(?<=[0-9A-Za-z_])(?={wide})", " ", text)
+def _apart(parts: list[str]) -> Iterator[str]:
+    """The parts, with a space where a Latin word or number would run into letters of another script."""
+    before = ""
+    for part in filter(None, parts):
+        if (_WIDE.match(before) and _NARROW.match(part)) or (_NARROW.match(before) and _WIDE.match(part)):
+            yield " "
+        yield part
+        before = part[-1]

@@ -10,7 +10,7 @@ from metrics.pair import Wanted
 from shadow.perturbations.format.constraints import constraint_of, forces_tools
 from shadow.perturbations.format.schema import Leaf, names_in
 from shadow.perturbations.format.skeletons import skeletons
-from shadow.perturbations.format.words import Words, named_format, renamed
+from shadow.perturbations.format.words import Words, asked_format, named_format, renamed
 from shadow.perturbations.protocol import NOTHING, NotApplicable
 from shadow.perturbations.recut import recut
 
@@ -56,21 +56,31 @@ class Form(ABC):
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant that asks for this format, as `Perturbation.apply`.
 
-        Not applicable: "already_wanted"; "tools_forced"; "no_user_slot" where a sentence would have to
-        be added and there is no user's text.
+        Not applicable: "already_wanted"; "tools_forced"; "unclear_format" where a user's own words ask
+        for a format; "no_user_slot" where a sentence would have to be added and there is no user's text.
         """
         del severity, rng
         if forces_tools(view):
             return NotApplicable("tools_forced", "the request makes the model call a tool")
         constraint = constraint_of(view)
         asking = _asking(view)
-        stated = _stated(asking) or ("json" if constraint.is_json else None)
+        reminders = _reminders(view)
+        stated = _stated(asking) or ("json" if constraint.is_json else next(iter(reminders.values()), None))
+        if not asking and _is_asked_by_user(view):
+            return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
         if (stated or "free") == self.format:
             return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
         texts, shown = self._rewritten(asking, stated)
         missing = constraint.node if not _holds(texts.values(), constraint.node) else None
         changed = view.with_texts(texts).with_members(
             constraint.any_json if self.format == "json" else constraint.removed
+        )
+        changed = changed.with_texts(
+            {
+                index: self._reminding(view.segments[index].text, stated)
+                for index, format_ in reminders.items()
+                if format_ == stated
+            }
         )
         said = named_format("\n".join(texts.values())) == self.format
         if asking and missing is None and (shown or said):
@@ -98,6 +108,13 @@ class Form(ABC):
             pieces.append(renamed(segment.text[done:], stated, self.format, self.words))
             texts[segment.index] = "".join(pieces)
         return texts, shown
+
+    def _reminding(self, text: str, stated: Format | None) -> str:
+        """A text with those lines reworded that ask for a format among other things."""
+        return "\n".join(
+            renamed(line, stated, self.format, self.words) if asked_format(line) == stated else line
+            for line in text.split("\n")
+        )
 
     def _skeleton(self, text: str, skeleton: Skeleton) -> str:
         if skeleton.node is None:
@@ -127,6 +144,31 @@ def _asking(view: PromptView) -> list[Segment]:
         if segment.type == "output_instructions" or shown:
             found.append(segment)
     return found
+
+
+def _reminders(view: PromptView) -> dict[int, Format]:
+    """The formats that other words of the template ask for, by segment: "You respond in JSON"."""
+    found: dict[int, Format] = {}
+    for segment in view.segments:
+        if segment.kind == "template" and segment.type in ("instructions", "text"):
+            asked = _asked_in(segment.text)
+            if asked is not None:
+                found[segment.index] = asked
+    return found
+
+
+def _is_asked_by_user(view: PromptView) -> bool:
+    """Whether the last user message is no template's, and asks for a format somewhere."""
+    own = [segment for segment in view.segments if segment.slot == view.last_user_slot]
+    if any(segment.kind != "input" for segment in own):
+        return False
+    return any(_asked_in(segment.text) is not None for segment in own if segment.type != "document")
+
+
+def _asked_in(text: str) -> Format | None:
+    if named_format(text) is None:
+        return None
+    return next((asked for line in text.split("\n") if (asked := asked_format(line)) is not None), None)
 
 
 def _stated(asking: Sequence[Segment]) -> Format | None:

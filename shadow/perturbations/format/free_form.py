@@ -31,8 +31,8 @@ class Free(Form):
         match node:
             case Record(fields=fields):
                 contents = "; ".join(_described(one.name, one.value) for one in fields)
-            case Listing():
-                contents = _described("any number of parts", node)
+            case Listing(item=item):
+                contents = ", each ".join(part for part in ("any number of parts", _hint(item)) if part)
             case Leaf():
                 contents = node.text
         return f"Plain prose, without JSON or any markup, that covers: {contents}."
@@ -54,5 +54,7 @@ def _hint(node: Node) -> str:
         case Listing(item=item):
             inner = _hint(item)
             return f"any number, each {inner}" if inner else "any number"
+        case Record(fields=()):
+            return ""
         case Record(fields=fields):
             return "with " + ", ".join(_described(one.name, one.value) for one in fields)

@@ -80,6 +80,12 @@ _ANY: Final = re.compile(
     re.IGNORECASE,
 )
 _MARKUP: Final = r"(?:\s+(?:formatting|syntax|markup))?"
+_ASKS: Final = re.compile(
+    r"\b(?:answers?|responds?|reply|replies|returns?|outputs?|write|give|provide|produce|generate|emit)\b"
+    r"(?:\s+(?:[\w’']+\s+){0,4}?(?:in|as|only|using))?"
+    rf"\s+(?:(?:the|an?|one|following)\s+|{_ADJECTIVE}){{0,3}}(?:{'|'.join(_NAMES.values())})\b",
+    re.IGNORECASE,
+)
 _PROHIBITIONS: Final = {
     format_: re.compile(
         # A sentence of its own, or the end of another one
@@ -96,7 +102,8 @@ _PROHIBITIONS: Final = {
 _AMONG_OTHERS: Final = {
     # "No Markdown or emoji"
     format_: re.compile(
-        r"\b((?:no|not|without|avoid|(?:do\ not|don['’]t|never)\s+(?:use|add|output|write|include))(?:\s+any)?)\s+"
+        r"\b((?:no|not|without|avoid|(?:do\ not|don['’]t|never)\s+(?:use|add|output|write|include))"
+        r"(?:\s+any)?)\s+"
         rf"(?:{name}){_MARKUP}\s*(?:,|\bor\b|\band\b|\bnor\b)(?!\s*\b(?:no|just|only|use|write))(?=\s+\w)",
         re.IGNORECASE,
     )
@@ -113,6 +120,12 @@ def named_format(text: str) -> Format | None:
         if not match["against"]:
             return next(format_ for format_ in _NAMES if match[format_])
     return None
+
+
+def asked_format(line: str) -> Format | None:
+    """The format that a line of any text asks an answer to have, as in "You respond in JSON"."""
+    asks = _ASKS.search(line)
+    return named_format(line[asks.start() :]) if asks else None
 
 
 def renamed(text: str, source: Format | None, target: Format, words: Words) -> str:

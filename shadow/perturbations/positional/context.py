@@ -48,9 +48,13 @@ class Context:
             return NotApplicable("nowhere_to_move", "nothing stands beside the context in its message")
         layout, (start, end), places = max(movable, key=lambda one: _length(one[0], one[1]))
         others = [*layout.passages[:start], *layout.passages[end:]]
-        place = rng.choice(places)
-        moved = [*others[:place], *layout.passages[start:end], *others[place:]]
-        return laid_out(view, [layout.arranged(moved)])
+        for place in rng.sample(places, len(places)):
+            moved = [*others[:place], *layout.passages[start:end], *others[place:]]
+            changed = laid_out(view, [layout.arranged(moved)])
+            # Where neighbours are alike, a place may be no other one
+            if changed.text != view.text:
+                return changed
+        return NotApplicable("nowhere_to_move", "what stands beside the context is the same text")
 
 
 def _context(layout: Layout) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from shadow.perturbations.positional.marks import (
     COLONS,
+    begins_document,
     closes,
     head_end,
     is_label,
@@ -62,7 +63,9 @@ def _pieces(segments: Sequence[Segment]) -> tuple[str, list[Piece]]:
         ends_segment = number + 1 == len(texts) or texts[number + 1][0] is not segment
         ended += ends_segment
         gap = blanks[ended] if ends_segment else text[len(text.rstrip()) :]
-        pieces.append(Piece(replace(segment, text=text.strip()), mark, gap))
+        core = text.strip()
+        own = segment if core == segment.text else replace(segment, text=core)
+        pieces.append(Piece(own, mark, gap))
     return blanks[0], pieces
 
 
@@ -72,17 +75,34 @@ def _joined(segments: Sequence[Segment]) -> list[Segment]:
     So lead-ins are found wherever a classifier, or an earlier change, has cut.
     """
     found: list[Segment] = []
-    for segment in segments:
+    for segment in map(_retyped, segments):
         last = found[-1] if found else None
-        if (
-            last is None
-            or (segment.kind, segment.type) != (last.kind, last.type)
-            or last.type not in _CUTTABLE
-        ):
-            found.append(segment)
+        joins = last is not None and (segment.kind, segment.type) == (last.kind, last.type)
+        if joins and segment.type in _CUTTABLE:
+            found[-1] = replace(found[-1], text=found[-1].text + segment.text)
         else:
-            found[-1] = replace(last, text=last.text + segment.text)
+            found.append(segment)
     return found
+
+
+def _retyped(segment: Segment) -> Segment:
+    """A template's words around a value of some type are instructions like any others.
+
+    What a classifier calls a document or code may be just its label or fence, or what follows a
+    document that was filled in.
+    """
+    if segment.kind != "template":
+        return segment
+    match segment.type:
+        case "document":
+            first, _, rest = segment.text.strip().partition("\n")
+            label_only = not rest.strip() and (is_label(first.strip()) or opens_document(first))
+            framing = label_only or not begins_document(first.strip())
+        case "code":
+            framing = segment.text.count("```") % 2 == 1
+        case _:
+            framing = False
+    return replace(segment, type="instructions") if framing else segment
 
 
 def _blanks_between(segments: Sequence[Segment]) -> list[str]:
@@ -105,8 +125,7 @@ def _cut(
     """A segment without what belongs to its neighbours, and that."""
     text = segment.text.strip()
     if segment.type not in _CUTTABLE:
-        whole: Mark = "label" if segment.kind == "template" and is_label(text) else "body"
-        return [(segment, whole, text)]
+        return [(segment, "body", text)]
     found: list[tuple[Segment, Mark, str]] = []
     if before is not None and _frames(segment, before):
         on_the_line = glued[0]
@@ -198,8 +217,7 @@ def _part(group: Sequence[Piece], *, template_known: bool) -> Part:
         return "e" if "examples" in types else "t"
     if not _is_mostly_value(group, values):
         return "t"
-    long = sum(len(one.text) for one in values) >= _LONG
-    return "c" if template_known and (long or types & {"list", "code"}) else "i"
+    return "c" if template_known and sum(len(one.text) for one in values) >= _LONG else "i"
 
 
 def _is_mostly_value(group: Sequence[Piece], values: Sequence[Segment]) -> bool:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from shadow.perturbations.positional.cutting import passages_of
 from shadow.perturbations.recut import recut
+from shadow.prompt import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from shadow.perturbations.positional.passage import Passage
-    from shadow.prompt import PromptView, Segment
+    from shadow.prompt import PromptView
 
 Slot = tuple[int, int | None]
 
@@ -63,8 +64,9 @@ class Layout:
         message, part = self.slot
         for passage in self.passages:
             for piece in passage.pieces:
-                text = before + piece.segment.text + piece.gap
-                yield replace(piece.segment, text=text, message=message, part=part)
+                own = piece.segment
+                text = before + own.text + piece.gap
+                yield Segment(own.index, own.role, own.kind, own.type, text, message, part)
                 before = ""
 
 

@@ -44,6 +44,7 @@ _MOST_MARKS = 6
 """Lines looked at before a value: delimiter, label, delimiter, lead-in, and some to spare."""
 _LONGEST_LEAD = 600
 _LONGEST_HEADING = 60
+_LONGEST_LABEL = 100
 
 
 class Cut(NamedTuple):
@@ -122,6 +123,11 @@ def closes(opening: str, closing: str) -> bool:
 def is_label(line: str) -> bool:
     """Whether a line names one of several things: "Doc 1:", "[2]", "### Source B"."""
     return not line.endswith((".", "!", "?")) and _LABEL.fullmatch(line) is not None
+
+
+def begins_document(line: str) -> bool:
+    """Whether a line begins a document: its label, with a title or its first sentence, or its tag."""
+    return _LABEL.fullmatch(line[:_LONGEST_LABEL]) is not None or opens_document(line)
 
 
 def opens_document(line: str) -> bool:

@@ -73,9 +73,12 @@ class OutputInstructions:
             for match in _OUTPUT.finditer(layout.parts)
             for move in _moves(layout, match.span(), user if layout is system else system)
         ]
-        if not moves:
-            return NotApplicable("nowhere_to_move", "nothing stands beside the output instructions")
-        return laid_out(view, _done(rng.choice(moves)))
+        for move in rng.sample(moves, len(moves)):
+            changed = laid_out(view, _done(move))
+            # Where neighbours are alike, a place may be no other one
+            if changed.text != view.text:
+                return changed
+        return NotApplicable("nowhere_to_move", "nothing else stands beside the output instructions")
 
 
 def _moves(layout: Layout, span: tuple[int, int], other: Layout | None) -> Iterator[_Move]:

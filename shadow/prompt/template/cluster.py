@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from shadow.prompt.template.alignment import merge
+from shadow.prompt.template.edges import RUN, EdgeWords
 from shadow.prompt.template.recurrence import RecurringLines
 from shadow.prompt.template.skeleton import (
     Skeleton,
@@ -21,13 +22,14 @@ from shadow.prompt.template.skeleton import (
     repeated,
     whole,
 )
-from shadow.prompt.template.tokens import END, LONGEST_READ, START, words_of
+from shadow.prompt.template.tokens import END, START, words_of
+from shadow.prompt.template.variants import SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Texts = tuple[str, ...]
-"""The padded texts of a request that may carry template, in order."""
+"""The padded texts of a request that may carry template, in order, long ones condensed."""
 Shape = tuple[str, ...]
 """Their roles. Requests of one cluster have the same."""
 
@@ -35,6 +37,7 @@ _MOST_DIGESTS: Final = 256
 _MOST_WORDS: Final = 1_024
 _SHORT_VALUE: Final = 64
 _EDGE: Final = 48
+_CREDITED_FROM: Final = 6
 _AMBIGUOUS_FROM: Final = 2
 _AMBIGUOUS_SHARE: Final = 0.25
 _UNIT: Final = re.compile(r"[^\n.!?:]+[.!?:]*\n?")
@@ -70,6 +73,11 @@ class Cluster:
     words: OrderedDict[str, None] = field(default_factory=OrderedDict)
     """Words of recent values, by which chance agreement of a few requests is recognised."""
     ambiguous: dict[tuple[int, str], int] = field(default_factory=dict)
+    samples: deque[Texts] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+    """Recent requests, kept until the template has a name."""
+    edges: EdgeWords = field(default_factory=EdgeWords)
+    latest: deque[Texts] = field(default_factory=lambda: deque(maxlen=RUN))
+    """The last requests that fitted."""
     _landmarks: frozenset[tuple[int, str]] | None = None
 
     @classmethod
@@ -133,7 +141,7 @@ class Cluster:
         for number, (before, after) in enumerate(zip(self.skeletons, skeletons, strict=True)):
             kept = "\n".join(after)
             for fragment in before:
-                if self.support > 1 and fragment not in kept:
+                if self.support >= _CREDITED_FROM and fragment not in kept:
                     for line in fragment.strip(START + END).splitlines():
                         if line not in kept:
                             self.lines[number].credit(line, self.support)
@@ -151,6 +159,8 @@ class Cluster:
         """Count a request that fits and was not seen before."""
         self.support += 1
         self.unchanged += 1
+        if self.fingerprint is None:
+            self.samples.append(texts)
         for number, (text, at) in enumerate(zip(texts, spans, strict=True)):
             between = gaps(at)
             self.lines[number].observe(text, between)
@@ -213,12 +223,7 @@ def merge_all(skeletons: Sequence[Skeleton], texts: Texts, *, trusted: bool) -> 
 
 
 def units_of(text: str) -> list[str]:
-    """Whole sentences, labels and the first and last words of a stretch of text.
-
-    A text longer than is read is taken from its ends.
-    """
-    if len(text) > 2 * LONGEST_READ:
-        return [*units_of(text[:LONGEST_READ]), *units_of(text[-LONGEST_READ:])]
+    """Whole sentences, labels and the first and last words of a stretch of text."""
     found: list[str] = []
     if text.startswith(START):
         found += [START + word for word in words_of(text[: 2 * _EDGE])[:1]]

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from shadow.prompt.template.fixed import unpadded
 from shadow.prompt.template.labelling import candidates, typed, typed_by_role
 from shadow.prompt.template.route import RouteTemplates, TemplateVersion
-from shadow.prompt.template.skeleton import gaps
+from shadow.prompt.template.skeleton import Span, gaps
 from shadow.prompt.template.snapshot import read_routes, written_routes
-from shadow.prompt.template.tokens import padded
+from shadow.prompt.template.tokens import condensed, padded, restored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shadow.prompt.segments import Block, Classifier, SlotText
     from shadow.prompt.template.cluster import Cluster, Shape, Texts
-    from shadow.prompt.template.skeleton import Span
 
 _MOST_ROUTES: Final = 256
 _MOST_KEYS: Final = 512
@@ -114,8 +113,9 @@ class TemplateLearner:
             found = templates.find(shape, texts) if templates is not None and texts else None
             if found is None:
                 return {}
-            stretches = _stretches(*found, texts)
-        return dict(zip(candidates(slots), stretches, strict=True))
+            chosen = candidates(slots)
+            stretches = _stretches(*found, [slots[index] for index in chosen])
+        return dict(zip(chosen, stretches, strict=True))
 
 
 _SPOKEN: Final = frozenset({"system", "developer", "user"})
@@ -123,13 +123,17 @@ _SPOKEN: Final = frozenset({"system", "developer", "user"})
 
 def _read(slots: Sequence[SlotText]) -> tuple[Shape, Texts]:
     chosen = [slots[index] for index in candidates(slots)]
-    return tuple(slot.role for slot in chosen), tuple(padded(slot.text) for slot in chosen)
+    return tuple(slot.role for slot in chosen), tuple(condensed(padded(slot.text)) for slot in chosen)
 
 
-def _stretches(cluster: Cluster, placed: Sequence[Sequence[Span]], texts: Texts) -> list[list[Span]]:
+def _stretches(
+    cluster: Cluster, placed: Sequence[Sequence[Span]], slots: Sequence[SlotText]
+) -> list[list[Span]]:
     """Fragments and optional sections of each text, unpadded."""
     found: list[list[Span]] = []
-    for text, spans, lines in zip(texts, placed, cluster.lines, strict=True):
-        optional = lines.sections(text, gaps(spans))
-        found.append(unpadded(sorted((*spans, *optional)), len(text) - 2))
+    for slot, spans, lines in zip(slots, placed, cluster.lines, strict=True):
+        text = padded(slot.text)
+        fragments = [Span(*restored(*span, len(text))) for span in spans]
+        optional = lines.sections(text, gaps(fragments))
+        found.append(unpadded(sorted((*fragments, *optional)), len(slot.text)))
     return found

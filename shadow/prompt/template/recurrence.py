@@ -22,7 +22,7 @@ _LONGEST_LINE: Final = 600
 _MOST_LINES: Final = 512
 _MOST_READ: Final = 32_768
 _HALVED_AT: Final = 1_000
-_OPTIONAL_FROM: Final = 1 / 3
+_OPTIONAL_FROM: Final = 0.4
 _Z: Final = 2.0
 _WHOLE_LINE: Final = 0.9
 
@@ -39,7 +39,7 @@ def lower_bound(hits: float, trials: float) -> float:
 class RecurringLines:
     """Counts in how many requests a line, or the label it begins with, stood in a gap.
 
-    A line that more than a third of the requests have for certain is an optional section of the
+    A line that more than 40 % of the requests have for certain is an optional section of the
     template. An article of the knowledge base in 30 % of the requests is not, nor is a label that
     one request has several times (the speakers of a transcript).
     """

@@ -16,12 +16,14 @@ from shadow.prompt.template.cluster import (
     place_all,
     units_of,
 )
+from shadow.prompt.template.edges import extended
 from shadow.prompt.template.edit import edited, is_deletion
 from shadow.prompt.template.skeleton import fixed_words
-from shadow.prompt.template.tokens import LONGEST_READ, word_count
+from shadow.prompt.template.tokens import word_count
+from shadow.prompt.template.variants import SAMPLES, wordings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from shadow.prompt.template.skeleton import Skeleton, Span
 
@@ -32,7 +34,7 @@ _MOST_CLUSTERS: Final = 16
 _MOST_VERSIONS: Final = 64
 _FORGOTTEN_AFTER: Final = 20_000
 _KNOWN_FROM: Final = 6
-_NAMED_FROM: Final = 12
+_NAMED_FROM: Final = SAMPLES
 _NAMED_AFTER_UNCHANGED: Final = 8
 _NAMED_AT_LATEST: Final = 30
 _EDITED_AFTER: Final = 4
@@ -44,6 +46,8 @@ _LONG_CONSTANT: Final = 40
 _SHARED_AT_LEAST: Final = 0.5
 _COVERED_AT_LEAST: Final = 0.4
 _ABOUT_AS_WELL: Final = 0.03
+_NAMED_COUNTS: Final = 0.2
+"""How much better a template without a name has to fit than one that has proved itself."""
 _PAIRED_FROM_WORDS: Final = 2
 _SHARES: Final = ((4, 0.8), (12, 0.25))
 """A template of fewer words than the first needs at least the second as its share of the requests:
@@ -88,10 +92,9 @@ class RouteTemplates:
     def observe(self, shape: Shape, texts: Texts) -> None:
         """Learn from one request."""
         self.requests += 1
-        texts = condensed(texts)
         cluster = self._fitting(shape, texts)
         if cluster is not None:
-            self._took(cluster, texts)
+            cluster = self._took(cluster, texts)
         else:
             units = _units(texts)
             near = self._nearest(shape, texts, units, self.clusters)
@@ -99,7 +102,10 @@ class RouteTemplates:
                 self._pool_or_pair(_Pooled(shape, texts, units, self.requests))
                 return
             cluster = self._almost(near[0], texts, near[1])
-        self._count(cluster)
+        if cluster not in self.clusters:
+            cluster = self._fitting(shape, texts)
+        if cluster is not None:
+            self._count(cluster)
 
     def find(self, shape: Shape, texts: Texts) -> tuple[Cluster, Sequence[Sequence[Span]]] | None:
         """The template of a request and where its fragments stand; None while that is unknown."""
@@ -108,8 +114,7 @@ class RouteTemplates:
         if cluster is not None:
             spans = cluster.placed(texts)
         else:
-            short = condensed(texts)
-            near = self._nearest(shape, short, _units(short), known) if known else None
+            near = self._nearest(shape, texts, _units(texts), known) if known else None
             if near is None:
                 return None
             cluster = near[0]
@@ -134,14 +139,19 @@ class RouteTemplates:
         for cluster in dict.fromkeys(sorted(tried, key=lambda one: one.born)):
             merged = cluster.merged(texts)
             share = _words(merged) / max(cluster.fixed_words, 1)
+            if share < _SHARED_AT_LEAST:
+                continue
+            if cluster.fingerprint is not None:
+                share += _NAMED_COUNTS
             # Of two that fit about as well the newer: its last details are still being learned.
-            if share >= _SHARED_AT_LEAST and share > most - _ABOUT_AS_WELL:
+            if share > most - _ABOUT_AS_WELL:
                 best, most = (cluster, merged), share
         return best
 
-    def _took(self, cluster: Cluster, texts: Texts) -> None:
+    def _took(self, cluster: Cluster, texts: Texts) -> Cluster:
+        """A request that fits; returns its cluster, another one if the template was added to."""
         if cluster.is_repeat(texts):
-            return
+            return cluster
         spans = cluster.placed(texts)
         assert spans is not None
         cluster.take(texts, spans)
@@ -150,6 +160,14 @@ class RouteTemplates:
         cluster.streak = []
         self._settle(cluster)
         self._name(cluster)
+        # Settling may have changed where the fragments stand.
+        spans = cluster.placed(texts)
+        if spans is not None:
+            successor = self._extension(cluster, texts, spans)
+            if successor is not None:
+                self._add(successor)
+                return successor
+        return cluster
 
     def _almost(self, cluster: Cluster, texts: Texts, merged: tuple[Skeleton, ...]) -> Cluster:
         """A request that misses some words of a template: the template is refined, or was edited."""
@@ -212,12 +230,30 @@ class RouteTemplates:
         vanished = cluster.support >= _LONG_CONSTANT and len(set(losses)) == 1
         if not (replaced or deleted or vanished):
             return None
+        return self._succeeding(cluster, skeletons, cluster.streak)
+
+    def _extension(self, cluster: Cluster, texts: Texts, spans: Sequence[Sequence[Span]]) -> Cluster | None:
+        """The cluster of a template to which words were added beside a gap, None if there are none."""
+        cluster.latest.append(texts)
+        found = cluster.edges.observe(texts, spans)
+        if cluster.fingerprint is None or cluster.support < _LONG_CONSTANT // 2 or not found:
+            return None
+        skeletons = cluster.skeletons
+        for edge in found:
+            skeletons = extended(skeletons, edge, [one[edge.text] for one in cluster.latest])
+        if _words(skeletons) == cluster.fixed_words:
+            return None
+        return self._succeeding(cluster, skeletons, cluster.latest)
+
+    def _succeeding(
+        self, cluster: Cluster, skeletons: tuple[Skeleton, ...], requests: Collection[Texts]
+    ) -> Cluster:
         number = self.requests
-        successor = Cluster(cluster.shape, skeletons, number - _EDITED_AFTER + 1, number)
+        successor = Cluster(cluster.shape, skeletons, number - len(requests) + 1, number)
         successor.lines = copy.deepcopy(cluster.lines)
         successor.words = cluster.words.copy()
-        successor.seen = successor.support = len(cluster.streak)
-        for texts in cluster.streak:
+        successor.seen = successor.support = len(requests)
+        for texts in requests:
             successor.is_repeat(texts)
         successor.fingerprint = fingerprint(cluster.shape, skeletons)
         return successor
@@ -279,21 +315,30 @@ class RouteTemplates:
             return
         if cluster.unchanged < _NAMED_AFTER_UNCHANGED and cluster.support < _NAMED_AT_LATEST:
             return
-        if self._is_special_case(cluster):
+        if any(_is_special_case(cluster, other) for other in self.clusters):
             self.clusters.remove(cluster)
             return
+        found = wordings(cluster.skeletons, cluster.samples)
+        cluster.samples.clear()
+        if found:
+            self._split(cluster, found)
+            return
         cluster.fingerprint = fingerprint(cluster.shape, cluster.skeletons)
+        self.clusters = [
+            one for one in self.clusters if one.fingerprint is not None or not _is_special_case(one, cluster)
+        ]
 
-    def _is_special_case(self, cluster: Cluster) -> bool:
-        """Whether this is another template with a value that came often, such as the same article."""
-        texts = tuple("\x00".join(skeleton) for skeleton in cluster.skeletons)
-        return any(
-            other is not cluster
-            and other.shape == cluster.shape
-            and other.support >= cluster.support
-            and other.placed(texts) is not None
-            for other in self.clusters
-        )
+    def _split(self, cluster: Cluster, found: Sequence[tuple[Skeleton, ...]]) -> None:
+        """Go on with one cluster for each wording of the template."""
+        self.clusters.remove(cluster)
+        for skeletons in found:
+            one = Cluster(cluster.shape, skeletons, cluster.born, cluster.last)
+            one.lines = copy.deepcopy(cluster.lines)
+            one.words = cluster.words.copy()
+            one.digests = cluster.digests.copy()
+            one.seen, one.support = cluster.seen // len(found), cluster.support // len(found)
+            one.fingerprint = fingerprint(one.shape, skeletons)
+            self._add(one)
 
     def _count(self, cluster: Cluster) -> None:
         cluster.seen += 1
@@ -310,18 +355,25 @@ class RouteTemplates:
             self.versions[name] = replace(known, last_seen=self.requests, requests=known.requests + 1)
 
 
-def condensed(texts: Texts) -> Texts:
-    """The texts without the middle of long ones, which is never read (see `tokens.readable`)."""
-    return tuple(
-        text if len(text) <= 2 * LONGEST_READ else text[:LONGEST_READ] + "\n" + text[-LONGEST_READ:]
-        for text in texts
+def _best(shape: Shape, texts: Texts, clusters: Sequence[Cluster]) -> Cluster | None:
+    """The cluster whose template the request has in full.
+
+    Of several the longest that has a name. Before one has, that with most requests: the longest may owe
+    its length to a value that a few requests share.
+    """
+    fitting = [one for one in clusters if one.shape == shape and one.placed(texts) is not None]
+    return max(
+        fitting,
+        key=lambda one: (True, one.fixed_characters) if one.fingerprint else (False, one.support),
+        default=None,
     )
 
 
-def _best(shape: Shape, texts: Texts, clusters: Sequence[Cluster]) -> Cluster | None:
-    """The cluster whose template the request has in full; of several the named one, then the longest."""
-    fitting = [one for one in clusters if one.shape == shape and one.placed(texts) is not None]
-    return max(fitting, key=lambda one: (one.fingerprint is not None, one.fixed_characters), default=None)
+def _is_special_case(cluster: Cluster, other: Cluster) -> bool:
+    """Whether the first is the second with a value that came often, such as the same article."""
+    if other is cluster or other.shape != cluster.shape or other.support < cluster.support:
+        return False
+    return other.placed(tuple("\x00".join(skeleton) for skeleton in cluster.skeletons)) is not None
 
 
 def _units(texts: Texts) -> frozenset[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final
 
@@ -13,7 +14,9 @@ CUT: Final = "\x00cut"
 """Stands where a skeleton has a gap or a long text is not read; equals no token of a text."""
 
 LONGEST_READ: Final = 16_384
-"""Characters at each end of a text that are aligned; what lies between counts as input."""
+"""Characters at each end of a text that are read; what lies between counts as a single word."""
+
+_NAME_LENGTH: Final = 18
 
 _MONTH: Final = (
     r"(?:jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|février|mar(?:ch|s|zo|ço)?|märz|maart|apr(?:il|ile)?|avril"
@@ -77,15 +80,42 @@ def splits_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and _JOINS.match(text, at - 1) is not None
 
 
+def condensed(text: str) -> str:
+    """The text, the middle of a long one replaced by a word that stands for it.
+
+    So a long document costs no more than its ends, and a long constant prompt is still constant.
+    """
+    if len(text) <= 2 * LONGEST_READ:
+        return text
+    middle = text[LONGEST_READ:-LONGEST_READ].encode("utf-8", "surrogatepass")
+    name = hashlib.blake2b(middle, digest_size=8).hexdigest()
+    return f"{text[:LONGEST_READ]}\x04{name}\x05{text[-LONGEST_READ:]}"
+
+
+def restored(start: int, end: int, length: int) -> tuple[int, int]:
+    """A stretch of a condensed text as a stretch of the text itself.
+
+    Args:
+        start: Where it begins.
+        end: Where it ends.
+        length: Of the text itself.
+    """
+    if length <= 2 * LONGEST_READ:
+        return start, end
+    behind = LONGEST_READ + _NAME_LENGTH
+    moved = length - LONGEST_READ - behind
+    return (
+        start if start <= LONGEST_READ else max(start, behind) + moved,
+        end + moved if end >= behind else min(end, LONGEST_READ),
+    )
+
+
 def readable(text: str) -> list[str]:
     """The stretches of a padded text that may be template, in order.
 
     Dates, times of day and UUIDs are left out: in a prompt they say when and for whom it was made.
-    So is the middle of a long text.
     """
-    if len(text) <= 2 * LONGEST_READ:
-        return _VOLATILE.split(text)
-    return [*_VOLATILE.split(text[:LONGEST_READ]), *_VOLATILE.split(text[-LONGEST_READ:])]
+    return _VOLATILE.split(text)
 
 
 def token_stretches(stretches: list[str]) -> list[str]:

@@ -1,0 +1,313 @@
+"""`evenkeel perturb`, and the page and the figures about perturbations."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from typing import ClassVar
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from bench.perturbations import digest, keeps
+from bench.prompts import CASE_SUMMARIES, CHAT_SUMMARIES, EVERY, QUESTIONS, SLOT_FILLING
+from evenkeel.cli import main
+from evenkeel.perturb.page import diff_lines, show
+from evenkeel.perturb.trying import changed_members, kept_spans, try_all
+from evenkeel.perturbations_reference import perturbations_page
+from metrics.pair import AS_BEFORE, Wanted
+from shadow.perturbations import BUILTIN, Draft, NotApplicable, RewriteTask, by_name, seed_for
+from shadow.prompt import PromptView
+from shadow.prompt.template import fixed_template
+
+ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
+
+
+def perturb(*arguments: str, text: str = ASKED):
+    """Run the command on a text at standard input."""
+    return CliRunner().invoke(main, ["perturb", "-", *arguments], input=text)
+
+
+def as_json(*arguments: str, text: str = ASKED):
+    """What the command prints with --json."""
+    done = perturb("--json", *arguments, text=text)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.output)
+
+
+class Sworn:
+    """A kind that asks a rewriter, and wants something of the answer."""
+
+    name: ClassVar[str] = "general.sworn"
+    version: ClassVar[int] = 3
+    graded: ClassVar[bool] = False
+    requires = frozenset({"rewriter", "judge"})
+    wanted = Wanted(language="fr")
+
+    def apply(self, view, severity, rng):
+        tasks = (RewriteTask("translation", "one", "fr"), RewriteTask("translation", "two", "fr"))
+        return Draft(tasks, lambda _: view)
+
+
+class Plainer:
+    """A kind that changes a member of the body and nothing of the text."""
+
+    name: ClassVar[str] = "format.plainer"
+    version: ClassVar[int] = 1
+    graded: ClassVar[bool] = False
+    requires: frozenset[str] = frozenset()
+    wanted = AS_BEFORE
+
+    def apply(self, view, severity, rng):
+        if view.get("response_format") is None:
+            return NotApplicable("already_plain", "no format is asked for")
+        return view.with_members({"response_format": None})
+
+
+def page_of(view, kinds, **console):
+    """What people see of some kinds."""
+    out = io.StringIO()
+    show(view, try_all(view, kinds, 0.3, "0"), Console(file=out, width=80, highlight=False, **console))
+    return out.getvalue()
+
+
+def view_of(**members):
+    """A chat request of one message."""
+    return PromptView.parse(
+        json.dumps({"messages": [{"role": "user", "content": ASKED}], **members}).encode()
+    )
+
+
+def test_a_plain_text_is_the_message_of_a_user():
+    """What is protected is named with its rule, and each variant is a diff without colours in a pipe."""
+    done = perturb("--only", "general.spelling", "--severity", "0.5")
+    assert done.exit_code == 0
+    assert "Prompt (chat)\n  user      input" in done.output
+    assert "url          https://a.example" in done.output
+    assert "number       4,200" in done.output
+    assert "--- prompt\n+++ general.spelling  severity 0.5\n@@ -1,3 +1,3 @@\n [user]\n-Hello," in done.output
+    assert "\x1b" not in done.output
+
+
+def test_colours_mark_the_changed_words_in_a_terminal_only(monkeypatch):
+    """In a terminal deletions are red, and NO_COLOR turns colours off."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    (kind,) = by_name(["general.casing"])
+    assert "\x1b[31m" in page_of(view_of(), [kind], force_terminal=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[31m" not in page_of(view_of(), [kind], force_terminal=True)
+
+
+def test_the_variant_is_the_one_that_the_worker_makes():
+    """With an exchange's id as the seed the body is that of the exchange's trial, byte for byte."""
+    (found,) = as_json("--only", "general.casing", "--seed", "00f1", "--severity", "0.3")["perturbations"]
+    (kind,) = by_name(["general.casing"])
+    body = json.dumps({"messages": [{"role": "user", "content": ASKED}]}).encode()
+    seed = seed_for("00f1", "general.casing", 0.3, kind.version)
+    made = kind.apply(PromptView.parse(body), 0.3, random.Random(seed))
+    assert isinstance(made, PromptView)
+    assert (found["seed"], found["version"]) == (seed, kind.version)
+    assert found["body"].encode() == made.body()
+    assert found["status"] == "changed"
+
+
+def test_json_says_everything():
+    """Segments, protected spans with their places, and an outcome of every kind."""
+    found = as_json()
+    assert found["api"] == "chat"
+    assert [one["text"] for one in found["segments"]] == [ASKED]
+    assert {"segment": 0, "start": 21, "end": 38, "rule": "url", "text": "https://a.example"} in found[
+        "protected"
+    ]
+    assert [one["name"] for one in found["perturbations"]] == [kind.name for kind in BUILTIN]
+    statuses = {one["name"]: one["status"] for one in found["perturbations"]}
+    assert statuses["baseline.identical"] == "unchanged"
+    assert all(one["reason"] for one in found["perturbations"] if one["status"] == "not_applicable")
+    assert all(one["tasks"] for one in found["perturbations"] if one["status"] == "needs_rewriter")
+    assert all("body" in one for one in found["perturbations"] if one["status"] == "changed")
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "api"),
+    [
+        ({"messages": [{"role": "user", "content": ASKED}]}, [], "chat"),
+        ({"system": "Be kind.", "messages": [{"role": "user", "content": ASKED}]}, [], "messages"),
+        ({"input": ASKED, "instructions": "Be kind."}, [], "responses"),
+        ({"prompt": ASKED}, [], "completions"),
+        ({"messages": [{"role": "user", "content": ASKED}]}, ["--api", "messages"], "messages"),
+    ],
+)
+def test_bodies_of_every_api_are_read(body, arguments, api):
+    """The API is told by the body's members, or named."""
+    found = as_json("--only", "general.whitespace", *arguments, text=json.dumps(body))
+    assert found["api"] == api
+    assert found["perturbations"][0]["status"] == "changed"
+    assert ASKED in [one["text"] for one in found["segments"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        (" \n", [], "standard input: is empty"),
+        ('{"messages": [\n', [], "standard input: is not JSON: Expecting value in line 2, column 1"),
+        ("hello", ["--api", "chat"], "leave out --api for plain text"),
+        ('{"a": 1}', [], "standard input: the body has no 'messages'; a chat request carries them"),
+        ('{"messages": 7}', [], "standard input: 'messages' is not an array"),
+        (ASKED, ["--only", "general.speling"], "did you mean general.spelling"),
+        (ASKED, ["--task", "triage"], "--task chooses a route of a settings file"),
+        (ASKED, ["--config", "no-such-file.yaml"], "no-such-file.yaml: cannot be read"),
+        (ASKED, ["--template", "no-such-file.txt"], "no-such-file.txt: cannot be read"),
+        ("\udcff", [], "standard input: is not UTF-8 at byte 0"),
+    ],
+)
+def test_errors_say_what_and_where(text, arguments, message):
+    """One line on what is wrong, where, and what to do; exit code 2."""
+    data = text.encode("utf-8", "surrogateescape")
+    done = CliRunner().invoke(main, ["perturb", "-", *arguments], input=data)
+    assert done.exit_code == 2
+    assert message in done.output
+    assert done.output.count("\n") == 1
+
+
+def test_a_text_that_begins_with_a_placeholder_is_no_body():
+    """A brace alone does not make a prompt a JSON object."""
+    assert as_json("--only", "general.whitespace", text="{name} asks for help")["segments"][0]["text"]
+
+
+def test_a_template_file_cuts_the_prompt(tmp_path):
+    """With the template named, its text is template and only what fills the fields is input."""
+    template = tmp_path / "prompt.txt"
+    template.write_text("Summarise this case in two sentences.\n\n{case}", encoding="utf-8")
+    text = "Summarise this case in two sentences.\n\nThe scanner stopped after lunch."
+    found = as_json("--template", str(template), "--only", "general.spelling", text=text)
+    kinds = {one["text"].strip(): one["kind"] for one in found["segments"]}
+    assert kinds["The scanner stopped after lunch."] == "input"
+    assert "template" in kinds.values()
+    assert "Summarise this case in two sentences." in found["perturbations"][0]["body"]
+    template.write_text("{case}", encoding="utf-8")
+    assert "template: " in perturb("--template", str(template)).output
+
+
+def test_settings_choose_kinds_and_template(tmp_path):
+    """A route's perturbations and template are taken; --task finds the route; --only wins."""
+    settings = tmp_path / "evenkeel.yaml"
+    settings.write_text(
+        """
+routes:
+  - upstream: https://a.example/v1
+    perturbations: [general.casing]
+  - name: cases
+    prefix: /cases
+    upstream: https://a.example/v1
+    task: case_summary
+    perturbations: [general.whitespace, general.spelling]
+    template: ["Hello, {what} after 4,200 rows.\\n{rest}"]
+""",
+        encoding="utf-8",
+    )
+
+    def names(*arguments):
+        return [one["name"] for one in as_json("--config", str(settings), *arguments)["perturbations"]]
+
+    assert names() == ["general.casing"]
+    assert names("--task", "case_summary") == ["general.whitespace", "general.spelling"]
+    assert names("--only", "general.punctuation") == ["general.punctuation"]
+    kinds = {one["kind"] for one in as_json("--config", str(settings), "--task", "case_summary")["segments"]}
+    assert kinds == {"template", "input"}
+    assert "there are: case_summary" in perturb("--config", str(settings), "--task", "triage").output
+
+
+def test_a_file_is_read(tmp_path):
+    """A path works like standard input, and names itself in errors."""
+    file = tmp_path / "request.json"
+    file.write_text("{", encoding="utf-8")
+    done = CliRunner().invoke(main, ["perturb", str(file)])
+    assert (done.exit_code, f"{file}: is not" in done.output) == (0, False)  # a lone brace is plain text
+    file.write_text('{"messages": [{"role": "user", "content": "Why so slow?"}]}', encoding="utf-8")
+    assert "Why so slow?" in CliRunner().invoke(main, ["perturb", str(file)]).output
+
+
+def test_kinds_that_need_a_rewriter_say_what_they_would_ask():
+    """The page counts the texts and says what else is needed."""
+    shown = page_of(view_of(), [Sworn()])
+    assert "Needs a rewriter" in shown
+    assert "would rewrite 2 texts (translation to fr); needs a judge that compares answers" in shown
+
+
+def test_changes_outside_the_text_are_shown():
+    """A member that goes away is a line of the diff, and a kind that can't act says why."""
+    view = view_of(response_format={"type": "json_object"})
+    assert '-"response_format": {"type": "json_object"}' in page_of(view, [Plainer()])
+    (tried,) = try_all(view, [Plainer()], 0.3, "0")
+    assert tried.variant is not None
+    assert changed_members(view, tried.variant) == {"response_format": ({"type": "json_object"}, None)}
+    assert "already_plain: no format is asked for" in page_of(view_of(), [Plainer()])
+
+
+def test_long_lists_of_spans_are_cut():
+    """Forty spans are shown, the number of the others is said."""
+    body = json.dumps({"messages": [{"role": "user", "content": " and ".join(map(str, range(50)))}]})
+    view = PromptView.parse(body.encode())
+    assert len(kept_spans(view)) == 50
+    assert "and 10 more; --json lists all" in page_of(view, [])
+
+
+def test_a_diff_shows_moved_and_replaced_lines():
+    """Hunks have the line numbers of both sides, as in `git diff`."""
+    plain = [line.plain for line in diff_lines(["a", "b", "c", "d"], ["a", "x", "y", "c", "d"])]
+    assert plain == ["@@ -1,3 +1,4 @@", " a", "-b", "+x", "+y", " c"]
+
+
+def test_the_page_describes_every_kind_and_grows():
+    """A section for each kind, one for each family of languages, and kinds that ask say for what."""
+    page = perturbations_page({})
+    for kind in BUILTIN:
+        category = kind.name.partition(".")[0]
+        section = f"{category}.*" if category in {"multilingual", "crosslingual"} else kind.name
+        assert page.count(f"\n### {section}\n") == 1
+    assert "On the example it would rewrite 2 texts" in perturbations_page({}, [*BUILTIN, Sworn()])
+
+
+def test_the_page_holds_the_measured_table():
+    """Shares, times and what was kept stand in a row for each kind."""
+    row = {"prompts": 50, "variants": 40, "drafts": 5, "kept": 40}
+    figures = {
+        "command": "python -m bench.perturbations --write",
+        "severity": 0.3,
+        "four_kb_prompts": 7,
+        "kinds": [
+            {
+                "name": "general.tone",
+                "corpora": {"questions_en": row, "questions_ja": row, "applications": row},
+                "median_us_per_kb": 210.4,
+                "four_kb_median_ms": 0.5,
+                "four_kb_p95_ms": 0.75,
+            }
+        ],
+    }
+    page = perturbations_page(figures)
+    assert "| `general.tone` | 90% (90%) | – | – | – | 90% | 100.0% | 210 | 0.50 / 0.75 ms |" in page
+
+
+def test_there_are_prompts_for_every_task():
+    """Twelve and more of each, all readable, with template and input where the template is stated."""
+    assert min(map(len, (CASE_SUMMARIES, CHAT_SUMMARIES, QUESTIONS, SLOT_FILLING))) >= 12
+    for one in EVERY:
+        view = PromptView.parse(one.body, fixed_template(one.layout.templates))
+        assert {segment.kind for segment in view.segments} == {"template", "input"}
+        assert "{" not in view.input_text.replace('{"', "")
+
+
+def test_text_kinds_make_the_same_bytes_of_the_application_prompts():
+    """A digest written down: the same on every platform, and new whenever a version must rise."""
+    assert digest() == "43be291b40e027c8"
+
+
+def test_a_lost_span_is_noticed():
+    """What the figures call kept is checked: the number of the original must stand in the variant."""
+    view = view_of()
+    assert keeps(view, view.with_texts({0: "What? https://a.example stops after 4,200 rows."}))
+    assert not keeps(view, view.with_texts({0: ASKED.replace("4,200", "4,300")}))

@@ -1,0 +1,144 @@
+"""BERTScore with planted tokens and, where it is installed, against the authors' package."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metrics.languages import Coverage
+from metrics.pair import Answer, Pair
+from metrics.semantic.bert_score import BertScore, Match, available, load_bert_score
+from metrics.similarity.embeddings import EmbeddingsUnavailableError
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+needs_model = pytest.mark.skipif(
+    not available(), reason="SKIPPED LOUDLY: extra `semantic` is not installed (make semantic)"
+)
+
+
+def pair(reference: str, candidate: str) -> Pair:
+    return Pair(Answer(reference), Answer(candidate), "")
+
+
+class Planted:
+    """Matches equal words only, and trips over "broken"."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[str], list[str]]] = []
+
+    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
+        """Share of words found on the other side."""
+        self.asked += texts
+        found = []
+        for both in texts:
+            left, right = (" ".join(side).split() for side in both)
+            if "broken" in right:
+                raise RuntimeError("out of memory")
+            found.append(
+                Match(sum(w in left for w in right) / len(right), sum(w in right for w in left) / len(left))
+            )
+        return found
+
+
+def test_f1_of_a_hand_worked_match() -> None:
+    """Precision 2/2 and recall 2/4 give 2/3; nothing on either side gives 0."""
+    assert BertScore(Planted()).score(pair("open the rear tray", "open tray")) == pytest.approx(2 / 3)
+    assert Match(0.0, 0.0).f1 == 0.0
+
+
+def test_a_batch_is_one_call_and_failures_stay_with_their_pairs() -> None:
+    """Empty sides and endless texts are not sent."""
+    planted = Planted()
+    scores = BertScore(planted).score_all(
+        [pair("a", "a"), pair("", "a"), pair("a " * 3001, "a"), pair("a b", "c d")]
+    )
+    assert len(planted.asked) == 2
+    assert (scores[0], scores[3]) == (1.0, 0.0)
+    assert [one.reason for one in scores if isinstance(one, Failure)] == ["no_text", "too_large"]
+
+
+def test_long_texts_go_in_pieces() -> None:
+    """400 words are three pieces of one text."""
+    planted = Planted()
+    BertScore(planted).score(pair("word " * 400, "word"))
+    assert [len(piece.split()) for piece in planted.asked[0][0]] == [150, 150, 100]
+
+
+def test_a_failing_model_and_a_foreign_language_are_failures() -> None:
+    """Neither becomes a number."""
+    broken = BertScore(Planted()).score(pair("a", "broken"))
+    assert isinstance(broken, Failure)
+    assert (broken.reason, broken.metric) == ("encoder_failed", "bert_score")
+    coverage = Coverage(frozenset(("en",)), lambda text: "de" if "Fach" in text else "en")
+    foreign = BertScore(Planted(), coverage=coverage).score(pair("the tray", "das Fach"))
+    assert isinstance(foreign, Failure)
+    assert foreign.reason == "cross_language"
+
+
+def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is one line with the command."""
+    monkeypatch.setattr("metrics.semantic.bert_score.find_spec", lambda _: None)
+    assert not available("any-model")
+    with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel\[semantic\]\""):
+        load_bert_score()
+
+
+REFERENCES = (
+    "The customer cannot sign in because the password has expired.",
+    "The printer on the third floor is out of paper.",
+    "one two three",
+    "Restart the mail server, then watch the queue for an hour.",
+)
+CANDIDATES = (
+    "The client cannot log in since the password ran out.",
+    "Bees make honey.",
+    "one two three",
+    "Restart.",
+)
+
+
+@needs_model
+@pytest.mark.filterwarnings("ignore")
+def test_agreement_with_the_authors_package() -> None:
+    """F1 equals bert-score's to 1e-5 on the same model and layer; its symmetry holds as well."""
+    if importlib.util.find_spec("bert_score") is None:
+        pytest.skip("SKIPPED LOUDLY: the reference package bert-score is not installed")
+    from bert_score import BERTScorer  # noqa: PLC0415 - takes seconds
+
+    from metrics.similarity.embeddings import packaged_minilm  # noqa: PLC0415 - needs the extra
+
+    theirs = BERTScorer(model_type=str(packaged_minilm()), num_layers=6)
+    # The packaged tokeniser names no limit, which the package passes on to the model.
+    theirs._tokenizer.model_max_length = 512
+    expected = theirs.score(list(CANDIDATES), list(REFERENCES))[2].tolist()
+    metric = load_bert_score()
+    pairs = [pair(*both) for both in zip(REFERENCES, CANDIDATES, strict=True)]
+    assert metric.score_all(pairs) == pytest.approx(expected, abs=1e-5)
+    turned = [pair(one.candidate.text, one.reference.text) for one in pairs]
+    assert metric.score_all(turned) == pytest.approx(expected, abs=1e-5)
+
+
+@needs_model
+@pytest.mark.filterwarnings("ignore")
+def test_a_change_in_the_last_sentence_of_a_long_text_is_seen() -> None:
+    """Nothing is cut off behind the model's limit: 700 words differ by what stands at their end."""
+    metric = load_bert_score()
+    body = "The pump in hall four was checked and found to be in order. " * 58
+    same = metric.score(pair(body + "Nobody was hurt.", body + "Nobody was hurt."))
+    other = metric.score(pair(body + "Nobody was hurt.", body + "Zebra quantum lemonade invoice."))
+    assert same == pytest.approx(1.0)
+    assert not isinstance(other, Failure)
+    assert other < 0.999
+
+
+@needs_model
+@pytest.mark.filterwarnings("ignore")
+def test_a_layer_that_the_model_lacks_is_refused() -> None:
+    """MiniLM has six."""
+    with pytest.raises(EmbeddingsUnavailableError, match="6 layers, not 17"):
+        load_bert_score(layer=17)

@@ -1,0 +1,303 @@
+"""Embeddings by an endpoint over HTTP on the loopback, and what all embeddings share."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.languages import Coverage, base_tag, languages_of
+from metrics.pair import Answer, Pair, Wanted
+from metrics.semantic.endpoint import EndpointEmbeddings
+from metrics.semantic.vectors import VectorCache, cosine, pieces, pool, unit
+from metrics.similarity import Embeddings
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+KEY = "sk-test-0123456789"
+AXES = {"north": (0.0, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}
+
+
+def direction(text: str) -> list[float]:
+    return [sum(AXES.get(word, (0.0, 0.0))[axis] for word in text.split()) for axis in range(2)]
+
+
+def pair(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
+    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or Wanted())
+
+
+def vectors(request: dict[str, Any]) -> tuple[int, Any]:
+    """A good reply, its items in reverse order as servers may send them."""
+    data = [
+        {"object": "embedding", "index": index, "embedding": direction(text)}
+        for index, text in enumerate(request["input"])
+    ]
+    return 200, {
+        "object": "list",
+        "model": "compass",
+        "data": data[::-1],
+        "usage": {"prompt_tokens": 1, "total_tokens": 1},
+    }
+
+
+@contextmanager
+def serving(reply: Callable[[dict[str, Any]], tuple[int, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A server on a free port, and the requests it got."""
+    asked: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            status, body = reply(asked[-1])
+            raw = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def ask(url: str, pairs: Sequence[Pair], **options: Any) -> list[float | Failure]:
+    """Score by a fresh client without retries."""
+
+    async def run() -> list[float | Failure]:
+        async with openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0, timeout=5) as client:
+            return await EndpointEmbeddings(client, "compass", **options).score_all(pairs)
+
+    return asyncio.run(run())
+
+
+def test_the_score_is_the_cosine_of_the_endpoints_vectors() -> None:
+    """45 degrees give 0.7071, an opposite 0, equal texts 1 without being sent."""
+    with serving(vectors) as (url, asked):
+        scores = ask(url, [pair("north", "north east"), pair("north", "south"), pair("west", "west")])
+    assert scores == [pytest.approx(math.sqrt(0.5)), 0.0, 1.0]
+    assert [request["input"] for request in asked] == [["north", "north east", "south"]]
+    assert asked[0]["model"] == "compass"
+
+
+def test_many_texts_go_in_batches_and_none_twice() -> None:
+    """Five texts by two are three requests, and a second call with the same cache is none."""
+    cache = VectorCache()
+    pairs = [pair("north", f"east {i}") for i in range(4)]
+    with serving(vectors) as (url, asked):
+        first = ask(url, pairs, batch=2, cache=cache)
+        second = ask(url, pairs, batch=2, cache=cache)
+    assert [len(request["input"]) for request in asked] == [2, 2, 1]
+    assert first == second == [0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (429, {"error": {"message": "slow down"}}, "rate_limited"),
+        (401, {"error": {"message": f"bad key {KEY}"}}, "unauthorized"),
+        (500, {"error": {"message": "oops"}}, "server_error"),
+        (404, {"error": {"message": f"no such model for {KEY}"}}, "bad_request"),
+        (200, {"data": []}, "bad_schema"),
+        (200, {"data": [{"index": 0, "embedding": "zzz"}, {"index": 1, "embedding": [1.0]}]}, "bad_schema"),
+        (
+            200,
+            {"data": [{"index": 0, "embedding": [1.0, 0.0]}, {"index": 1, "embedding": [1.0]}]},
+            "bad_schema",
+        ),
+        (200, ["odd"], "bad_schema"),
+    ],
+)
+def test_failures_of_the_endpoint_are_values(status: int, body: Any, reason: str) -> None:
+    """Each has a reason, none holds the key, and pairs that need no vector keep their score."""
+    with serving(lambda _: (status, body)) as (url, _):
+        failed, same = ask(url, [pair("north", "east"), pair("north", "north")])
+    assert isinstance(failed, Failure)
+    assert failed.reason == reason
+    assert KEY not in failed.detail
+    assert same == 1.0
+
+
+def test_an_endpoint_that_is_not_there_or_never_answers_is_a_failure() -> None:
+    """No connection, and a deadline that passes."""
+    with serving(vectors) as (url, _):
+        pass
+    gone = ask(url, [pair("north", "east")])[0]
+    assert isinstance(gone, Failure)
+    assert gone.reason == "connection"
+    release = threading.Event()
+
+    def wait(request: dict[str, Any]) -> tuple[int, Any]:
+        release.wait(5)
+        return vectors(request)
+
+    with serving(wait) as (url, _):
+        late = ask(url, [pair("north", "east")], deadline_s=0.05)[0]
+        release.set()
+    assert isinstance(late, Failure)
+    assert late.reason == "timeout"
+
+
+def test_missing_text_is_not_sent() -> None:
+    """A side without text is a failure of its own."""
+    with serving(vectors) as (url, asked):
+        score = ask(url, [pair("", "north")])[0]
+    assert isinstance(score, Failure)
+    assert score.reason == "no_text"
+    assert not asked
+
+
+def test_long_texts_go_in_pieces_whatever_they_are_written_in() -> None:
+    """2,500 words and 13,000 characters without a space are three pieces each."""
+    with serving(vectors) as (url, asked):
+        ask(url, [pair("north " * 2500, "再" * 13_000)])
+    assert [len(request["input"]) for request in asked] == [6]
+
+
+# --- vectors
+
+
+def test_the_cache_drops_what_was_used_least_recently() -> None:
+    """Of three texts in a cache of two, the one not asked for again is gone; models do not mix."""
+    cache = VectorCache(2)
+    cache.put("m", "a", (1.0,))
+    cache.put("m", "b", (2.0,))
+    assert cache.get("m", "a") is not None
+    cache.put("m", "c", (3.0,))
+    assert cache.get("m", "b") is None
+    assert list(cache.get("m", "a") or ()) == [1.0]
+    assert cache.get("other", "a") is None
+    assert len(cache) == 2
+
+
+def test_pieces_are_pooled_by_their_length() -> None:
+    """Three words north and one east: (1, 3) / sqrt(10), whatever the vectors' lengths were."""
+    assert pieces("a b c d e", 3) == ["a b c", "d e"]
+    assert pieces("a\nb", 3) == ["a\nb"]
+    pooled = pool(["n n n", "e"], [(0.0, 9.0), (0.5, 0.0)])
+    assert pooled == pytest.approx((1 / math.sqrt(10), 3 / math.sqrt(10)))
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3),
+    st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3),
+)
+def test_cosine_is_a_symmetric_ratio(left: list[float], right: list[float]) -> None:
+    """Never below 0 or above 1, and a vector is like itself."""
+    one, other = unit(left), unit(right)
+    assert 0 <= cosine(one, other) <= 1
+    assert cosine(one, other) == cosine(other, one)
+    assert not any(one) or cosine(one, one) == pytest.approx(1.0)
+
+
+# --- languages and batches of the local encoder
+
+
+class Compass:
+    """A local encoder that counts its calls and trips over "broken"."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector per text."""
+        self.calls += 1
+        if "broken" in texts:
+            raise ValueError("cannot encode")
+        return [direction(text) for text in texts]
+
+
+def by_mark(text: str) -> str | None:
+    """Tells two languages by one word each."""
+    return "en" if "north" in text else "de" if "nord" in text else None
+
+
+def test_a_batch_of_pairs_is_one_call_of_the_encoder() -> None:
+    """Failures stay with their pairs; the order is kept."""
+    encoder = Compass()
+    scores = Embeddings(encoder).score_all(
+        [pair("north", "east"), pair("", "east"), pair("east", "east"), pair("south", "south north")]
+    )
+    assert encoder.calls == 1
+    assert scores[0] == 0.0
+    assert isinstance(scores[1], Failure)
+    assert scores[2:] == [1.0, 0.0]
+    assert Embeddings(encoder).score_all([]) == []
+    assert encoder.calls == 1
+
+
+def test_a_broken_batch_fails_only_where_vectors_were_needed() -> None:
+    """Equal texts need none."""
+    broken, same = Embeddings(Compass()).score_all([pair("north", "broken"), pair("east", "east")])
+    assert isinstance(broken, Failure)
+    assert broken.reason == "encoder_failed"
+    assert same == 1.0
+
+
+def test_encoders_share_a_cache_by_model() -> None:
+    """The second encoder of the same name finds the vectors, one of another name does not."""
+    cache, second, third = VectorCache(), Compass(), Compass()
+    Embeddings(Compass(), model="a", cache=cache).score(pair("north", "east"))
+    Embeddings(second, model="a", cache=cache).score(pair("north", "east"))
+    Embeddings(third, model="b", cache=cache).score(pair("north", "east"))
+    assert (second.calls, third.calls) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "wanted", "refused"),
+    [
+        ("nord", None, True),
+        ("east", "de-AT", True),
+        ("east", None, False),
+        ("north", "de", False),
+        ("nord", "en", True),
+    ],
+)
+def test_pairs_in_two_languages_are_unscorable_for_an_english_encoder(
+    candidate: str,
+    wanted: str | None,
+    refused: bool,  # noqa: FBT001 - an expected outcome
+) -> None:
+    """What the text shows counts first, what was asked for next; an unknown language is compared."""
+    one = pair("north", candidate, Wanted(language=wanted))
+    english = Coverage(frozenset(("en",)), by_mark)
+    both = Coverage(frozenset(("en", "de")), by_mark)
+    score = Embeddings(Compass(), coverage=english).score(one)
+    assert (isinstance(score, Failure) and score.reason == "cross_language") == refused
+    assert not isinstance(Embeddings(Compass(), coverage=both).score(one), Failure)
+    assert not isinstance(Embeddings(Compass()).score(one), Failure)
+    with serving(vectors) as (url, _):
+        told = ask(url, [one], coverage=english)[0]
+    assert (isinstance(told, Failure) and told.reason == "cross_language") == refused
+
+
+def test_two_answers_in_one_unknown_language_are_compared() -> None:
+    """Only different languages are beyond an encoder: within one, it still sees shared words."""
+    english = Coverage(frozenset(("en",)), by_mark)
+    assert not isinstance(Embeddings(Compass(), coverage=english).score(pair("nord a", "nord b")), Failure)
+
+
+def test_language_tags_are_compared_by_their_base() -> None:
+    """Regions and scripts do not count."""
+    assert [base_tag(tag) for tag in ("de-AT", "pt_BR", "EN", "zh-Hans-CN")] == ["de", "pt", "en", "zh"]
+    assert languages_of(pair("north", "x", Wanted(language="fr-CA")), by_mark) == ("en", "fr")

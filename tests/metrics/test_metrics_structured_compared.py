@@ -1,0 +1,390 @@
+"""Structures found in answers, aligned, and compared by their values."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.pair import Answer, Pair, ToolCall, Wanted
+from metrics.structured import FormatValidity, JsonRouge, JsonSimilarity, Structure, is_valid, read_structure
+from metrics.structured.alignment import ValuePair, align, canonical_key
+from metrics.structured.assignment import best_assignment
+from metrics.structured.json_rouge import json_rouge
+from metrics.structured.tree import LONGEST, Tree, UnreadableError, flat
+from metrics.structured.validity import format_found
+from metrics.verdict import Failure
+
+RECORD = {
+    "summary": "The drive of the mail server is full.",
+    "steps": ["delete old logs", "restart the service"],
+    "owner": {"name": "Kim Lee", "on_call": True},
+    "priority": 2,
+}
+JSON = json.dumps(RECORD)
+YAML = yaml.safe_dump(RECORD, sort_keys=False)
+XML = (
+    "<ticket><summary>The drive of the mail server is full.</summary>"
+    "<steps><step>delete old logs</step><step>restart the service</step></steps>"
+    "<owner><name>Kim Lee</name><on_call>true</on_call></owner><priority>2</priority></ticket>"
+)
+MARKDOWN = """## Summary
+
+The drive of the mail server is full.
+
+## Steps
+
+- delete old logs
+- restart the service
+
+## Owner
+
+- **Name:** Kim Lee
+- **On call:** true
+
+## Priority
+
+2
+"""
+HTML = (
+    "<h2>Summary</h2><p>The drive of the mail server is full.</p><h2>Steps</h2><ol><li>delete old logs</li>"
+    "<li>restart the service</li></ol><h2>Owner</h2><dl><dt>Name</dt><dd>Kim Lee</dd><dt>On call</dt>"
+    "<dd>true</dd></dl><h2>Priority</h2><p>2</p>"
+)
+FORMS = {"json": JSON, "yaml": YAML, "xml": XML, "markdown": MARKDOWN, "html": HTML}
+
+
+def pair(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
+    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or Wanted())
+
+
+def found(text: str) -> Structure:
+    structure = read_structure(text)
+    assert isinstance(structure, Structure)
+    return structure
+
+
+def reason(score: float | Failure) -> str:
+    assert isinstance(score, Failure)
+    return score.reason
+
+
+# --- finding
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_format_is_found_by_itself(form: str) -> None:
+    """A whole answer in a format is read as that, strictly and alone; a fence around it changes nothing."""
+    for text in (FORMS[form], f"```{form}\n{FORMS[form]}\n```", f"\n\n{FORMS[form]}\n"):
+        structure = found(text)
+        assert (structure.format, structure.strict, structure.alone) == (form, True, True)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "xml", "html"])
+def test_talk_around_a_fence_is_noticed_and_left_out(form: str) -> None:
+    """The content is the same, but the answer is not alone."""
+    structure = found(f"Sure, here it is:\n\n```{form}\n{FORMS[form]}\n```\nLet me know!")
+    assert structure.tree == found(FORMS[form]).tree
+    assert (structure.format, structure.strict, structure.alone) == (form, True, False)
+
+
+@pytest.mark.parametrize("form", ["json", "xml", "html"])
+def test_talk_around_a_bare_structure_is_left_out(form: str) -> None:
+    """Brackets and tags show where it begins and ends."""
+    structure = found(f"Here it is: {FORMS[form]} Anything else?")
+    assert structure.tree == found(FORMS[form]).tree
+    assert not structure.alone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "The printer jams; see the manual.",
+        "Note: restart it first.",
+        "[1] is the source, {x} is a set.",
+        "if (a < b) { return a; } else { return b; }",
+        "Ann: Where is it?\n\nBen Ode: Here.\n\nAnn: Where exactly is it?",
+        '"just a string"',
+        "42",
+    ],
+)
+def test_free_text_has_no_structure(text: str) -> None:
+    """Brackets, colons and signs in prose and code are no structure."""
+    assert read_structure(text) is None
+    assert format_found(text) == "free"
+
+
+def test_code_in_a_fence_is_part_of_a_document() -> None:
+    """A block in another language is quoted, whatever brackets it holds."""
+    text = "Try this:\n\n```cpp\nint main() { int a[] = {1, 2}; }\n```\n\nIt holds."
+    assert found(text).format == "markdown"
+
+
+def test_the_wanted_format_is_found_where_it_is_small() -> None:
+    """What was asked for counts even if most of the answer is about something else."""
+    text = "Let me explain at some length what I did and why I did it. " * 5 + '{"a": 1}'
+    assert read_structure(text) is None
+    structure = read_structure(text, "json")
+    assert isinstance(structure, Structure)
+    assert (structure.tree, structure.alone) == ({"a": "1"}, False)
+    one_field = read_structure("summary: the drive is full", "yaml")
+    assert isinstance(one_field, Structure)
+    assert one_field.tree == {"summary": "the drive is full"}
+
+
+def test_texts_beyond_the_limits_are_errors_not_free_text() -> None:
+    """Five megabytes are refused at once, deep nesting as soon as it is met."""
+    started = time.process_time()
+    for text, why in (
+        ("[" + "1," * 2_500_000 + "1]", "too_large"),
+        ("x" * (LONGEST + 1), "too_large"),
+        ("[" * 50_000 + "]" * 50_000, "too_deep"),
+        ("# a\n" + "word " * 20_000, "too_large"),
+    ):
+        structure = read_structure(text)
+        assert isinstance(structure, UnreadableError)
+        assert structure.reason == why
+        assert reason(JsonRouge().score(pair(text, JSON))) == why
+    assert time.process_time() - started < 5
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.text("ab1:,-#*|`~\n {}[]<>/\"'&", max_size=60),
+    st.sampled_from((None, "json", "yaml", "xml", "html", "markdown")),
+)
+def test_no_text_breaks_the_search(text: str, wanted: str | None) -> None:
+    """Any text has a structure, none, or a reason; and a valid one is always readable."""
+    structure = read_structure(text, wanted)
+    assert structure is None or isinstance(structure, (Structure, UnreadableError))
+    if isinstance(structure, Structure) and wanted is None:
+        assert JsonRouge().score(pair(text, text)) == 1.0
+
+
+# --- assignment and alignment
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_the_assignment_is_as_good_as_the_reference_implementation(rows: int, columns: int, rng) -> None:
+    """The sum of likeness is scipy's, every row and column is used once, the shorter side wholly."""
+    optimize = pytest.importorskip("scipy.optimize")
+    table = [[rng.choice((0.0, 0.25, rng.random())) for _ in range(columns)] for _ in range(rows)]
+    pairs = best_assignment(table)
+    best = optimize.linear_sum_assignment(table, maximize=True)
+    assert sum(table[r][c] for r, c in pairs) == pytest.approx(
+        sum(table[r][c] for r, c in zip(*best, strict=True))
+    )
+    assert len({r for r, _ in pairs}) == len({c for _, c in pairs}) == len(pairs) == min(rows, columns)
+
+
+def test_the_assignment_gives_up_a_best_match_for_a_better_sum() -> None:
+    """Row 0 leaves column 0 to row 1, which has nothing else: 0.8 + 0.9 > 1.0 + 0.1."""
+    assert best_assignment([[1.0, 0.8], [0.9, 0.1]]) == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("key", ["Error code", "error_code", "errorCode", "ERROR-CODE", " error  code "])
+def test_keys_are_equal_however_their_words_are_joined(key: str) -> None:
+    """Case, spaces, underscores and hyphens are style."""
+    assert canonical_key(key) == "errorcode"
+
+
+def test_keys_are_aligned_by_spelling_and_then_by_likeness() -> None:
+    """A typo finds its key; a number in a key never changes; an unknown key has no counterpart."""
+    left: Tree = {"User Name": "kim", "severity": "2", "step1": "a", "first_name": "K"}
+    right: Tree = {"severityy": "2", "user_name": "kim", "step2": "b", "last_name": "L"}
+    assert sorted(align(left, right), key=str) == sorted(
+        [
+            ValuePair("kim", "kim"),
+            ValuePair("2", "2"),
+            ValuePair("a", None),
+            ValuePair("K", None),
+            ValuePair(None, "b"),
+            ValuePair(None, "L"),
+        ],
+        key=str,
+    )
+
+
+def test_items_are_aligned_by_content_not_by_place() -> None:
+    """Equal items meet first, changed ones their nearest, added ones nothing."""
+    left: Tree = ("delete old logs", "restart the service", "tell the owner")
+    right: Tree = ("tell the owner", "restart that service", "delete old logs", "wait")
+    pairs = align(left, right)
+    assert ValuePair("restart the service", "restart that service") in pairs
+    assert ValuePair(None, "wait") in pairs
+    assert len(pairs) == 4
+
+
+def test_wrappers_and_lists_of_one_do_not_count() -> None:
+    """A root key more, a scalar for a list of one, an item tag: the same content."""
+    assert align({"result": {"a": "1", "b": "2"}}, {"a": "1", "b": "2"}) == [("1", "1"), ("2", "2")]
+    assert align({"tags": ("x",)}, {"tags": "x"}) == [("x", "x")]
+    assert align({"tags": ("x",)}, {"tags": {"tag": "x"}}) == [("x", "x")]
+    assert align({"entities": ("x", "y")}, ("x", "y")) == [("x", "x"), ("y", "y")]
+
+
+def test_a_null_is_a_value_that_is_left_out() -> None:
+    """An empty value without counterpart says nothing; with one it is compared."""
+    assert align({"a": "1", "note": ""}, {"a": "1"}) == [("1", "1")]
+    assert align({"a": "1", "note": ""}, {"a": "1", "note": "x"}) == [("1", "1"), ("", "x")]
+
+
+def test_long_lists_are_paired_in_order() -> None:
+    """A thousand changed items on either side take milliseconds."""
+    started = time.process_time()
+    pairs = align(tuple(f"item {i}" for i in range(1000)), tuple(f"thing {i}" for i in range(1000)))
+    assert len(pairs) == 1000
+    assert pairs[7] == ("item 7", "thing 7")
+    assert time.process_time() - started < 2
+
+
+# --- JSONRouge
+
+
+@pytest.mark.parametrize("left", FORMS)
+@pytest.mark.parametrize("right", FORMS)
+def test_the_same_record_is_the_same_in_every_format(left: str, right: str) -> None:
+    """JSON, YAML, XML, Markdown and HTML of one content score 1 against each other."""
+    assert JsonRouge().score(pair(FORMS[left], FORMS[right])) == 1.0
+
+
+def test_json_rouge_of_a_hand_worked_pair() -> None:
+    """Values "the disk is full" / "the disk was full" (F1 3/4, 8 words) and 2 / 3 (0, 2 words): 6 / 10."""
+    left, right = '{"what": "the disk is full", "level": 2}', '{"What": "the disk was full", "level": 3}'
+    assert JsonRouge().score(pair(left, right)) == pytest.approx(0.6)
+
+
+def test_a_lost_key_costs_its_words() -> None:
+    """Four words kept on both sides, two lost: 8 / 10."""
+    left, right = '{"what": "the disk is full", "who": "Kim Lee"}', '{"what": "the disk is full"}'
+    assert JsonRouge().score(pair(left, right)) == pytest.approx(0.8)
+    assert JsonRouge().score(pair(right, left)) == pytest.approx(0.8)
+
+
+def test_free_text_is_compared_with_all_values() -> None:
+    """An answer that lost its form keeps its words: five of five values' words in order give 1."""
+    assert JsonRouge().score(pair('{"what": "the disk is full", "level": 2}', "The disk is full: 2")) == 1.0
+
+
+def test_json_rouge_fails_with_a_reason() -> None:
+    """Two free texts have nothing to align; two empty answers have no text."""
+    assert reason(JsonRouge().score(pair("the disk", "a disk"))) == "no_structure"
+    assert reason(JsonRouge().score(pair(" ", ""))) == "no_text"
+    assert JsonRouge().score(pair(JSON, "")) == 0.0
+
+
+TREES = st.recursive(
+    st.sampled_from(("", "the disk", "is full", "2", "!")),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(tuple) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TREES, TREES)
+def test_properties_of_tree_comparison(left: Tree, right: Tree) -> None:
+    """Bounded, 1 for equal trees, and every scalar is in exactly one pair, empty ones aside."""
+    assert 0 <= json_rouge(left, right) <= 1
+    assert json_rouge(left, left) == 1.0
+    pairs = align(left, right)
+    words = " ".join(one.reference for one in pairs if one.reference).split()
+    assert sorted(words) == sorted(flat(left).split())
+
+
+# --- JSONSimilarity
+
+
+class Lexicon:
+    """Knows three sentences and how close they are; refuses on demand."""
+
+    def __init__(self, failure: Failure | None = None, refusal: Failure | None = None) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self._failure, self._refusal = failure, refusal
+
+    def refuses(self, pair: Pair) -> Failure | None:
+        """What it was told."""
+        return self._refusal
+
+    def similarities(self, texts) -> list[float] | Failure:
+        """0.5 for everything, all in one batch."""
+        self.asked += texts
+        return self._failure or [0.5 for _ in texts]
+
+
+def test_json_similarity_asks_only_where_meaning_can_differ() -> None:
+    """Equal values have 1, numbers 0 or 1, lost ones 0: (8·0.5 + 2·0 + 2·1 + 1·0) / 13 by words."""
+    lexicon = Lexicon()
+    left = '{"what": "the disk is full", "level": 2, "who": "Kim", "old": "x"}'
+    right = '{"what": "storage has run out", "level": 3, "who": "KIM"}'
+    assert JsonSimilarity(lexicon).score(pair(left, right)) == pytest.approx(6 / 13)
+    assert lexicon.asked == [("the disk is full", "storage has run out")]
+
+
+def test_json_similarity_passes_failures_on_under_its_own_name() -> None:
+    """A language the encoder does not know, and an encoder that breaks."""
+    other = Failure("embeddings", 1, "cross_language", "en, de")
+    refused = JsonSimilarity(Lexicon(refusal=other)).score(pair(JSON, YAML))
+    assert refused == replace(other, metric="json_similarity")
+    broken = JsonSimilarity(Lexicon(failure=Failure("embeddings", 1, "encoder_failed"))).score(
+        pair('{"a": "one"}', '{"a": "two"}')
+    )
+    assert reason(broken) == "encoder_failed"
+    assert reason(JsonSimilarity(Lexicon()).score(pair("a", "b"))) == "no_structure"
+    assert JsonSimilarity(Lexicon()).score(pair(JSON, XML)) == 1.0
+
+
+# --- validity
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_validity_is_a_strict_parse_and_nothing_else(form: str) -> None:
+    """Valid alone or fenced; not with talk around it, not in another format."""
+    wanted = Wanted(format=form)
+    metric = FormatValidity()
+    assert metric.score(pair("free", FORMS[form], wanted)) == 1.0
+    assert metric.score(pair("free", f"```\n{FORMS[form]}\n```", wanted)) == 1.0
+    assert metric.score(pair("free", "The drive is full.", wanted)) == 0.0
+    assert metric.score(pair("free", "", wanted)) == 0.0
+    others = [other for other in FORMS if other != form and {form, other} != {"yaml", "markdown"}]
+    assert not any(is_valid(FORMS[other], form) for other in others if form != "markdown")
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("json", JSON[:-1]),
+        ("json", JSON.replace('"', "'")),
+        ("json", f"Here: {JSON}"),
+        ("yaml", YAML.replace("Kim Lee", "Kim: Lee: x")),
+        ("xml", XML.replace("</steps>", "")),
+        ("html", HTML.replace("</ol>", "")),
+        ("markdown", MARKDOWN + "\n```\nopen"),
+    ],
+)
+def test_what_needs_repair_is_not_valid_but_can_be_read(form: str, text: str) -> None:
+    """One slip makes it invalid; its content is still found."""
+    assert not is_valid(text, form)
+    structure = read_structure(text, form)
+    assert isinstance(structure, Structure)
+    assert structure.format == form
+    assert json_rouge(structure.tree, found(JSON).tree) > 0.7
+
+
+def test_without_a_wanted_format_the_reference_shows_it() -> None:
+    """JSON must stay JSON; where the reference is free text, nothing is expected."""
+    metric = FormatValidity()
+    assert metric.score(pair(JSON, YAML)) == 0.0
+    assert metric.score(pair(JSON[:-1], JSON)) == 1.0
+    assert reason(metric.score(pair("free text", JSON))) == "no_format_wanted"
+    assert reason(metric.score(pair(JSON, JSON, Wanted(format="free")))) == "no_format_wanted"
+    call = Pair(Answer(JSON), Answer("", (ToolCall("x", "{}"),)), "")
+    assert metric.score(call) == 0.0
