@@ -21,7 +21,7 @@ from evenkeel.admin_server import serving
 from evenkeel.children import when_orphaned
 from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue
 from evenkeel.pipeline import Pipeline
-from evenkeel.scorers import scorer as make_scorer
+from evenkeel.scorers import make_judge, make_scorer
 from evenkeel.templates import TemplateKeeper
 from metrics.export.prometheus import CellCollector
 from metrics.export.snapshots import SnapshotCollector
@@ -62,13 +62,12 @@ async def _serve(briefing: Briefing) -> None:
     ledger = replays.ledger(settings, database)
     queue = open_queue(settings)
     tally = Tally()
-    scorer, health = await asyncio.to_thread(make_scorer, settings, costs)
+    judge, health = make_judge(settings, costs)
+    scorer = await asyncio.to_thread(make_scorer, settings, judge)
     monitor = Monitor(verdicts, monitor_store, _monitor_settings(settings), clock=time.time)
     notifier = Notifier(monitor_store, _announce, _webhook(settings))
     replayer = replays.replayer(settings)
-    rewriter = replays.rewriter(
-        settings, database, costs, lambda outcome: tally.add("rewrites", outcome=outcome)
-    )
+    rewriter = replays.rewriter(settings, database, costs, tally, replays.meaning(settings, judge, ledger))
     templates = TemplateKeeper(database)
     reader = replays.reader(settings, templates.learner)
     trials = TrialMaker(

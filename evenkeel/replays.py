@@ -14,18 +14,22 @@ from shadow.perturbations import by_name
 from shadow.planner import RoutePlan, needs_of
 from shadow.replay import Replayer, Target
 from shadow.rewriter import Rewriter, SqliteRewriteCache
-from shadow.spend import Budget, ModelPrice, Prices, SpendLedger
+from shadow.rewriter.meaning import JudgedMeaning
+from shadow.spend import Budget, ModelPrice, Prices, RewriterPurse, SpendLedger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenkeel.settings import Settings
     from metrics.cells import CellReport
+    from metrics.judge import Judge
+    from metrics.stores.counters import Tally
     from metrics.stores.sqlite import Database
     from shadow.handoff import Exchange
     from shadow.perturbations import Perturbation, Requirement
     from shadow.planner import Need
     from shadow.prompt.template import TemplateLearner
+    from shadow.rewriter import EqualMeaning
 
 
 _NEEDS_KEPT_S = 5.0
@@ -74,9 +78,7 @@ def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
     """Route → kind → reason, for the kinds asked for that lack what they require ("no_rewriter")."""
     have = capabilities(settings)
     return {
-        route: {
-            kind.name: f"no_{max(kind.requires - have)}" for kind in kinds if not kind.requires <= have
-        }
+        route: {kind.name: f"no_{max(kind.requires - have)}" for kind in kinds if not kind.requires <= have}
         for route, kinds in chosen(settings).items()
     }
 
@@ -160,8 +162,20 @@ class Needs:
         return self._by_model.get((route, model), {})
 
 
+def meaning(settings: Settings, judge: Judge | None, book: SpendLedger) -> EqualMeaning | None:
+    """Whether a rewritten text says the same, asked of the judge; booked under no route."""
+    wanted = settings.rewriter
+    if wanted is None or judge is None or wanted.check_meaning is False:
+        return None
+    return JudgedMeaning(judge, RewriterPurse(book, ""))
+
+
 def rewriter(
-    settings: Settings, database: Database, costs: Prices, count: Callable[[str], None]
+    settings: Settings,
+    database: Database,
+    costs: Prices,
+    tally: Tally,
+    equal_meaning: EqualMeaning | None,
 ) -> Rewriter | None:
     """The model that paraphrases and translates, if one is set."""
     wanted = settings.rewriter
@@ -174,9 +188,11 @@ def rewriter(
         api_key=os.environ.get(wanted.api_key_env) or "",
         timeout_s=wanted.timeout_s,
         concurrency=wanted.concurrency,
+        headroom_tokens=wanted.headroom_tokens,
         price=costs.usd,
         cache=SqliteRewriteCache(database),
-        count=count,
+        equal_meaning=equal_meaning,
+        count=lambda outcome: tally.add("rewrites", outcome=outcome),
     )
 
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 
-def scorer(settings: Settings, prices: Prices) -> tuple[TwoStageScorer, JudgeHealth]:
-    """The scorer the settings ask for, and the watch over its judge. Loading embeddings takes seconds."""
+def make_judge(settings: Settings, prices: Prices) -> tuple[Judge | None, JudgeHealth]:
+    """The judge the settings name, if any, and the watch over it."""
     chosen = settings.judge
     breaker = Breaker()
     if chosen is None:
-        return cheap_scorer(_embeddings(settings)), JudgeHealth(None, breaker, "")
+        return None, JudgeHealth(None, breaker, "")
     judge = Judge(
         base_url=chosen.base_url,
         model=chosen.model,
@@ -35,7 +35,12 @@ def scorer(settings: Settings, prices: Prices) -> tuple[TwoStageScorer, JudgeHea
         breaker=breaker,
         price=prices.usd,
     )
-    return judge_scorer(judge), JudgeHealth(judge, breaker, chosen.api_key_env)
+    return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
+
+
+def make_scorer(settings: Settings, judge: Judge | None) -> TwoStageScorer:
+    """Scores by the judge, else by cheap metrics. Loading embeddings takes seconds."""
+    return judge_scorer(judge) if judge else cheap_scorer(_embeddings(settings))
 
 
 def _embeddings(settings: Settings) -> Embeddings | None:

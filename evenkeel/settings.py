@@ -35,7 +35,10 @@ DEFAULT_PERTURBATIONS = (
     "general.punctuation",
     "general.casing",
     "general.spelling",
+    "general.tone",
+    "positional",
 )
+"""Those that work by rule and leave format and language of the answer alone: they need no judge."""
 
 
 class SettingsError(Exception):
@@ -241,6 +244,10 @@ class Rewriter(_Section):
     """Limit of one call."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
     """Calls under way at once, for each model."""
+    headroom_tokens: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Tokens allowed beyond the text itself; some thousand for models that reason first."""
+    check_meaning: bool | None = None
+    """Whether the judge checks that a text still means the same; `null` = if there is a judge."""
 
 
 class Scoring(_Section):

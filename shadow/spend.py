@@ -206,9 +206,19 @@ class SpendLedger:
 class RewriterPurse:
     """What the rewriter may spend for one route, from the common ledger. Calls block on storage."""
 
-    def __init__(self, ledger: SpendLedger, route: str) -> None:
+    def __init__(
+        self, ledger: SpendLedger, route: str, booked: Callable[[Spend], None] = lambda _: None
+    ) -> None:
+        """Open it.
+
+        Args:
+            ledger: Where the money is.
+            route: Who pays.
+            booked: Told of each amount that is booked.
+        """
         self._ledger = ledger
         self._route = route
+        self._booked = booked
 
     def reserve(self, estimate: Spend) -> bool:
         """Set an estimate aside; False, setting nothing aside, if a budget forbids it."""
@@ -217,3 +227,4 @@ class RewriterPurse:
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """Release a reservation and book what was really spent."""
         self._ledger.settle(estimate, self._route, {"rewriter": spent})
+        self._booked(spent)

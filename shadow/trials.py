@@ -118,19 +118,23 @@ class TrialMaker:
             )
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating}"
         self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
-        self._tally.add("spend_tokens", verdict.tokens, route=route)
-        self._tally.add("spend_usd", verdict.cost_usd, route=route)
+        self._count_spend(Spend(verdict.tokens, verdict.cost_usd), route)
         return verdict
+
+    def _count_spend(self, spent: Spend, route: str) -> None:
+        self._tally.add("spend_tokens", spent.tokens, route=route)
+        self._tally.add("spend_usd", spent.usd, route=route)
 
     async def _finished(self, outcome: Outcome, route: str) -> PromptView | NotApplicable:
         """Let the rewriter do what a draft waits for, until there is a variant."""
         while isinstance(outcome, Draft):
             if self._rewriter is None:
                 return NotApplicable("no_rewriter", "no rewriter is configured")
-            purse = RewriterPurse(self._ledger, route)
-            texts = []
-            for task in outcome.tasks:
-                rewritten = await self._rewriter.rewrite(task, purse)
+            purse = RewriterPurse(self._ledger, route, lambda spent: self._count_spend(spent, route))
+            texts: list[str] = []
+            for rewritten in await asyncio.gather(
+                *(self._rewriter.rewrite(task, purse) for task in outcome.tasks)
+            ):
                 if not isinstance(rewritten, str):
                     reason = "budget" if rewritten.reason == "budget" else f"rewriter_{rewritten.reason}"
                     return NotApplicable(reason, rewritten.detail)

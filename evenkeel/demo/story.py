@@ -30,17 +30,15 @@ _MODELS = ("helpdesk-1", "triage-1")
 _STEADY_STATE = {"fragility": 0.02, "noise": 0.03, "worse_share": 0.5, "latency_s": 0.01}
 _FRAGILE_STATE = {"fragility": 0.3, "noise": 0.03, "returned_name": "helpdesk-2"}
 
+_KINDS = ["general.whitespace", "general.punctuation", "general.casing", "general.spelling"]
+_TRIED = {
+    "task": "case_summary",
+    "sampling_rate": 1.0,
+    "perturbations": _KINDS,
+    "trials_per_exchange": len(_KINDS),
+}
 _SETTINGS: dict[str, Any] = {
-    "routes": [
-        {"name": _SWAPPED, "task": "case_summary", "sampling_rate": 1.0, "trials_per_exchange": 4},
-        {
-            "name": _STEADY,
-            "prefix": "/triage",
-            "task": "case_summary",
-            "sampling_rate": 1.0,
-            "trials_per_exchange": 4,
-        },
-    ],
+    "routes": [{"name": _SWAPPED, **_TRIED}, {"name": _STEADY, "prefix": "/triage", **_TRIED}],
     "budget": {"tokens_per_day": None, "usd_per_day": None},
     "shadow": {"concurrency": 16},
     "scoring": {"embeddings": False},

@@ -35,17 +35,6 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"([^'])' "), r"\1 ' "),
     (re.compile(r"[*\][(){}<>]|--"), r" \g<0> "),
 )
-_GLUED = (
-    ("can", "not", r"\b"),
-    ("d", "'ye", r"\b"),
-    ("gim", "me", r"\b"),
-    ("gon", "na", r"\b"),
-    ("got", "ta", r"\b"),
-    ("lem", "me", r"\b"),
-    ("more", "'n", r"\b"),
-    ("wan", "na", r"(?=\s)"),
-)
-"""Two words written as one, and what stands behind."""
 _CLOSING_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     # Closing quotes and clitics, in a text with a space at either end.
     (re.compile(r"([»”’])"), r" \1 "),
@@ -53,12 +42,24 @@ _CLOSING_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\s+"), " "),
     (re.compile(r"([^' ])('[sSmMdD]|') "), r"\1 \2 "),
     (re.compile(r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) "), r"\1 \2 "),
-    *(
-        (re.compile(rf"\b({first})({second}){end}", re.IGNORECASE), r" \1 \2 ")
-        for first, second, end in _GLUED
-    ),
-    (re.compile(r" ('t)(is|was)\b", re.IGNORECASE), r" \1 \2 "),
 )
+_GLUED: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    *(
+        (mark, re.compile(rf"\b({first})({second}){end}", re.IGNORECASE), r" \1 \2 ")
+        for mark, first, second, end in (
+            ("nnot", "can", "not", r"\b"),
+            ("'ye", "d", "'ye", r"\b"),
+            ("mme", "gim", "me", r"\b"),
+            ("nna", "gon", "na", r"\b"),
+            ("tta", "got", "ta", r"\b"),
+            ("mme", "lem", "me", r"\b"),
+            ("e'n", "more", "'n", r"\b"),
+            ("nna", "wan", "na", r"(?=\s)"),
+        )
+    ),
+    ("'t", re.compile(r" ('t)(is|was)\b", re.IGNORECASE), r" \1 \2 "),
+)
+"""Two words written as one, and letters that a text without them need not be searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,10 @@ def tokens(text: str) -> list[str]:
     marked = f" {marked} "
     for pattern, replacement in _CLOSING_RULES:
         marked = pattern.sub(replacement, marked)
+    lowered = marked.lower()
+    for mark, pattern, replacement in _GLUED:
+        if mark in lowered:
+            marked = pattern.sub(replacement, marked)
     return marked.split()
 
 

@@ -69,7 +69,6 @@ _LABELLED_SHARE = 0.2
 """The same for the only fence, if it says which format it holds."""
 
 
-@lru_cache(maxsize=512)
 def read_structure(text: str, wanted: Format | None = None) -> Structure | UnreadableError | None:
     """Find the structure of an answer. Cached: an answer is read once for every metric and trial.
 
@@ -81,11 +80,19 @@ def read_structure(text: str, wanted: Format | None = None) -> Structure | Unrea
     Returns: the structure; None if the text is free (or empty); an error "too_large" beyond
         `LONGEST` characters, or "too_deep".
     """
+    return _cached(text, None if wanted == "free" else wanted)
+
+
+@lru_cache(maxsize=512)
+def _cached(text: str, wanted: Structured | None) -> Structure | UnreadableError | None:
     body = text.strip()
     if len(body) > LONGEST:
         return UnreadableError("too_large", f"{len(body)} characters")
     try:
-        if wanted is not None and wanted != "free":
+        if wanted is not None:
+            free = _cached(text, None)
+            if isinstance(free, Structure) and free.format == wanted and free.alone:
+                return free
             found = _as_wanted(body, wanted)
             if found is not None:
                 return found

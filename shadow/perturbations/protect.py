@@ -157,7 +157,8 @@ RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS)
 # of a line, where line rules begin, and no word before a digit, which may belong to a date.
 _SKIP: Final = (
     r"(?: (?<=[^\n]) [ \t]++ )?+"
-    r" (?: (?<=[ \t(]) [A-Z]?[a-zß-öø-ÿ]++ [,.;:!?)]{0,2}+ [ \t]++ (?!(?:d[eio]l?[ ])?\d) )*+"
+    r" (?: (?<=[ \t(]) (?: [A-Z]?[a-zß-öø-ÿ]++ (?:['’-][a-zß-öø-ÿ]++){0,2}+ | [A-Z]++ )"
+    r" [,.;:!?)]{0,2}+ [ \t]++ (?!(?:d[eio]l?[ ])?\d) )*+"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from metrics.pair import AS_BEFORE
@@ -26,15 +27,10 @@ if TYPE_CHECKING:
 # clause, and a lost character is a lost word. The first letter is matched before its surroundings,
 # so that the search can leap to it.
 _LETTER: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
-_WORD: Final = re.compile(rf"[{_LETTER}] (?<![\w'’].) [{_LETTER}]{{2,}}+ (?![\w'’])", re.VERBOSE)
-_ELIDING_WORD: Final = re.compile(
-    rf"[{_LETTER}] (?<!\w.) (?<![^{_LETTER}]['’].) [{_LETTER}]{{2,}}+ (?![\w'’])", re.VERBOSE
-)
-"""The same where an apostrophe behind a letter joins two words."""
 _LEAST_LETTERS: Final = 4
 """Shorter words are mostly one slip away from another; only known slips are made in them."""
 _TRIES: Final = 4
-_LANGUAGE_SAMPLE: Final = 200
+_LANGUAGE_SAMPLE: Final = 150
 """Characters of prose that are enough to tell the language."""
 
 
@@ -65,7 +61,7 @@ class Spelling:
         def find(text: str) -> Iterator[re.Match[str]]:
             if languages[text] == "ja":
                 return JAPANESE_PLACES.finditer(text)
-            return _places(text, slips_for(languages[text]))
+            return _places(text, languages[text])
 
         def rewrite(place: re.Match[str], rng: random.Random) -> str | None:
             language = languages[place.string]
@@ -93,8 +89,19 @@ def _prose(text: str) -> str:
     return "".join(pieces)[:_LANGUAGE_SAMPLE]
 
 
-def _places(text: str, slips: Slips) -> Iterator[re.Match[str]]:
-    for match in (_ELIDING_WORD if slips.elides else _WORD).finditer(text):
+@cache
+def _words(language: str | None) -> re.Pattern[str]:
+    """Finds the words that are long enough for a slip, or for a known one."""
+    slips = slips_for(language)
+    more = min((_LEAST_LETTERS, *map(len, slips.misspelled))) - 1
+    # In some languages an apostrophe behind a letter joins two words.
+    start = rf"(?<!\w.) (?<![^{_LETTER}]['’].)" if slips.elides else r"(?<![\w'’].)"
+    return re.compile(rf"[{_LETTER}] {start} [{_LETTER}]{{{more},}}+ (?![\w'’])", re.VERBOSE)
+
+
+def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
+    slips = slips_for(language)
+    for match in _words(language).finditer(text):
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue

@@ -21,8 +21,10 @@ _SPELLED: Final = {
     word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)
 }
 _MONTHS: Final = frozenset(map(str, range(1, 13)))
-_CORE: Final = re.compile(r"[^\s\u3000-\u30ff\u4e00-\u9fff]*\d(?:[^\s\u3000-\u30ff\u4e00-\u9fff]*\d)?")
-"""A token with digits up to its last digit: what a translation keeps of an amount with its unit."""
+_T: Final = r"[^\s\u3000-\u30ff\u4e00-\u9fff]"
+_CORE: Final = re.compile(rf"{_T}*[A-Za-z]{_T}*\d[A-Za-z]* | {_T}*\d(?:{_T}*\d)?", re.VERBOSE)
+"""What a translation keeps of a token with digits: all of a code ("0x1F2E", "v2beta"), and of an amount
+with its unit ("3kg") what stands up to the last digit."""
 
 _LOOSE: Final = re.compile(
     r"""

@@ -446,7 +446,7 @@ def test_names_are_found_and_near_ones_suggested() -> None:
         by_name(["general.speling"])
     with pytest.raises(ValueError, match=r"did you mean general\.whitespace\?"):
         by_name(["whitespace"])
-    with pytest.raises(ValueError, match="known are .*general"):
+    with pytest.raises(ValueError, match=r"known are .*general"):
         by_name(["zzz"])
 
 

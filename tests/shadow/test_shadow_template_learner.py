@@ -318,7 +318,7 @@ def test_two_versions_from_the_start() -> None:
     ],
 )
 def test_added_words_are_a_new_version(old: str, new: str) -> None:
-    """Words added beside a field, at the beginning or at the end make one new version within five requests."""
+    """Words added beside a field, at the beginning or at the end make one version within five requests."""
     learner, rng = _taught(), random.Random(23)
     before = _fingerprint(learner, _filled(rng))
     names = []

@@ -75,6 +75,8 @@ class Cluster:
     ambiguous: dict[tuple[int, str], int] = field(default_factory=dict)
     samples: deque[Texts] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     """Recent requests, kept until the template has a name."""
+    extension: Cluster | None = None
+    """That of the same template with words added beside a gap."""
     edges: EdgeWords = field(default_factory=EdgeWords)
     latest: deque[Texts] = field(default_factory=lambda: deque(maxlen=RUN))
     """The last requests that fitted."""

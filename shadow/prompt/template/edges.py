@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shadow.prompt.template.skeleton import gaps, place
-from shadow.prompt.template.tokens import words_of
+from shadow.prompt.template.tokens import readable, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +44,9 @@ class EdgeWords:
         found: list[Edge] = []
         for number, (text, placed) in enumerate(zip(texts, spans, strict=True)):
             for index, gap in enumerate(gaps(placed)):
-                first = words_of(text[gap.start : min(gap.end, gap.start + _READ)])
-                last = words_of(text[max(gap.start, gap.end - _READ) : gap.end])
+                # A date at the end of a gap changes by itself.
+                first = words_of(readable(text[gap.start : min(gap.end, gap.start + _READ)])[0])
+                last = words_of(readable(text[max(gap.start, gap.end - _READ) : gap.end])[-1])
                 for edge, words in ((Edge(number, index, False), first), (Edge(number, index, True), last)):
                     word = words[-1 if edge.is_end else 0] if len(words) >= _FEWEST_WORDS else ""
                     if self._run(edge, word) == RUN:
@@ -85,10 +86,12 @@ def extended(
         gap = gaps(spans)[edge.gap]
         values.append(text[gap.start : gap.end])
     shared = _shared_end([value[::-1] for value in values])[::-1] if edge.is_end else _shared_end(values)
+    if shared in values:
+        return skeletons  # the field has another value, all of it
     if edge.is_end:
-        skeleton[edge.gap + 1] = shared + skeleton[edge.gap + 1]
+        skeleton[edge.gap + 1] = _from_line_start(readable(shared)[-1]) + skeleton[edge.gap + 1]
     else:
-        skeleton[edge.gap] += shared
+        skeleton[edge.gap] += readable(shared)[0]
     return tuple(tuple(skeleton) if number == edge.text else one for number, one in enumerate(skeletons))
 
 
@@ -101,6 +104,14 @@ def _shared_end(values: Sequence[str]) -> str:
     while size and any(_cuts_word(value, size) for value in values):
         size -= 1
     return shortest[:size]
+
+
+def _from_line_start(shared: str) -> str:
+    """Without the marks and words of a value that happen to end alike before the added line."""
+    line = shared.find("\n")
+    if line >= 0:
+        return shared[line:]
+    return shared.lstrip(".,;:!?")
 
 
 def _cuts_word(value: str, at: int) -> bool:

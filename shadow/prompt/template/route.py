@@ -150,6 +150,12 @@ class RouteTemplates:
 
     def _took(self, cluster: Cluster, texts: Texts) -> Cluster:
         """A request that fits; returns its cluster, another one if the template was added to."""
+        newer = cluster.extension
+        if newer is not None and newer in self.clusters and newer.support < _NAMED_FROM:
+            # It may have the added words, and miss only what the first requests had in common by chance.
+            merged = newer.merged(texts)
+            if _words(merged) > cluster.fixed_words:
+                return self._almost(newer, texts, merged)
         if cluster.is_repeat(texts):
             return cluster
         spans = cluster.placed(texts)
@@ -243,7 +249,8 @@ class RouteTemplates:
             skeletons = extended(skeletons, edge, [one[edge.text] for one in cluster.latest])
         if _words(skeletons) == cluster.fixed_words:
             return None
-        return self._succeeding(cluster, skeletons, cluster.latest)
+        cluster.extension = self._succeeding(cluster, skeletons, cluster.latest)
+        return cluster.extension
 
     def _succeeding(
         self, cluster: Cluster, skeletons: tuple[Skeleton, ...], requests: Collection[Texts]
