@@ -152,8 +152,16 @@ def _listed(title: str, lines: Sequence[tuple[str, str]], console: Console) -> N
     if not lines:
         return
     _heading(console, title)
-    width = max(len(name) for name, _ in lines)
+    alike: dict[tuple[str, str], list[str]] = {}
     for name, why in lines:
+        alike.setdefault((name.partition(".")[0], why), []).append(name)
+    # Kinds of one category with the same to say share a line: there are 80 pairs of languages.
+    named = {
+        names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it": why
+        for (_, why), names in alike.items()
+    }
+    width = max(map(len, named))
+    for name, why in named.items():
         _say(console, f"  {name:<{width}}  ", Text(why, style="dim"))
 
 
