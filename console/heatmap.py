@@ -210,7 +210,7 @@ def _cell(report: CellReport, column: Column, minimum: int) -> HeatCell:
 
 def _detail(report: CellReport, minimum: int) -> list[str]:
     key = report.key
-    lines = [f"{wording.column_label(key.perturbation)}, {key.route}, {key.model}"]
+    lines = [f"{wording.label(key.perturbation)}, {key.route}, {key.model}"]
     if report.alert:
         lines.append("ALERT: answers move more than allowed")
     if report.robustness:

@@ -80,7 +80,7 @@ def trends(
             Trend(
                 id=f"trend-{len(views)}",
                 route=current.key.route,
-                perturbation=wording.column_label(current.key.perturbation),
+                perturbation=wording.label(current.key.perturbation),
                 model=current.key.model,
                 earlier=tuple(_earlier(report, retired) for report in members[:-1]),
                 alert=any(report.alert for report in members),

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from console import diffs, figures, links, wording
-from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,12 +72,14 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class QualityRow:
-    """One quality metric on both answers, each 1–3."""
+    """One quality metric on both answers, each on the metric's scale."""
 
     name: str
-    reference: int
-    candidate: int
-    change: Literal["same", "better", "worse"]
+    reference: str
+    candidate: str
+    of: str
+    """ of 3" for ratings, else ""."""
+    change: Literal["same", "better", "worse", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +221,8 @@ def view(verdict: Verdict, exhibit: Exhibit | None, now: float) -> VerdictView:
         href=links.verdict_link(verdict.id),
         rating=verdict.rating,
         rating_words=wording.RATINGS.get(verdict.rating, "not rated") if verdict.rating else "not rated",
-        perturbation=wording.column_label(verdict.perturbation),
-        severity="" if verdict.perturbation == BASELINE else figures.number(verdict.severity, 1),
+        perturbation=wording.label(verdict.perturbation),
+        severity=figures.number(verdict.severity, 1) if wording.has_severity(verdict.perturbation) else "",
         route=verdict.route,
         model=verdict.model,
         at=figures.moment(verdict.scored_at, now),
@@ -268,10 +269,13 @@ def _details(details: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
 
 
 def _quality_row(score: QualityScore) -> QualityRow:
-    change: Literal["same", "better", "worse"] = "same"
+    change: Literal["same", "better", "worse", "changed"] = "same"
     if score.changed:
-        change = "better" if score.candidate > score.reference else "worse"
-    return QualityRow(wording.quality_words(score.metric), score.reference, score.candidate, change)
+        change = score.direction or "changed"
+    # Ratings are whole numbers, ratios are shown to two digits.
+    reference, candidate = (f"{round(value, 2):g}" for value in (score.reference, score.candidate))
+    of = " of 3" if score.scale == "rating" else ""
+    return QualityRow(wording.quality_words(score.metric), reference, candidate, of, change)
 
 
 def _filters(choice: Choice, routes: Iterable[str], perturbations: Iterable[str]) -> Filters:
@@ -295,7 +299,7 @@ def _filters(choice: Choice, routes: Iterable[str], perturbations: Iterable[str]
         perturbations=(
             link("all", active=choice.perturbation is None, perturbation=None),
             *(
-                link(wording.column_label(name), active=choice.perturbation == name, perturbation=name)
+                link(wording.label(name), active=choice.perturbation == name, perturbation=name)
                 for name in sorted(perturbations, key=wording.column_order)
             ),
         ),

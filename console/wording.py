@@ -71,6 +71,18 @@ def column_label(perturbation: str) -> str:
     return kind.replace("_", " ") or name
 
 
+def label(perturbation: str) -> str:
+    """The perturbation where no heading names its category: "spelling", "format: yaml"."""
+    name = category(perturbation)
+    short = column_label(perturbation)
+    return short if name in {"baseline", "general"} else f"{name}: {short}"
+
+
+def has_severity(perturbation: str) -> bool:
+    """Whether a kind's severity says anything: other kinds are all or nothing."""
+    return category(perturbation) in {"general", "compound"}
+
+
 def phrase(perturbation: str) -> str:
     """The perturbation as the end of "answers move under …"."""
     if perturbation in _PHRASES:
@@ -78,9 +90,13 @@ def phrase(perturbation: str) -> str:
     name, _, kind = perturbation.partition(".")
     kind = kind.replace("_", " ")
     if name == "format":
-        return f"data written as {kind if kind == 'free' else kind.upper()}"
-    if name in {"multilingual", "crosslingual"}:
+        return "an answer in prose" if kind == "free" else f"an answer in {kind.upper()}"
+    if name == "multilingual":
         return f"translation ({kind})"
+    if name == "crosslingual":
+        return f"another language ({kind})"
+    if name == "compound":
+        return f"several changes at once ({kind})"
     return f"{kind or name} changes"
 
 
