@@ -54,7 +54,7 @@ semantic: $(VENV)/.dev ## Add sentence embeddings (torch)
 lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
 	$(UV) pip compile --quiet --no-header --generate-hashes pyproject.toml -o requirements/core.txt
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
-	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic \
+	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic --extra reference \
 		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
 
 bench-proxy: $(VENV)/.dev ## Measure the proxy beside nginx, LiteLLM and Portkey (ARGS="--quick")

@@ -24,6 +24,8 @@ _PIECE_WORDS = 150
 _MOST_WORDS = 3000
 """Every token is compared with every other: two texts of this length take 100 MB."""
 _MINILM_LAYERS = 6
+_BATCH = 16
+"""Texts encoded at once. Below it a model spends its time on calls, above it on memory for all layers."""
 
 
 class Match(NamedTuple):
@@ -161,41 +163,51 @@ class _TorchMatcher:
         library: Any = importlib.import_module("transformers")
         self._torch: Any = importlib.import_module("torch")
         try:
+            layers = int(library.AutoConfig.from_pretrained(model, local_files_only=local).num_hidden_layers)
+            self._layer = _existing_layer(model, layer, layers)
             self._tokeniser: Any = library.AutoTokenizer.from_pretrained(model, local_files_only=local)
             self._model: Any = library.AutoModel.from_pretrained(model, local_files_only=local).eval()
+        except EmbeddingsUnavailableError:
+            raise
         except Exception as error:
             raise EmbeddingsUnavailableError(f"model {model!r} cannot be loaded: {error}") from error
-        layers = int(self._model.config.num_hidden_layers)
-        if layer is not None and not 0 < layer <= layers:
-            raise EmbeddingsUnavailableError(f"model {model!r} has {layers} layers, not {layer}")
-        self._layer = layer or layers
         # Tokenisers name a length without limit if their model's is unknown to them.
         self._most_tokens = min(
             int(self._tokeniser.model_max_length), int(self._model.config.max_position_embeddings)
         )
+        # Without a mark to pad with, texts cannot be put beside each other.
+        self._batch = 1 if self._tokeniser.pad_token is None else _BATCH
         self._lock = threading.Lock()
 
     def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
         with self._lock, self._torch.inference_mode():
+            asked = dict.fromkeys(piece for both in texts for side in both for piece in side)
+            # Alike in length, so that little of a batch is padding.
+            ordered = sorted(asked, key=len)
             found: dict[str, tuple[Any, Any]] = {}
-            for both in texts:
-                for piece in (*both[0], *both[1]):
-                    if piece not in found:
-                        found[piece] = self._encode(piece)
+            for start in range(0, len(ordered), self._batch):
+                batch = ordered[start : start + self._batch]
+                found.update(zip(batch, self._encode(batch), strict=True))
             return [self._compare(*([found[piece] for piece in side] for side in both)) for both in texts]
 
-    def _encode(self, text: str) -> tuple[Any, Any]:
-        """Unit vectors of a text's tokens, and which of them are words instead of marks of the model."""
+    def _encode(self, texts: list[str]) -> list[tuple[Any, Any]]:
+        """Unit vectors of each text's tokens, and which of them are words instead of marks of the model."""
         encoded = self._tokeniser(
-            text,
+            texts,
             return_tensors="pt",
+            padding=len(texts) > 1,
             truncation=True,
             max_length=self._most_tokens,
             return_special_tokens_mask=True,
         )
-        special = encoded.pop("special_tokens_mask")[0].bool()
-        hidden = self._model(**encoded, output_hidden_states=True).hidden_states[self._layer][0]
-        return self._torch.nn.functional.normalize(hidden, dim=-1), ~special
+        special = encoded.pop("special_tokens_mask").bool()
+        hidden = self._model(**encoded, output_hidden_states=True).hidden_states[self._layer]
+        vectors = self._torch.nn.functional.normalize(hidden, dim=-1)
+        # Padding matches nothing: it is dropped, whichever side the tokeniser puts it on.
+        tokens = encoded["attention_mask"].bool()
+        return [
+            (one[kept], ~marks[kept]) for one, kept, marks in zip(vectors, tokens, special, strict=True)
+        ]
 
     def _compare(self, reference: list[tuple[Any, Any]], candidate: list[tuple[Any, Any]]) -> Match:
         left, right = (self._torch.cat([vectors for vectors, _ in side]) for side in (reference, candidate))
@@ -207,3 +219,10 @@ class _TorchMatcher:
         recall = likeness.max(dim=1).values[left_words].mean()
         precision = likeness.max(dim=0).values[right_words].mean()
         return Match(float(precision), float(recall))
+
+
+def _existing_layer(model: str, layer: int | None, layers: int) -> int:
+    """The layer asked for, or the last."""
+    if layer is not None and not 0 < layer <= layers:
+        raise EmbeddingsUnavailableError(f"model {model!r} has {layers} layers, not {layer}")
+    return layer or layers

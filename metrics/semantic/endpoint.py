@@ -143,7 +143,10 @@ class EndpointEmbeddings:
             vectors = [next(every) for _ in each]
             if len({len(vector) for vector in vectors}) != 1:
                 return self._failure("bad_schema", "The vectors of one text have different lengths.")
-            found[text] = pool(each, vectors)
+            try:
+                found[text] = pool(each, vectors)
+            except ValueError as error:
+                return self._failure("bad_schema", str(error))
             self._cache.put(self._model, text, found[text])
         return found
 

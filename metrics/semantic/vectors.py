@@ -55,15 +55,23 @@ def pieces(text: str, most_words: int) -> list[str]:
 
 def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:
     """One unit vector of a text: its pieces' unit vectors, averaged by their number of words."""
-    weights = [max(1, len(part.split())) for part in parts]
     units = [unit(vector) for vector in vectors]
+    if len(units) == 1:
+        return units[0]
+    weights = [max(1, len(part.split())) for part in parts]
     weighted = ([weight * x for x in vector] for weight, vector in zip(weights, units, strict=True))
     return unit([math.fsum(column) for column in zip(*weighted, strict=True)])
 
 
 def unit(vector: Vector) -> tuple[float, ...]:
-    """The vector at length 1; a vector of zeros stays one."""
-    norm = math.sqrt(math.fsum(float(x) ** 2 for x in vector))
+    """The vector at length 1; a vector of zeros stays one.
+
+    Raises:
+        ValueError: A number is not finite, or all together are beyond what a float holds.
+    """
+    norm = math.hypot(*vector)
+    if not math.isfinite(norm):
+        raise ValueError("a vector is not finite")
     return tuple(float(x) / norm for x in vector) if norm else tuple(float(x) for x in vector)
 
 

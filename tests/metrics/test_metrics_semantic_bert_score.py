@@ -88,6 +88,12 @@ def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.Monk
         load_bert_score()
 
 
+@pytest.fixture(scope="module")
+def minilm() -> BertScore:
+    """The packaged model, loaded once."""
+    return load_bert_score()
+
+
 REFERENCES = (
     "The customer cannot sign in because the password has expired.",
     "The printer on the third floor is out of paper.",
@@ -104,7 +110,7 @@ CANDIDATES = (
 
 @needs_model
 @pytest.mark.filterwarnings("ignore")
-def test_agreement_with_the_authors_package() -> None:
+def test_agreement_with_the_authors_package(minilm: BertScore) -> None:
     """F1 equals bert-score's to 1e-5 on the same model and layer; its symmetry holds as well."""
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("SKIPPED LOUDLY: the reference package bert-score is not installed")
@@ -117,7 +123,7 @@ def test_agreement_with_the_authors_package() -> None:
     theirs._tokenizer.model_max_length = 512
     # One at a time: in a batch the package takes padding for a match of 0 where all others are negative.
     expected = [theirs.score([c], [r])[2].item() for r, c in zip(REFERENCES, CANDIDATES, strict=True)]
-    metric = load_bert_score()
+    metric = minilm
     pairs = [pair(*both) for both in zip(REFERENCES, CANDIDATES, strict=True)]
     assert metric.score_all(pairs) == pytest.approx(expected, abs=1e-5)
     turned = [pair(one.candidate.text, one.reference.text) for one in pairs]
@@ -126,9 +132,9 @@ def test_agreement_with_the_authors_package() -> None:
 
 @needs_model
 @pytest.mark.filterwarnings("ignore")
-def test_a_change_in_the_last_sentence_of_a_long_text_is_seen() -> None:
+def test_a_change_in_the_last_sentence_of_a_long_text_is_seen(minilm: BertScore) -> None:
     """Nothing is cut off behind the model's limit: 700 words differ by what stands at their end."""
-    metric = load_bert_score()
+    metric = minilm
     body = "The pump in hall four was checked and found to be in order. " * 58
     same = metric.score(pair(body + "Nobody was hurt.", body + "Nobody was hurt."))
     other = metric.score(pair(body + "Nobody was hurt.", body + "Zebra quantum lemonade invoice."))

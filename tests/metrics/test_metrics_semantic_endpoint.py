@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from metrics.pair import Answer, Pair, Wanted
 from metrics.semantic.endpoint import EndpointEmbeddings
 from metrics.semantic.vectors import VectorCache, cosine, pieces, pool, unit
 from metrics.similarity import Embeddings
+from metrics.structured import JsonSimilarity
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def serving(reply: Callable[[dict[str, Any]], tuple[int, Any]]) -> Iterator[tupl
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(raw)))
             self.end_headers()
-            self.wfile.write(raw)
+            with suppress(BrokenPipeError):  # a client whose deadline has passed is gone
+                self.wfile.write(raw)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -125,6 +127,8 @@ def test_many_texts_go_in_batches_and_none_twice() -> None:
             {"data": [{"index": 0, "embedding": [1.0, 0.0]}, {"index": 1, "embedding": [1.0]}]},
             "bad_schema",
         ),
+        (200, {"data": [{"index": i, "embedding": [1.7e308, 1.7e308]} for i in range(2)]}, "bad_schema"),
+        (200, {"data": [{"index": i, "embedding": [math.nan, 1.0]} for i in range(2)]}, "bad_schema"),
         (200, ["odd"], "bad_schema"),
     ],
 )
@@ -252,6 +256,18 @@ def test_a_broken_batch_fails_only_where_vectors_were_needed() -> None:
     assert isinstance(broken, Failure)
     assert broken.reason == "encoder_failed"
     assert same == 1.0
+
+
+def test_json_similarity_runs_on_the_local_encoder() -> None:
+    """Values "north" / "north east" have 0.7071 (3 words), 1 / 1 are equal (2 words); one call for all."""
+    encoder = Compass()
+    metric = JsonSimilarity(Embeddings(encoder, coverage=Coverage(frozenset(("en",)), by_mark)))
+    score = metric.score(pair('{"way": "north", "step": 1}', "way: north east\nstep: 1\n"))
+    assert score == pytest.approx((3 * math.sqrt(0.5) + 2) / 5)
+    assert encoder.calls == 1
+    foreign = metric.score(pair('{"way": "north"}', '{"way": "nord"}'))
+    assert isinstance(foreign, Failure)
+    assert (foreign.metric, foreign.reason) == ("json_similarity", "cross_language")
 
 
 def test_encoders_share_a_cache_by_model() -> None:

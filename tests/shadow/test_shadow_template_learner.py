@@ -516,3 +516,18 @@ def test_a_long_constant_prompt_is_template() -> None:
         learner.observe("mail", slots(edited), str(number))
     assert _fingerprint(learner, slots(edited)) not in {None, old}
     assert {kind for kind, _ in _kinds(learner, slots(edited))[0]} == {"template"}
+
+
+def test_a_token_is_never_cut() -> None:
+    """Every request says "INC-", but the ticket is one word: a change must find all of it or nothing."""
+    learner = TemplateLearner()
+    for number in range(30):
+        ticket = f"INC-{4711 + 37 * number}"
+        slots = [SlotText("user", f"Summarise ticket {ticket} for the next shift, please.", 0)]
+        learner.observe("default", slots, str(number))
+    ((*blocks,),) = learner.classifier("default")(slots)
+    assert [(block.kind, block.text) for block in blocks] == [
+        ("template", "Summarise ticket "),
+        ("input", ticket),
+        ("template", " for the next shift, please."),
+    ]

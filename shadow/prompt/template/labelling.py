@@ -8,13 +8,16 @@ from shadow.prompt.blocks import cut
 from shadow.prompt.segments import Block, SlotText, by_role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from shadow.prompt.segments import SegmentKind, SegmentType
     from shadow.prompt.template.skeleton import Span
 
 _SYSTEM: Final = frozenset({"system", "developer"})
 _MOST_SLOTS: Final = 8
+_JOINING: Final = frozenset("-_./@")
+_WITHOUT_BLANKS: Final = "\u2e80"
+"""Where the scripts begin that put no blanks between words."""
 
 
 def candidates(slots: Sequence[SlotText]) -> list[int]:
@@ -41,7 +44,8 @@ def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
 def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block, ...]:
     """A text cut where template and input meet and where typed blocks do; one empty block for "".
 
-    A block is not cut off for blanks alone: those stay with the block beside them.
+    A block is not cut off for blanks alone: those stay with the block beside them. Neither is a token
+    cut: of "INC-4711" all is input, even where each request says "INC-".
 
     Args:
         text: As the client wrote it.
@@ -51,7 +55,7 @@ def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block,
         return (Block("input", ""),)
     kinds: list[tuple[SegmentKind, int]] = []
     done = 0
-    for start, end in template:
+    for start, end in _of_whole_tokens(text, template):
         if start > done:
             kinds.append(("input", start))
         if end > max(start, done):
@@ -65,6 +69,32 @@ def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block,
         at += len(piece.text)
         bounds.append((piece.type, at))
     return _joined(text, kinds, bounds)
+
+
+def _of_whole_tokens(text: str, template: Iterable[Span | tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The stretches without the parts of tokens at their edges."""
+    for stretch in template:
+        start, end = stretch
+        while start < end and _inside_a_token(text, start):
+            start += 1
+        while end > start and _inside_a_token(text, end):
+            end -= 1
+        yield start, end
+
+
+def _inside_a_token(text: str, at: int) -> bool:
+    """Whether a place is inside a word, or beside a sign that joins two ("INC-4711", "a.b@c.de")."""
+    if not 0 < at < len(text):
+        return False
+    before, behind = text[at - 1], text[at]
+    if _joinable(before):
+        return _joinable(behind) or (behind in _JOINING and _joinable(text[at + 1 : at + 2]))
+    return before in _JOINING and _joinable(behind) and _joinable(text[max(0, at - 2) : at - 1])
+
+
+def _joinable(character: str) -> bool:
+    # Scripts without blanks have no tokens to cut.
+    return character.isalnum() and character < _WITHOUT_BLANKS
 
 
 def _joined(
