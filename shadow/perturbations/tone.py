@@ -93,14 +93,13 @@ def _by_rule(
     tone: str,
 ) -> Outcome:
     manner = MANNERS[language][tone]
-    pattern = _places(language, tone)
     texts = {one.text for one in spoken}
     first, last = spoken[0].text, spoken[-1].text
 
     def find(text: str) -> Iterator[re.Match[str]]:
         if text not in texts:
             return
-        for place in pattern.finditer(text):
+        for place in _places(text, language, tone):
             # One greeting and one close for the whole input, wherever it is cut.
             if (place.lastgroup == "opening" and text != first) or (
                 place.lastgroup == "closing" and text != last
@@ -136,25 +135,50 @@ def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spac
             return new[0].upper() + new[1:] if found[0].isupper() else new
 
 
+def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
+    """The beginning of a text, its phrases and marks to swap, and its end."""
+    opening = _OPENING.match(text)
+    assert opening is not None  # the pattern matches anywhere
+    yield opening
+    inside = _inside(language, tone)
+    if inside is not None:
+        yield from inside.finditer(text)
+    # Looked for once: at each place of a text it would cost more than all the rest.
+    closing = _CLOSING.match(text, len(text.rstrip()))
+    if closing is not None:
+        yield closing
+
+
+_OPENING: Final = re.compile(r"(?P<opening>)")
+_CLOSING: Final = re.compile(r"(?P<closing>(?<=\S))")
+
+
 @cache
-def _places(language: str, tone: str) -> re.Pattern[str]:
-    """Finds the beginning, phrases to swap, marks to swap and the end of a text."""
+def _inside(language: str, tone: str) -> re.Pattern[str] | None:
+    """Finds phrases to swap and marks to swap; None if there are none."""
     manner = MANNERS[language][tone]
-    edge = ("", "") if language in SPACELESS else (r"(?<![\w'’\-])", r"(?![\w'’\-])")
-    swaps = "|".join(
-        (r"(?:\A|(?<=[.!?]\s)|(?<=\n))" if key[0] == "^" else edge[0])
-        + re.escape(key.lstrip("^")).replace("'", "['’]")
-        + edge[1]
-        for key in sorted(manner.swaps, key=len, reverse=True)
-    )
+    spaceless = language in SPACELESS
+    edges = ("", "") if spaceless else (r"(?<![\w'’\-])", r"(?![\w'’\-])")
     ends = "".join(re.escape(mark) for mark in manner.ends)
-    rules = [r"(?P<opening>\A)"]
-    if swaps:
-        rules.append(f"(?P<swap>(?i:{swaps}))")
-    if ends and language in SPACELESS:
+    anywhere = [key for key in manner.swaps if key[0] != "^"]
+    starting = [key[1:] for key in manner.swaps if key[0] == "^"]
+    phrases = [
+        *_phrases(starting, r"(?:\A|(?<=[.!?]\s)|(?<=\n))", edges[1]),
+        *_phrases(anywhere, edges[0], edges[1]),
+    ]
+    rules = [f"(?P<swap>{'|'.join(phrases)})"] if phrases else []
+    if ends and spaceless:
         rules.append(f"(?P<end>(?<=\\w)[{ends}])")
     elif ends:
         # Not behind abbreviations of one letter, and only where a sentence begins next.
         rules.append(rf"(?P<end>(?<=[^\W\d_]{{2}})[{ends}](?=\s+[A-ZÀ-ÞŒ¿¡]|\s*\Z))")
-    rules.append(r"(?P<closing>(?<=\S)(?=\s*\Z))")
-    return re.compile("|".join(rules))
+    return re.compile("|".join(rules)) if rules else None
+
+
+def _phrases(keys: Sequence[str], before: str, behind: str) -> list[str]:
+    """A pattern for all of them, or none; the first letter is looked at before the phrases are."""
+    if not keys:
+        return []
+    firsts = "".join(sorted({re.escape(form) for key in keys for form in (key[0], key[0].upper())}))
+    words = "|".join(re.escape(key).replace("'", "['’]") for key in sorted(keys, key=len, reverse=True))
+    return [f"(?=[{firsts}]){before}(?i:{words}){behind}"]
