@@ -12,7 +12,7 @@ Findings behind the defaults of `metrics.similarity.cheap.Cutoffs`:
   against .90 for ROUGE-L. 0.65 lies between the upper quarter of pairs that people find different
   (.46) and the lower quarter of those they find the same (.67). Below 0.35 are three quarters of the
   answers to other intents and questions, and one in fifty of the same.
-- Details tell best whether a rerun came to another conclusion (.91). At 0.9 a 3 allows one detail
+- Details tell best whether a rerun came to another conclusion (.90). At 0.9 a 3 allows one detail
   in seven to differ; GPT-4o's reruns with the same conclusion have .92 and more three times in four.
 - Edit similarity of unrelated answers is .35 to .45, and of different short sentences up to .63, so
   only 0.85 and more counts by itself.

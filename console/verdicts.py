@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from console import diffs, figures, links, wording
+from metrics.provenance import PROVENANCE, stage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -228,7 +229,7 @@ def view(verdict: Verdict, exhibit: Exhibit | None, now: float) -> VerdictView:
         at=figures.moment(verdict.scored_at, now),
         at_iso=figures.iso(verdict.scored_at),
         at_exact=figures.moment_exact(verdict.scored_at),
-        scorer=wording.scorer_words(verdict.scorer),
+        scorer=_decided(verdict),
         explanation=verdict.explanation,
         details=_details(verdict.details),
         quality=tuple(_quality_row(score) for score in verdict.quality),
@@ -264,8 +265,25 @@ def _marked_short(
     )
 
 
+def _decided(verdict: Verdict) -> str:
+    """Who decided the rating, and whether the judge was needed."""
+    if verdict.scorer != "judge" or verdict.rating is None:
+        return wording.scorer_words(verdict.scorer)
+    return wording.stage_words(stage_of(verdict.details))
+
+
 def _details(details: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
-    return tuple((wording.score_words(name), figures.number(value, 2)) for name, value in details.items())
+    scores = [
+        (wording.score_words(name), figures.number(value, 2))
+        for name, value in details.items()
+        if name not in PROVENANCE
+    ]
+    others = [
+        (words, wording.RATINGS.get(round(details[name]), "not rated"))
+        for name, words in wording.SECOND_RATINGS.items()
+        if name in details
+    ]
+    return (*scores, *others)
 
 
 def _quality_row(score: QualityScore) -> QualityRow:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metrics.provenance import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metrics.provenance import Stage
     from metrics.verdict import Scorer
 
 CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
@@ -50,12 +53,26 @@ _SCORERS: dict[Scorer, str] = {
     "metrics": "decided by cheap metrics, no judge",
 }
 
+_STAGES: dict[Stage, str] = {
+    "equality": "equal after normalisation, the judge was not asked",
+    "bands": "clear by cheap metrics, the judge was not asked",
+    "judge": "decided by the judge",
+}
+
+SECOND_RATINGS = {
+    BANDS_RATING: "cheap metrics alone",
+    JUDGED_AGAIN: "judged again",
+    JUDGED_SWAPPED: "judged with sides swapped",
+}
+"""Ratings beside the one that counts, by the name of the detail that holds them."""
+
 _QUALITY = {
     "faithfulness_proxy": "faithfulness (cheap stand-in)",
     "completeness_proxy": "completeness (cheap stand-in)",
+    "citations_proxy": "citations (cheap stand-in)",
 }
 
-_SCORES = {"rouge_l": "ROUGE-L"}
+_SCORES = {"rouge_l": "ROUGE-L", "cached": "remembered by the judge's cache"}
 
 
 def category(perturbation: str) -> str:
@@ -111,6 +128,11 @@ def column_order(perturbation: str) -> tuple[int, int, str]:
 def scorer_words(scorer: Scorer) -> str:
     """Who decided a rating, said so that nobody takes a cheap metric for a judge."""
     return _SCORERS.get(scorer, scorer)
+
+
+def stage_words(stage: Stage) -> str:
+    """Which stage of a scorer with a judge decided."""
+    return _STAGES[stage]
 
 
 def quality_words(metric: str) -> str:

@@ -122,9 +122,12 @@ def up(config: Path | None, **given: Any) -> None:
 
     Replays use their own credential: put it into EVENKEEL_SHADOW_API_KEY if the endpoint needs one.
     """
-    from evenkeel.up import up as serve  # noqa: PLC0415 - keeps `--help` quick
+    from evenkeel.choices import check  # noqa: PLC0415 - keeps `--help` quick
+    from evenkeel.up import up as serve  # noqa: PLC0415 - as above
 
-    serve(_settings(config, given), say=click.echo)
+    settings = _settings(config, given)
+    check(settings, str(config or "settings"))
+    serve(settings, say=click.echo)
 
 
 @main.command()
@@ -143,9 +146,11 @@ def proxy(config: Path | None, **given: Any) -> None:
 @_settings_options
 def check_config(config: Path | None, **given: Any) -> None:
     """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
+    from evenkeel.choices import check  # noqa: PLC0415 - as above
     from evenkeel.preflight import missing_keys, unreachable_upstreams  # noqa: PLC0415 - as above
 
     settings = _settings(config, given)
+    check(settings, str(config or "settings"))
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
     for problem in problems:
         click.echo(f"evenkeel: {problem}", err=True)

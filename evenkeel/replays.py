@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from evenkeel import __version__
+from evenkeel import __version__, choices
 from evenkeel.settings import Credential, route_table
 from metrics.verdict import BASELINE
 from shadow.original import Reader, StatedTemplate
@@ -67,7 +67,7 @@ def capabilities(settings: Settings) -> frozenset[Requirement]:
 
 def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
     """The kinds that each route asks for, the baseline aside, whether or not they can run."""
-    known = settings.catalogue()
+    known = choices.perturbations(settings)
     return {
         route.name: tuple(one for one in by_name(route.perturbations, known) if one.name != BASELINE)
         for route in settings.routes

@@ -6,21 +6,29 @@ import logging
 import os
 from typing import TYPE_CHECKING
 
+from evenkeel import choices
 from evenkeel.judge_health import JudgeHealth
-from metrics.judge import Breaker, Judge
+from metrics.judge import Breaker, Judge, RateLimits, SqliteJudgeCache
 from metrics.scoring import cheap_scorer, judge_scorer
 from metrics.similarity import EmbeddingsUnavailableError, load_embeddings
+from metrics.similarity.cheap import CheapRater
+from shadow.languages import language_of
 
 if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from metrics.scoring import TwoStageScorer
     from metrics.similarity import Embeddings
+    from metrics.stores.counters import Tally
+    from metrics.stores.sqlite import Database
     from shadow.spend import Prices
 
 log = logging.getLogger("evenkeel")
 
+_REPAIRS = 1
+"""A reply that can't be read is asked for once more: endpoints without structured output chat."""
 
-def make_judge(settings: Settings, prices: Prices) -> tuple[Judge | None, JudgeHealth]:
+
+def make_judge(settings: Settings, database: Database, prices: Prices) -> tuple[Judge | None, JudgeHealth]:
     """The judge the settings name, if any, and the watch over it."""
     chosen = settings.judge
     breaker = Breaker()
@@ -34,13 +42,35 @@ def make_judge(settings: Settings, prices: Prices) -> tuple[Judge | None, JudgeH
         concurrency=chosen.concurrency,
         breaker=breaker,
         price=prices.usd,
+        limits=RateLimits(
+            requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
+        ),
+        cache=SqliteJudgeCache(database),
+        reply_tokens=chosen.reply_tokens,
+        repairs=_REPAIRS,
     )
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 
 
-def make_scorer(settings: Settings, judge: Judge | None) -> TwoStageScorer:
-    """Scores by the judge, else by cheap metrics. Loading embeddings takes seconds."""
-    return judge_scorer(judge) if judge else cheap_scorer(_embeddings(settings))
+def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoStageScorer:
+    """Scores by the judge where one is needed, else by cheap metrics. Loading embeddings takes seconds."""
+    bundles = choices.bundles(settings)
+    embeddings = _embeddings(settings)
+    if judge is None:
+        return cheap_scorer(embeddings, language_of=language_of, bundles=bundles)
+    chosen = settings.judge
+    assert chosen is not None  # who has a judge has its settings
+    return judge_scorer(
+        judge,
+        votes=chosen.votes,
+        swap_share=chosen.swap_share,
+        recheck_share=chosen.recheck_share,
+        cheap=CheapRater(embeddings, language_of=language_of) if chosen.cascade else None,
+        bands=choices.bands(settings),
+        audit_share=chosen.audit_share,
+        bundles=bundles,
+        count=lambda outcome: tally.add("judge_rechecks", outcome=outcome),
+    )
 
 
 def _embeddings(settings: Settings) -> Embeddings | None:
@@ -48,7 +78,7 @@ def _embeddings(settings: Settings) -> Embeddings | None:
     if wanted is False:
         return None
     try:
-        return load_embeddings()
+        return load_embeddings(language_of=language_of)
     except EmbeddingsUnavailableError as error:
         if wanted:
             log.warning("no sentence embeddings: %s; scoring goes on without them", error)

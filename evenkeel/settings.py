@@ -22,13 +22,9 @@ from pydantic_settings import (
 
 import proxy.routing
 from proxy.routing import RouteTable, Upstream
-from shadow.original import StatedTemplate
-from shadow.perturbations import by_name, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from shadow.perturbations import Perturbation
 
 DEFAULT_PERTURBATIONS = (
     "general.whitespace",
@@ -183,7 +179,8 @@ class Route(_Section):
     sampling_rate: Rate = 0.1
     """Share of eligible requests that are replayed."""
     task: str | None = None
-    """Task of the route's requests, e.g. `case_summary`; the application's header wins."""
+    """Task of the route's requests, e.g. `case_summary`; the application's header wins. None = it is
+    recognised where that is plain."""
     template: list[str] = []
     """The route's prompt template with its inputs as `{placeholders}`; none = it is learned."""
     perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
@@ -250,11 +247,26 @@ class Rewriter(_Section):
     """Whether the judge checks that a text still means the same; `null` = if there is a judge."""
 
 
+class Quality(_Section):
+    """A quality of answers that the judge rates, in words."""
+
+    description: Annotated[str, Field(min_length=1)]
+    """What to look at."""
+    scale: dict[int, str]
+    """What 3 (best), 2 and 1 mean."""
+
+
 class Scoring(_Section):
-    """How answers are compared without a judge."""
+    """How answers are compared."""
 
     embeddings: bool | None = None
     """Sentence embeddings; `null` uses them if the extra `semantic` is installed."""
+    bands: Path | None = None
+    """File that says which pairs are clear without the judge; none = careful defaults."""
+    qualities: dict[str, Quality] = {}
+    """Further qualities that the judge rates, by name."""
+    tasks: dict[str, list[str]] = {}
+    """Which qualities the judge rates in a task, in place of the task's own."""
 
 
 class Judge(_Section):
@@ -270,6 +282,28 @@ class Judge(_Section):
     """Limit of one call."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
     """Calls under way at once."""
+    requests_per_minute: Annotated[float, Field(ge=1)] | None = None
+    """Pace of the calls; `null` = as the endpoint's `Retry-After` asks."""
+    tokens_per_minute: Annotated[float, Field(ge=1)] | None = None
+    """Pace of prompt and completion tokens together."""
+    reply_tokens: Annotated[int, Field(ge=1, le=100_000)] = 300
+    """Usual length of a reply, for the budget; some thousand for models that reason."""
+    votes: Annotated[int, Field(ge=1, le=9)] = 1
+    """Calls for one rating, an odd number; the median counts."""
+    swap_share: Rate = 0.5
+    """Share of the similarity calls that show the two answers in the other order."""
+    recheck_share: Rate = 0.02
+    """Share of the judged pairs that are judged again, to measure the judge's own noise."""
+    cascade: bool = True
+    """Whether cheap metrics decide the pairs that are clear, and the judge the others."""
+    audit_share: Rate = 0.05
+    """Share of the pairs decided by cheap metrics that the judge rates as well, to watch the agreement."""
+
+    @model_validator(mode="after")
+    def _odd_votes(self) -> Judge:
+        if self.votes % 2 == 0:
+            raise ValueError(f"votes must be odd, so that there is a median; {self.votes} is even")
+        return self
 
 
 class Alert(_Section):
@@ -367,24 +401,6 @@ class Settings(BaseSettings):
     def _routes_differ(self) -> Settings:
         route_table(self.routes)
         return self
-
-    @model_validator(mode="after")
-    def _perturbations_exist(self) -> Settings:
-        known = self.catalogue()
-        for route in self.routes:
-            by_name(route.perturbations, known)
-            if route.template:
-                StatedTemplate.of(route.template)
-        return self
-
-    def catalogue(self) -> tuple[Perturbation, ...]:
-        """Every perturbation there is under these settings.
-
-        Raises: ValueError if a language or a compound can't be.
-        """
-        return catalogue(
-            languages=self.languages, compounds=self.compounds, rewriter=self.rewriter is not None
-        )
 
     def base_url(self, route: Route) -> str:
         """What an application sets as its base URL to use a route."""

@@ -30,7 +30,7 @@ class Estimate:
     lower: float
     upper: float
     n: int
-    """Observations behind it: rated trials, shifted trials or pairs, as the estimate says."""
+    """Observations behind it: rated trials, shifted trials, pairs or second ratings, as the estimate says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,11 @@ class CellReport:
     threshold: float = 0.0
     """Largest excess that is tolerated."""
     alert: bool = False
+    judge_noise: Estimate | None = None
+    """P(another rating when the same pair is judged again), of the judge on this route and model."""
+    swap_consistency: Estimate | None = None
+    """P(the same rating with the sides swapped), likewise."""
+    cascade_agreement: Estimate | None = None
+    """P(the judge says what the bands said), over audited pairs of this route and model."""
+    decided: dict[str, int] = field(default_factory=dict)
+    """Ratings on this route and model by the stage that decided them, with a judge; else empty."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metrics.cells import CellKey, CellReport
 from metrics.detect import Alert, AlertRules
 from metrics.estimate import Counts
+from metrics.noise import Judges
 from metrics.stores.protocols import AlertEvent, TrendPoint
 from metrics.verdict import BASELINE
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from metrics.stores.protocols import LoggedVerdict
     from metrics.verdict import Scorer, Verdict
 
-_VERSION = 1
+_VERSION = 2
 
 OTHER_MODEL = "other"
 """Models beyond the limit of a route share this name: clients choose model names, and every name
@@ -153,6 +154,7 @@ class MonitorState:
         """By route: verdicts whose model was beyond the limit, counted under `OTHER_MODEL`."""
         self._models: dict[str, list[str]] = {}
         self._cells: dict[CellKey, _Cell] = {}
+        self._judges = Judges()
 
     def apply(self, logged: LoggedVerdict) -> Applied:
         """Count one verdict; one at or before `offset` is counted already and changes nothing.
@@ -164,6 +166,7 @@ class MonitorState:
         self.offset = logged.offset
         verdict = logged.verdict
         cell = self._cell(verdict)
+        self._judges.add(cell.key.route, cell.key.model, verdict)
         change = cell.add(verdict)
         events = [_event(cell, change, logged, self.settings)] if change else []
         trend = []
@@ -199,6 +202,12 @@ class MonitorState:
         baseline = self._cells.get(CellKey(cell.key.route, cell.key.model, BASELINE))
         estimates = cell.estimates(self.settings)
         alert = cell.alert
+        judged = self._judges.estimates(
+            cell.key.route,
+            cell.key.model,
+            alpha=1 - self.settings.confidence,
+            min_trials=self.settings.min_trials,
+        )
         return CellReport(
             key=cell.key,
             scorer=cell.scorer,
@@ -217,6 +226,10 @@ class MonitorState:
             alarm_log10=alert.alarm_log10 if alert else 0.0,
             threshold=self.settings.threshold if alert else 0.0,
             alert=alert.up if alert else False,
+            judge_noise=judged.noise,
+            swap_consistency=judged.swap_consistency,
+            cascade_agreement=judged.agreement,
+            decided=judged.decided,
         )
 
     def to_bytes(self) -> bytes:
@@ -230,7 +243,7 @@ class MonitorState:
             }
         )
         cells = ",".join(cell.encode() for cell in self._cells.values())
-        return f'{head[:-1]},"cells":[{cells}]}}'.encode()
+        return f'{head[:-1]},"judges":{self._judges.encode()},"cells":[{cells}]}}'.encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: MonitorSettings) -> MonitorState:
@@ -253,6 +266,7 @@ class MonitorState:
             for raw_cell in raw["cells"]:
                 cell = _Cell.from_json(raw_cell, settings.rules)
                 state._cells[cell.key] = cell
+            state._judges = Judges.from_json(raw["judges"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
         return state

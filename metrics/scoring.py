@@ -3,55 +3,91 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
-from metrics.judge.quality import completeness, faithfulness
+from metrics.cascade import CascadeRater
+from metrics.judge.quality import JudgedQuality
+from metrics.judge.reply import Expense
 from metrics.judge.similarity import JudgeRater
-from metrics.quality.bundles import bundle
-from metrics.quality.completeness_proxy import CompletenessProxy
-from metrics.quality.faithfulness_proxy import FaithfulnessProxy
+from metrics.noise.sampler import JudgeNoise
+from metrics.quality.bundles import BUNDLES
+from metrics.quality.measuring import measure_all
 from metrics.similarity.cheap import CheapRater
 from metrics.similarity.normalised import NormalisedEquality
 from metrics.similarity.protocol import SCALE
-from metrics.verdict import Failure, Judgement, QualityScore
+from metrics.tasks import Task, find_task
+from metrics.verdict import Failure, Judgement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from metrics.cascade import Bands
     from metrics.judge.client import Judge
+    from metrics.languages import LanguageOf
     from metrics.pair import Pair
-    from metrics.quality.bundles import Quality
-    from metrics.quality.protocol import QualityMetric
+    from metrics.quality.bundles import Bundle
+    from metrics.quality.protocol import PairQuality
     from metrics.similarity.embeddings import Embeddings
-    from metrics.similarity.protocol import Rater, Rating
+    from metrics.similarity.protocol import Rater
     from metrics.verdict import Scorer
 
 _SAME = max(SCALE)
 
 
+def no_expense(answers_chars: int, context_chars: int, task: Task) -> Expense:  # noqa: ARG001 - an estimate
+    """The estimate of a scorer that asks nobody."""
+    return Expense(0, 0.0)
+
+
 class TwoStageScorer:
-    """Scores pairs by one rater and the quality metrics of the pair's task.
+    """Scores pairs by one rater and the qualities of the pair's task.
 
     1. Answers that are equal after normalisation are the same: rating 3, free of charge.
     2. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
        is never silently replaced by cheap metrics, since the two are not on one scale.
-    3. A rating below 3 sends both answers, each alone, through the quality metrics. One that fails
-       on either answer is a failure of the judgement; the rating and the other metrics stand.
+    3. A rating below 3 sends the pair through the qualities of its task. One that fails is a failure of
+       the judgement; the rating and the other qualities stand.
 
     Source: the two-stage protocol behind content delta and quality delta (similarity first, then the
     task's quality metrics on shifted pairs only).
     """
 
-    def __init__(self, scorer: Scorer, rater: Rater, qualities: Mapping[Quality, QualityMetric]) -> None:
+    def __init__(
+        self,
+        scorer: Scorer,
+        rater: Rater,
+        measures: Mapping[Task, tuple[PairQuality, ...]],
+        estimate: Callable[[int, int, Task], Expense] = no_expense,
+    ) -> None:
+        """Put a scorer together.
+
+        Args:
+            scorer: Who decides.
+            rater: Rates how similar two answers are.
+            measures: The qualities of each task; none for a task that is left out.
+            estimate: Characters of both answers, characters of the prompt, task → at most so much.
+        """
         self._scorer = scorer
         self._rater = rater
-        self._qualities = qualities
+        self._measures = measures
+        self._estimate = estimate
         self._equality = NormalisedEquality()
 
     @property
     def scorer(self) -> Scorer:
         """Who decides the rating of answers that are not equal."""
         return self._scorer
+
+    def estimate(self, answers_chars: int, context_chars: int, task: str | None) -> Expense:
+        """What scoring a pair costs at most, before it is scored.
+
+        Args:
+            answers_chars: Characters of both answers together.
+            context_chars: Characters of the prompt.
+            task: Name of the task.
+        """
+        return self._estimate(answers_chars, context_chars, find_task(task))
 
     async def score(self, pair: Pair) -> Judgement:
         """Score a pair. Work on the CPU is done in threads.
@@ -71,58 +107,85 @@ class TwoStageScorer:
             return Judgement(
                 self._scorer, None, failures=(rated.outcome,), cost_usd=rated.cost_usd, tokens=rated.tokens
             )
-        return await self._with_quality(pair, rated, rated.outcome)
-
-    async def _with_quality(self, pair: Pair, rated: Rating, rating: int) -> Judgement:
-        metrics = [] if rating == _SAME else [self._qualities[name] for name in bundle(pair.task)]
-        # Both answers of all metrics at once: a judge limits its own concurrency.
-        answers = (pair.reference, pair.candidate)
-        given = await asyncio.gather(
-            *(metric.rate(answer, pair.context) for metric in metrics for answer in answers)
-        )
-        scores: list[QualityScore] = []
-        failures: list[Failure] = []
-        for metric, reference, candidate in zip(metrics, given[::2], given[1::2], strict=True):
-            match reference.outcome, candidate.outcome:
-                case Failure() as failure, _:
-                    failures.append(failure)
-                case _, Failure() as failure:
-                    failures.append(failure)
-                case int(before), int(after):
-                    scores.append(QualityScore(metric.name, metric.version, before, after))
+        measures = () if rated.outcome == _SAME else self._measures.get(find_task(pair.task), ())
+        found = await measure_all(measures, pair)
         return Judgement(
             self._scorer,
-            rating,
+            rated.outcome,
             rated.explanation,
             rated.details,
-            tuple(scores),
-            tuple(failures),
-            cost_usd=rated.cost_usd + sum(one.cost_usd for one in given),
-            tokens=rated.tokens + sum(one.tokens for one in given),
+            found.scores,
+            found.failures,
+            cost_usd=rated.cost_usd + found.cost_usd,
+            tokens=rated.tokens + found.tokens,
+            rated_by=rated.prompt_version,
         )
 
 
-def cheap_scorer(embeddings: Embeddings | None = None) -> TwoStageScorer:
+def cheap_scorer(
+    embeddings: Embeddings | None = None,
+    *,
+    language_of: LanguageOf | None = None,
+    bundles: Mapping[Task, Bundle] = BUNDLES,
+) -> TwoStageScorer:
     """A scorer without a judge: cheap metrics rate, stand-ins named `*_proxy` measure quality.
 
     Args:
         embeddings: From `metrics.similarity.load_embeddings`, if the extra `semantic` is installed.
+        language_of: Tells a text's language; without it answers in two languages may pass for shifted.
+        bundles: The qualities of each task.
     """
-    qualities: dict[Quality, QualityMetric] = {
-        "faithfulness": FaithfulnessProxy(),
-        "completeness": CompletenessProxy(),
-    }
-    return TwoStageScorer("metrics", CheapRater(embeddings), qualities)
+    return TwoStageScorer(
+        "metrics",
+        CheapRater(embeddings, language_of=language_of),
+        {task: bundle.measures() for task, bundle in bundles.items()},
+    )
 
 
-def judge_scorer(judge: Judge) -> TwoStageScorer:
-    """A scorer whose similarity and quality ratings are all the judge's.
+def judge_scorer(
+    judge: Judge,
+    *,
+    votes: int = 1,
+    swap_share: float = 0.0,
+    recheck_share: float = 0.0,
+    cheap: CheapRater | None = None,
+    bands: Bands | None = None,
+    audit_share: float = 0.05,
+    bundles: Mapping[Task, Bundle] = BUNDLES,
+    count: Callable[[str], None] = lambda _: None,
+) -> TwoStageScorer:
+    """A scorer whose similarity and quality ratings are the judge's, but for what is clear without it.
 
     The price of its tokens is the judge's own (`Judge(price=…)`). Closing the judge is the
     caller's business.
+
+    Args:
+        judge: Whom to ask.
+        votes: Calls for one rating; odd.
+        swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
+        recheck_share: Share of the judged pairs that are judged again, in [0, 1].
+        cheap: Decides clear cases before the judge is asked; None = the judge decides all that are not
+            equal.
+        bands: What counts as clear.
+        audit_share: Share of the pairs decided without it that the judge rates all the same, in [0, 1].
+        bundles: The qualities of each task.
+        count: Told of every rating made again (see `JudgeNoise`).
+
+    Raises: ValueError for an even number of votes or a share outside [0, 1].
     """
-    qualities: dict[Quality, QualityMetric] = {
-        "faithfulness": faithfulness(judge),
-        "completeness": completeness(judge),
-    }
-    return TwoStageScorer("judge", JudgeRater(judge), qualities)
+    asked = JudgeRater(judge, votes=votes, swap_share=swap_share)
+    rater: Rater = JudgeNoise(asked, fresh=asked.afresh(), share=recheck_share, count=count)
+    if cheap is not None:
+        rater = CascadeRater(cheap, rater, bands, audit_share=audit_share)
+    judged = partial(JudgedQuality, judge, votes=votes)
+
+    def estimate(answers_chars: int, context_chars: int, task: Task) -> Expense:
+        calls = [asked.estimate(answers_chars)]
+        # Each quality is asked of each answer; half of the answers' characters is that of one.
+        one_chars = context_chars + answers_chars // 2
+        calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]
+        return Expense(sum(one.tokens for one in calls), sum(one.usd for one in calls))
+
+    return TwoStageScorer(
+        "judge", rater, {task: bundle.measures(judged) for task, bundle in bundles.items()}, estimate
+    )

@@ -13,6 +13,14 @@ Scorer = Literal["judge", "metrics"]
 
 Direction = Literal["better", "worse", "mixed"]
 
+QualityScale = Literal["rating", "ratio", "agreement"]
+"""What the values of a quality score are.
+
+"rating": 1, 2 or 3, 3 = best, each answer judged alone. "ratio": in [0, 1], 1 = best, each answer
+measured alone. "agreement": in [0, 1], how far the candidate agrees with the reference, whose own value
+is 1 by definition; it says that quality changed but not for whom.
+"""
+
 BASELINE = "baseline.identical"
 """The identical resend: what changes there is noise."""
 
@@ -31,18 +39,28 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class QualityScore:
-    """One quality metric on both answers, each on the 1–3 scale (3 = best)."""
+    """One quality metric on both answers, high = good."""
 
     metric: str
     """e.g. "faithfulness", or "faithfulness_proxy" for the cheap stand-in."""
     version: int
-    reference: int
-    candidate: int
+    reference: float
+    candidate: float
+    scale: QualityScale = "rating"
+    tolerance: float = 0.0
+    """Largest difference that is still the same quality; 0 for everything that is counted exactly."""
 
     @property
     def changed(self) -> bool:
-        """Whether the two answers differ in this metric, in either direction."""
-        return self.reference != self.candidate
+        """Whether the two answers differ in this metric by more than its tolerance, in either direction."""
+        return abs(self.reference - self.candidate) > self.tolerance
+
+    @property
+    def direction(self) -> Literal["better", "worse"] | None:
+        """Which way it changed; None if it did not, or if its scale can't tell."""
+        if not self.changed or self.scale == "agreement":
+            return None
+        return "better" if self.candidate > self.reference else "worse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +81,8 @@ class Judgement:
     failures: tuple[Failure, ...] = ()
     cost_usd: float = 0.0
     tokens: int = 0
+    rated_by: str = ""
+    """Under which wording a judge rated, as "similarity@1"; "" if it was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +128,8 @@ class Verdict:
     """Quality metrics that could not be measured on a shifted pair."""
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
+    rated_by: str = ""
+    """Under which wording the judge rated, as "similarity@1"; "" if it was not asked."""
     task: str | None = None
     prompt_version: str | None = None
     """As the application said, else the fingerprint of the learned template."""
@@ -145,11 +167,14 @@ class Verdict:
 
     @property
     def direction(self) -> Direction | None:
-        """Which way quality changed; None if it did not."""
+        """Which way quality changed; None if it did not.
+
+        "mixed" if some metrics rose and others fell, or if none that changed can tell the direction.
+        """
         if not self.quality_changed:
             return None
-        signs = {score.candidate > score.reference for score in self.quality if score.changed}
-        return "mixed" if len(signs) > 1 else ("better" if signs.pop() else "worse")
+        directions = {score.direction for score in self.quality} - {None}
+        return directions.pop() if len(directions) == 1 else "mixed"
 
     def to_json(self) -> str:
         """The verdict as one line of JSON."""

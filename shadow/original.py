@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from metrics.tasks import Turn, recognise
 from shadow.answer import read_answer
 from shadow.encodings import UnreadableBody, decode_body
 from shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
@@ -33,11 +34,8 @@ class Original:
     route: RoutePlan
     prompt_version: str | None
     """As the application says, else the fingerprint of the template; None while it is not known."""
-
-    @property
-    def task(self) -> str | None:
-        """As the application says, else as the route says."""
-        return self.exchange.task or self.route.task
+    task: str | None
+    """As the application says, else as the route says, else as the prompt plainly shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,8 @@ class Reader:
             return Left(error.reason, dead=True)
         view, version = self._classified(exchange, view)
         model = answer.model or view.model or "unknown"
-        return Original(exchange, view, answer, model, route, exchange.prompt_version or version)
+        task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
+        return Original(exchange, view, answer, model, route, exchange.prompt_version or version, task)
 
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:
         stated = self.stated.get(exchange.route)

@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from shadow.rewriter import Rewriter
     from shadow.spend import Prices, SpendLedger
 
-_JUDGE_CALLS = 3
-"""Calls of the judge that a trial is estimated to need: always one, and quality where the content moved."""
-_JUDGE_PROMPT_TOKENS = 700
-"""Of the rubric around the answers."""
+
+_USUAL_SHARE_OF_CEILING = 1 / 3
+"""The scorer's ceiling takes a token for each character and every quality asked; most trials need less.
+To set aside the ceiling would leave much of a small budget unused."""
+_AT_ONCE = 16
+"""Trials under way together: enough to keep replays and judge busy, few enough that what is set aside for
+them is a small part of a budget."""
 
 
 class TrialMaker:
@@ -72,6 +75,7 @@ class TrialMaker:
         self._tally = tally
         self._clock = clock
         self._rewriter = rewriter
+        self._slots = asyncio.Semaphore(_AT_ONCE)
 
     def skip(self, trial: Trial, route: str, reason: str) -> None:
         """Count a trial that is not made."""
@@ -88,6 +92,12 @@ class TrialMaker:
             outcome: What the perturbation made of it.
             noise_rating: Rating of the identical resend, None if there is none.
         """
+        async with self._slots:
+            return await self._make(original, trial, outcome, noise_rating)
+
+    async def _make(
+        self, original: Original, trial: Trial, outcome: PromptView | Draft, noise_rating: int | None
+    ) -> Verdict | None:
         route = original.exchange.route
         estimate = self._estimate(original)
         refused = await asyncio.to_thread(self._ledger.reserve, estimate, route)
@@ -187,6 +197,7 @@ class TrialMaker:
             quality_failures=quality_failures,
             explanation=judgement.explanation if judgement else "",
             details=judgement.details if judgement else {},
+            rated_by=judgement.rated_by if judgement else "",
             task=original.task,
             prompt_version=original.prompt_version,
             wanted_format=wanted.format,
@@ -197,11 +208,11 @@ class TrialMaker:
         )
 
     def _estimate(self, original: Original) -> Spend:
-        """What a trial will cost at about: the original's size again, and the judge's reading of it."""
+        """What a trial may cost: the original's size again, and the scoring of such a pair."""
         replay = self._spent(original, original.answer)
-        if self._scorer.scorer != "judge":
-            return replay
-        return Spend(replay.tokens + _JUDGE_CALLS * (replay.tokens + _JUDGE_PROMPT_TOKENS), replay.usd)
+        scoring = self._scorer.estimate(2 * len(original.answer.text), len(original.view.text), original.task)
+        share = _USUAL_SHARE_OF_CEILING
+        return replay.plus(Spend(round(scoring.tokens * share), scoring.usd * share))
 
     def _spent(self, original: Original, answer: Answer) -> Spend:
         prompt = answer.prompt_tokens or estimate_tokens(original.view.text)

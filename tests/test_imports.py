@@ -55,3 +55,13 @@ def test_the_data_plane_loads_nothing_heavy():
     )
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
+    """A forwarded request needs no encoder, SDK or array library: they would double the idle memory."""
+    script = (
+        "import sys, evenkeel.data_plane, evenkeel.standalone\n"
+        "print(*sorted({'openai', 'numpy', 'py3langid', 'rapidfuzz', 'genai_prices'} & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

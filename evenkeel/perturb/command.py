@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from evenkeel import choices
 from evenkeel.perturb.page import show
 from evenkeel.perturb.prompt import read_prompt
 from evenkeel.perturb.record import record
@@ -79,7 +80,8 @@ def _scope(options: PerturbOptions) -> _Scope:
     template: list[str] = []
     if options.config is not None:
         settings = load(options.config, {}, {})
-        known = settings.catalogue()
+        choices.check(settings, str(options.config))
+        known = choices.perturbations(settings)
         route = _route(settings.routes, options)
         template, asked = route.template, tuple(route.perturbations)
     elif options.task is not None:

@@ -36,7 +36,7 @@ class SlotMatch:
     """F1 of slots that are filled alike."""
 
     name: ClassVar[str] = "slot_match"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, schema: Schema | None = None) -> None:
         """Compare by a schema; None = the one found in each pair's context (see `read_schema`)."""
@@ -46,7 +46,8 @@ class SlotMatch:
         """Slots filled alike in both answers, over the slots filled in either.
 
         Keys must be equal, and so must the values of slots with a fixed choice; other values must
-        reach a ROUGE-L F1 of 0.7. A slot filled with null or nothing is not filled. Symmetric,
+        reach a ROUGE-L F1 of 0.7. Where the variant asks for another format, keys are compared as all
+        formats spell them (see `slot_key`). A slot filled with null or nothing is not filled. Symmetric,
         given the schema.
 
         Returns: ratio in [0, 1]; 1 = the same slots filled alike, also if neither answer fills
@@ -55,7 +56,8 @@ class SlotMatch:
             from the reference, "too_large" or "too_deep".
         Source: Entity Match, section 4.2 of the enterprise perturbation paper.
         """
-        schema = read_schema(pair.context) if self._schema is None else self._schema
+        listed = read_schema(pair.context) if self._schema is None else self._schema
+        schema = {_key(pair, name): choices for name, choices in listed.items()}
         read = _read(pair)
         if isinstance(read, UnreadableError):
             return Failure(self.name, self.version, read.reason, str(read))
@@ -72,7 +74,7 @@ class SlotRouge:
     """F1 of slots, each worth the ROUGE-L of its values."""
 
     name: ClassVar[str] = "slot_rouge"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def score(self, pair: Pair) -> float | Failure:
         """The ROUGE-L F1 of values under equal keys, over the slots filled in either answer. Symmetric.
@@ -137,6 +139,15 @@ def read_slots(text: str, wanted: Format | None = None) -> list[Slot] | Unreadab
     return [slot for slot in _slots(found.tree) if slot.value]
 
 
+def slot_key(name: str) -> str:
+    """A slot's name as all formats spell it: "Host name" in a heading of HTML is host_name in JSON."""
+    return "_".join(name.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _key(pair: Pair, name: str) -> str:
+    return name if pair.wanted.format is None else slot_key(name)
+
+
 def _read(pair: Pair) -> tuple[list[Slot], list[Slot]] | UnreadableError:
     if is_empty(pair.reference) and is_empty(pair.candidate):
         return UnreadableError("no_text", "Neither answer has text.")
@@ -148,7 +159,10 @@ def _read(pair: Pair) -> tuple[list[Slot], list[Slot]] | UnreadableError:
         return candidate
     if reference is None:
         return UnreadableError("no_slots", "The reference has no slots that can be read.")
-    return reference, candidate or []
+    left, right = (
+        [Slot(_key(pair, slot.key), slot.value) for slot in side] for side in (reference, candidate or [])
+    )
+    return left, right
 
 
 def _slots(tree: Tree) -> Iterator[Slot]:

@@ -44,7 +44,7 @@ class Counts:
     worse: int = 0
     better: int = 0
     mixed: int = 0
-    """Shifts that changed one metric for the better and another for the worse."""
+    """Shifts that changed one metric for the better and another for the worse, or none with a direction."""
     plus: int = 0
     """Pairs that shifted only in the variant."""
     minus: int = 0

@@ -75,13 +75,33 @@ _NOISE_FLOOR = _Estimate(
     "Share of identical resends whose content shifted, in [0, 1]",
     "rated identical resends",
 )
+_JUDGE_ESTIMATES = (
+    _Estimate(
+        "judge_noise_rate",
+        "judge_noise",
+        "Share of pairs that got another rating when they were judged again, in [0, 1]",
+        "pairs judged again",
+    ),
+    _Estimate(
+        "judge_swap_consistency",
+        "swap_consistency",
+        "Share of pairs that got the same rating with their sides swapped, in [0, 1]",
+        "pairs judged with their sides swapped",
+    ),
+    _Estimate(
+        "cascade_agreement",
+        "cascade_agreement",
+        "Share of audited pairs to which the judge said what the cheap scores had decided, in [0, 1]",
+        "audited pairs",
+    ),
+)
 
 
 class CellCollector(Collector):
     """Exports what `read` returns at each scrape.
 
-    The noise floor belongs to a route and model, so it has no label `perturbation`; join with
-    `on(route, model)`.
+    The noise floor and what is known of the judge belong to a route and model, so they have no
+    label `perturbation`; join with `on(route, model)`.
     """
 
     def __init__(self, read: Callable[[], list[CellReport]], *, version: str) -> None:
@@ -112,6 +132,10 @@ class CellCollector(Collector):
             yield from _estimate_gauges(estimate, reports, _CELL)
         baselines = [report for report in reports if report.key.perturbation == BASELINE]
         yield from _estimate_gauges(_NOISE_FLOOR, baselines, _CELL[:2])
+        places = _one_for_each_place(reports)
+        for estimate in _JUDGE_ESTIMATES:
+            yield from _estimate_gauges(estimate, places, _CELL[:2], scorer=False)
+        yield _decided(places)
         yield from _counters(reports)
         yield from _alert_gauges([report for report in reports if report.key.perturbation != BASELINE])
 
@@ -120,11 +144,16 @@ def _labels(report: CellReport) -> tuple[str, str, str]:
     return report.key.route, report.key.model, report.key.perturbation
 
 
+def _one_for_each_place(reports: list[CellReport]) -> list[CellReport]:
+    """One report of each route and model: they agree in what belongs to both."""
+    return list({(report.key.route, report.key.model): report for report in reports}.values())
+
+
 def _estimate_gauges(
-    estimate: _Estimate, reports: list[CellReport], labels: tuple[str, ...]
+    estimate: _Estimate, reports: list[CellReport], labels: tuple[str, ...], *, scorer: bool = True
 ) -> Iterator[Metric]:
     name, what = f"evenkeel_{estimate.name}", estimate.what
-    names = (*labels, "scorer")
+    names = (*labels, "scorer") if scorer else labels
     value = GaugeMetricFamily(name, what, labels=names)
     lower = GaugeMetricFamily(f"{name}_lower", f"{what}: lower end of the interval", labels=names)
     upper = GaugeMetricFamily(f"{name}_upper", f"{what}: upper end of the interval", labels=names)
@@ -134,12 +163,24 @@ def _estimate_gauges(
     for report in reports:
         known = getattr(report, estimate.field)
         if known is not None:
-            values = (*_labels(report)[: len(labels)], report.scorer)
+            values = _labels(report)[: len(labels)] + ((report.scorer,) if scorer else ())
             value.add_metric(values, known.value)
             lower.add_metric(values, known.lower)
             upper.add_metric(values, known.upper)
             observations.add_metric(values, known.n)
     yield from (value, lower, upper, observations)
+
+
+def _decided(places: list[CellReport]) -> Metric:
+    decided = CounterMetricFamily(
+        "evenkeel_ratings_decided",
+        "Ratings of a scorer with a judge, by who decided: equality and bands saved a call of the judge",
+        labels=(*_CELL[:2], "stage"),
+    )
+    for report in places:
+        for stage, count in report.decided.items():
+            decided.add_metric((*_labels(report)[:2], stage), count)
+    return decided
 
 
 def _counters(reports: list[CellReport]) -> Iterator[Metric]:

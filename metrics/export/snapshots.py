@@ -38,6 +38,7 @@ HELP = {
     "queue_oldest_seconds": "Age of the oldest exchange in the queue, 0 if there is none",
     "trials": "Trials made, by outcome",
     "trials_skipped": "Trials that were not made, by reason",
+    "judge_rechecks": "Ratings of the judge made again to measure its noise, by outcome",
     "rewrites": "Texts asked of the rewriter, by outcome",
     "spend_tokens": "Tokens spent on replays, judge and rewriter",
     "spend_usd": "US dollars spent on replays, judge and rewriter, by list price",

@@ -3,71 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
-
-import openai
-from openai.types.chat import ChatCompletion
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from metrics.judge.breaker import Breaker
-from metrics.judge.endpoint import Accepted
-from metrics.judge.prompts import PROBE
-from metrics.judge.reading import Ruling, Unreadable, read_ruling
-from metrics.similarity.protocol import Rating
+from metrics.judge.cache import CarefulCache, ruling_key
+from metrics.judge.completion import Usage, read_completion, reported
+from metrics.judge.estimate import question_tokens_at_most
+from metrics.judge.faults import UNHEALTHY, Fault, pause_s
+from metrics.judge.limits import RateLimits
+from metrics.judge.prompts import PROBE, reminded
+from metrics.judge.reading import Ruling, Unreadable
+from metrics.judge.reply import Expense, Price, Reply, free
+from metrics.judge.wire import Wire
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from openai.types.chat import ChatCompletion
+
+    from metrics.judge.cache import JudgeCache
     from metrics.judge.prompts import Question
 
-Price = Callable[[str, int, int], float]
-"""US dollars for (model, prompt tokens, completion tokens)."""
+__all__ = ["Judge", "Price", "Reply", "free"]
 
-_SEED = 7
-"""Any fixed number: it only asks the endpoint to answer the same question the same way."""
 _PROBE_TIMEOUT_S = 15.0
-_LONGEST_PAUSE_S = 60.0
-"""The SDK waits at most so long between attempts, if the endpoint's Retry-After asks for it."""
-_UNHEALTHY = frozenset({"timeout", "rate_limited", "unauthorized", "connection", "server_error"})
-"""Failures of the endpoint, which open the breaker; the others are about one reply."""
-_DETAIL_CHARS = 300
+_REPLY_TOKENS = 300
+_FADING = 0.99
+"""How much of an unusually long reply is still expected after the next one: half of it after 69."""
+_USAGE: tuple[Usage, Usage] = ("prompt_tokens", "completion_tokens")
+_REPAIRABLE = frozenset({"empty", "bad_schema", "out_of_scale"})
+"""Odd replies that a reminder of the form may cure. A refusal is an answer."""
 
 
-def free(model: str, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG001 - a Price
-    """The default price: nothing."""
-    return 0.0
+class _Got(NamedTuple):
+    """What the attempts at one question came to."""
 
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What came of one question."""
-
-    outcome: Ruling | Failure
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
-
-    def rating(self) -> Rating:
-        """The reply in the form that judges and cheap metrics share."""
-        tokens = self.prompt_tokens + self.completion_tokens
-        if isinstance(self.outcome, Failure):
-            return Rating(self.outcome, tokens=tokens, cost_usd=self.cost_usd)
-        return Rating(self.outcome.rating, self.outcome.explanation, tokens=tokens, cost_usd=self.cost_usd)
-
-
-class _Fault(NamedTuple):
-    """A call that brought no completion."""
-
-    reason: str
-    detail: str
+    outcome: ChatCompletion | Fault
+    asked: bool = True
+    """Whether the endpoint was asked at all, so that the breaker should know."""
 
 
 class Judge:
     """A model behind any OpenAI-compatible endpoint, asked for ratings.
 
     Asks for structured output, temperature 0 and a fixed seed, and does without what the endpoint
-    rejects. At most `concurrency` calls are under way; the SDK retries 408, 409, 429, 5xx and lost
-    connections; an endpoint that keeps failing is left alone for a while (see `Breaker`).
+    rejects. At most `concurrency` calls are under way, at the pace of `limits`. 408, 409, 429, 5xx, timeouts
+    and lost connections are tried again; a 429 makes all callers wait, as long as its `Retry-After`
+    says. An endpoint that keeps failing is left alone for a while (see `Breaker`). Rulings may be
+    remembered in a cache.
 
     Belongs to one event loop. Close it, or use it as an async context manager.
     """
@@ -83,6 +68,11 @@ class Judge:
         concurrency: int = 4,
         breaker: Breaker | None = None,
         price: Price = free,
+        limits: RateLimits | None = None,
+        cache: JudgeCache | None = None,
+        repairs: int = 0,
+        reply_tokens: int = _REPLY_TOKENS,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Build the client; nothing is sent.
 
@@ -90,28 +80,33 @@ class Judge:
             base_url: Up to and including the version, e.g. "https://api.openai.com/v1".
             model: Model name as the endpoint knows it.
             api_key: Sent as a bearer token. "" for endpoints that need none.
-            timeout_s: Limit for each attempt, in seconds.
-            max_retries: Attempts after the first, by the SDK, with growing pauses.
+            timeout_s: Limit for each attempt as a whole, in seconds.
+            max_retries: Attempts after the first, with growing pauses.
             concurrency: Calls under way at the same time.
             breaker: Default: opens for 30 s after five failures in a row.
             price: Cost of the tokens; default free.
+            limits: Requests and tokens a minute. Default: none but what `Retry-After` asks for.
+            cache: Remembers rulings. Default: none.
+            repairs: Times an unreadable reply is followed by the same question with a reminder of the form.
+            reply_tokens: A usual reply's length at most, for estimates; longer ones raise it for
+                a while. Models that reason need some thousand.
+            sleep: Waits so many seconds between attempts of one call.
         """
         self.model = model
-        self._api_key = api_key
-        # The SDK falls back to an environment variable for None and insists on some value.
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", timeout=timeout_s, max_retries=max_retries
-        )
+        self._wire = Wire(base_url=base_url, model=model, api_key=api_key, timeout_s=timeout_s)
         self._timeout_s = timeout_s
-        # The SDK's limit is on each silence: an endpoint that drips bytes never meets it.
-        self._deadline_s = (max_retries + 1) * timeout_s + max_retries * _LONGEST_PAUSE_S
+        self._max_retries = max_retries
         self._slots = asyncio.Semaphore(concurrency)
         self._breaker = breaker or Breaker()
         self._price = price
-        self._accepted = Accepted()
+        self._limits = limits or RateLimits()
+        self._cache = CarefulCache(cache) if cache is not None else None
+        self._repairs = repairs
+        self._reply_tokens = self._longest_reply = reply_tokens
+        self._sleep = sleep
 
     def __repr__(self) -> str:
-        return f"Judge(model={self.model!r}, host={self._client.base_url.host!r})"
+        return f"Judge(model={self.model!r}, host={self._wire.host!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,147 +116,169 @@ class Judge:
 
     async def close(self) -> None:
         """Close the connections. Calls under way fail."""
-        await self._client.close()
+        await self._wire.close()
 
-    async def ask(self, question: Question) -> Reply:
+    @property
+    def cache_faults(self) -> int:
+        """Times the cache could not be read or written, and the judge did without it."""
+        return self._cache.faults if self._cache else 0
+
+    def expense(self, prompt_tokens: int, *, calls: int = 1) -> Expense:
+        """What some calls of so many prompt tokens cost, with replies as long as they usually are at most."""
+        tokens = prompt_tokens + self._longest_reply
+        return Expense(calls * tokens, calls * self._price(self.model, prompt_tokens, self._longest_reply))
+
+    async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
         """Ask one question.
 
+        Args:
+            question: What is asked.
+            vote: Number of the call among several on the same question: each has another seed, where
+                the endpoint takes one, and is remembered for itself.
+            fresh: Ask even if the ruling is remembered, and do not remember this one: for measuring the
+                judge's own noise.
+
         Returns: a reply whose outcome is a `Ruling`, or a `Failure` named after the prompt with a
-            reason: "timeout", "rate_limited", "unauthorized", "connection", "server_error" (after
-            the retries); "bad_request" (a 4xx that leaving out options did not cure); "refused",
-            "empty", "bad_schema", "out_of_scale" (a reply without a usable rating; tokens are
+            reason: "timeout", "rate_limited" (also: not asked, because that would have meant to wait for
+            longer than the limits allow), "unauthorized", "connection", "server_error" (after the
+            retries); "bad_request" (a 4xx that leaving out options did not cure); "refused", "empty",
+            "bad_schema", "out_of_scale", "truncated" (a reply without a usable rating; tokens are
             counted all the same); "circuit_open" (not asked). Never raises for any of these.
         """
-        async with self._slots:
-            # Asked behind the queue, so that calls that waited while it opened are held back too.
-            if not self._breaker.allow():
-                return Reply(
-                    _failure(
-                        question, _Fault("circuit_open", "The judge failed repeatedly; it is left alone.")
-                    )
-                )
-            try:
-                got = await self._complete(self._client, question, self._deadline_s)
-            except BaseException:
-                # A trial call that was cancelled tells nothing: the next call may try again soon.
-                self._breaker.abandon()
-                raise
-        if isinstance(got, _Fault):
-            self._breaker.record(ok=got.reason not in _UNHEALTHY)
-            return Reply(_failure(question, got))
-        self._breaker.record(ok=True)
-        return self._reply(question, got)
+        key = ruling_key(self._wire.base_url, self.model, question, vote)
+        cache = None if fresh else self._cache
+        if cache:
+            remembered = await cache.get(key)
+            if remembered is not None:
+                return Reply(remembered, prompt_version=question.prompt_version, cached=True)
+        reply = await self._asked(question, vote)
+        for _ in range(self._repairs):
+            if isinstance(reply.outcome, Ruling) or reply.outcome.reason not in _REPAIRABLE:
+                break
+            # What was spent on the unreadable reply is part of the price.
+            reply = (await self._asked(reminded(question), vote)).plus(reply)
+        if cache and isinstance(reply.outcome, Ruling):
+            await cache.put(key, reply.outcome)
+        return reply
 
     async def check(self) -> Failure | None:
         """Ask a trivial question once, without retries, to see whether the judge is usable.
 
         Returns: None if it answered with a rating, else the `Failure`, as `ask` gives it. Neither
-            asks nor tells the breaker.
+            asks nor tells the breaker and the cache; does not disturb an endpoint that asked for a pause.
         """
         question = PROBE.fill(
             {"FIRST TEXT": "The ferry leaves at noon.", "SECOND TEXT": "At noon the ferry leaves."}
         )
+        if left_s := self._limits.pause_left_s:
+            fault = Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
+            return _failure(question, fault)
+        expected = self._expected_tokens(question)
+        self._limits.count(1, expected)
         limit_s = min(self._timeout_s, _PROBE_TIMEOUT_S)
-        got = await self._complete(
-            self._client.with_options(max_retries=0, timeout=limit_s), question, limit_s
-        )
-        outcome = _failure(question, got) if isinstance(got, _Fault) else self._reply(question, got).outcome
+        got = await self._wire.complete(question, 0, limit_s, self._repeated)
+        self._learn(got, expected)
+        outcome = self._reply(question, got).outcome
         return outcome if isinstance(outcome, Failure) else None
 
-    async def _complete(
-        self, client: openai.AsyncOpenAI, question: Question, deadline_s: float
-    ) -> ChatCompletion | _Fault:
+    async def _asked(self, question: Question, vote: int) -> Reply:
+        """A reply to one question, and word to the breaker."""
+        got = await self._attempts(question, vote)
+        if got.asked:
+            self._breaker.record(ok=not isinstance(got.outcome, Fault) or got.outcome.reason not in UNHEALTHY)
+        return self._reply(question, got.outcome)
+
+    async def _attempts(self, question: Question, vote: int) -> _Got:
+        """Queue, ask, and ask again while that may help."""
+        patience_s = self._limits.longest_wait_s
+        got: _Got | None = None
+        allowed = False
         try:
-            async with asyncio.timeout(deadline_s):
-                return await self._negotiate(client, question)
-        except TimeoutError:
-            return _Fault("timeout", f"No complete reply within {deadline_s:g} s.")
+            for attempt in range(self._max_retries + 1):
+                expected = self._expected_tokens(question)
+                if not self._limits.line_up(expected, patience_s):
+                    return got or _Got(self._impatient(), asked=False)
+                async with self._turn(expected):
+                    waited_s = await self._limits.admit(expected, patience_s)
+                    if waited_s is None:
+                        # An endpoint that wants such a pause is out of order, as the breaker shall know.
+                        return got or _Got(self._impatient())
+                    patience_s -= waited_s
+                    # Asked behind the queue, so that calls that waited while it opened are held back too.
+                    if not allowed and not self._breaker.allow():
+                        left_alone = "The judge failed repeatedly; it is left alone."
+                        return _Got(Fault("circuit_open", left_alone), asked=False)
+                    allowed = True
+                    got = _Got(await self._wire.complete(question, vote, self._timeout_s, self._repeated))
+                self._learn(got.outcome, expected)
+                if not isinstance(got.outcome, Fault):
+                    return got
+                await self._after(got.outcome, attempt)
+                if not got.outcome.passing:
+                    return got
+        except BaseException:
+            if allowed:
+                # A trial call that was cancelled tells nothing: the next call may try again soon.
+                self._breaker.abandon()
+            raise
+        assert got is not None
+        return got
 
-    async def _negotiate(self, client: openai.AsyncOpenAI, question: Question) -> ChatCompletion | _Fault:
-        """The completion, leaving out what the endpoint rejects; what worked is remembered."""
-        accepted: Accepted | None = self._accepted
-        fault = _Fault("bad_request", "")
-        while accepted is not None:
-            try:
-                completion = await self._send(client, question, accepted.parameters(_SEED, question.scale))
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                fault = self._fault("bad_request", error)
-                accepted = accepted.after(str(error))
-            except Exception as error:  # noqa: BLE001 - named boundary: any endpoint, any SDK error
-                return self._fault(_reason(error), error)
-            else:
-                self._accepted = accepted
-                return completion
-        return fault
+    @asynccontextmanager
+    async def _turn(self, expected: int) -> AsyncIterator[None]:
+        """One of the places for calls under way, for one who stood in line."""
+        try:
+            await self._slots.acquire()
+        finally:
+            self._limits.step_out(expected)
+        try:
+            yield
+        finally:
+            self._slots.release()
 
-    async def _send(
-        self, client: openai.AsyncOpenAI, question: Question, options: dict[str, Any]
-    ) -> ChatCompletion:
-        messages: list[Any] = [{"role": m.role, "content": m.content} for m in question.messages]
-        completion: object = await client.chat.completions.create(
-            model=self.model, messages=messages, **options
+    def _repeated(self) -> None:
+        """Count a request that the endpoint made necessary by rejecting another."""
+        self._limits.count(1, 0)
+
+    async def _after(self, fault: Fault, attempt: int) -> None:
+        """Wait before the next attempt, with all others if the endpoint wants fewer calls."""
+        asked_s = fault.asked_pause_s
+        wait_s = pause_s(attempt) if asked_s is None else asked_s
+        if fault.throttled:
+            self._limits.pause(wait_s)
+        elif fault.passing and attempt < self._max_retries:
+            await self._sleep(wait_s)
+
+    def _impatient(self) -> Fault:
+        limit_s = self._limits.longest_wait_s
+        return Fault("rate_limited", f"Not asked: it would have had to wait for more than {limit_s:g} s.")
+
+    def _expected_tokens(self, question: Question) -> int:
+        return question_tokens_at_most(question) + self._longest_reply
+
+    def _learn(self, got: ChatCompletion | Fault, expected: int) -> None:
+        """Correct what the call took from the limits, and how long a reply is expected to be."""
+        if isinstance(got, Fault):
+            return
+        prompt_tokens, completion_tokens = (reported(got, field) for field in _USAGE)
+        if prompt_tokens:
+            self._limits.count(0, prompt_tokens + completion_tokens - expected)
+        faded = int(self._longest_reply * _FADING)
+        self._longest_reply = max(self._reply_tokens, completion_tokens, faded)
+
+    def _reply(self, question: Question, got: ChatCompletion | Fault) -> Reply:
+        if isinstance(got, Fault):
+            return Reply(_failure(question, got), prompt_version=question.prompt_version)
+        prompt_tokens, completion_tokens = (reported(got, field) for field in _USAGE)
+        read = read_completion(got, question.scale)
+        return Reply(
+            _failure(question, Fault(read.reason, read.detail)) if isinstance(read, Unreadable) else read,
+            prompt_tokens,
+            completion_tokens,
+            self._price(self.model, prompt_tokens, completion_tokens),
+            question.prompt_version,
         )
-        if not isinstance(completion, ChatCompletion):
-            # The SDK hands a body that is not declared as JSON through as text.
-            raise TypeError("the endpoint's reply is not a chat completion")
-        return completion
-
-    def _reply(self, question: Question, completion: ChatCompletion) -> Reply:
-        prompt_tokens = _count(completion.usage, "prompt_tokens")
-        completion_tokens = _count(completion.usage, "completion_tokens")
-        read = _read(completion, question.scale)
-        outcome = (
-            _failure(question, _Fault(read.reason, read.detail)) if isinstance(read, Unreadable) else read
-        )
-        cost = self._price(self.model, prompt_tokens, completion_tokens)
-        return Reply(outcome, prompt_tokens, completion_tokens, cost)
-
-    def _fault(self, reason: str, error: Exception) -> _Fault:
-        if reason == "unauthorized":
-            # Servers repeat parts of the key in this message.
-            return _Fault(reason, "The endpoint rejected the key.")
-        detail = " ".join(f"{type(error).__name__}: {error}".split())
-        if self._api_key:
-            detail = detail.replace(self._api_key, "***")
-        return _Fault(reason, detail[:_DETAIL_CHARS])
 
 
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (openai.APITimeoutError, "timeout"),
-    (openai.APIConnectionError, "connection"),
-    (openai.AuthenticationError, "unauthorized"),
-    (openai.PermissionDeniedError, "unauthorized"),
-    (openai.RateLimitError, "rate_limited"),
-    (openai.InternalServerError, "server_error"),
-    (openai.APIStatusError, "bad_request"),
-)
-"""First match wins: a timeout is a connection error to the SDK, and everything is a status error."""
-
-
-def _reason(error: Exception) -> str:
-    """The failure's reason; what the SDK raises beyond its own errors is an unreadable body."""
-    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), "bad_schema")
-
-
-def _read(completion: ChatCompletion, scale: Sequence[int]) -> Ruling | Unreadable:
-    # The SDK builds its objects without checking them, so any field can be missing or odd.
-    choices = completion.choices
-    if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-        return Unreadable("bad_schema", "The judge's completion has no message.")
-    message = choices[0].message
-    if message.refusal or choices[0].finish_reason == "content_filter":
-        return Unreadable("refused", "The judge declined.")
-    content: object = message.content
-    if content is not None and not isinstance(content, str):
-        return Unreadable("bad_schema", "The judge's message is not text.")
-    return read_ruling(content, scale)
-
-
-def _count(usage: object, field: str) -> int:
-    """Tokens as the endpoint reports them, 0 if it does not or reports something else."""
-    tokens = getattr(usage, field, 0)
-    return tokens if isinstance(tokens, int) and tokens > 0 else 0
-
-
-def _failure(question: Question, fault: _Fault) -> Failure:
+def _failure(question: Question, fault: Fault) -> Failure:
     return Failure(question.prompt, question.version, fault.reason, fault.detail)

@@ -1,4 +1,4 @@
-"""Reads a rating out of what a judge wrote: strict about the number, lenient about the wrapping."""
+"""Reads a rating out of what a judge wrote. One form is a rating; everything else is a reason."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from metrics.similarity.protocol import SCALE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-_WRITTEN = re.compile(
-    # "3", "3.0", "3/3", "3 - same content"; not "2-3", "2 or 3", "2.5".
-    r"\A\s*([+-]?\d+)(?:\.0+)?\s*(?:/\s*(\d+))?\s*(?:[-\u2013:(]\s*[^\W\d].*)?\Z",
-    re.DOTALL,
-)
 _REFUSAL = re.compile(
     r"\A\W*(?:sorry\b|i'?m sorry|i can(?:no|')t|i(?:'m| am) (?:unable|not able)"
     r"|i (?:won't|will not|must decline)"
     r"|as an ai\b)",
     re.IGNORECASE,
 )
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL | re.IGNORECASE)
 _READ_CHARS = 20_000
-"""A reply longer than this is not a rating with one explanation; what follows is not looked at."""
-_TRIED_BRACES = 64
-_RATING_CHARS = 80
+"""A reply longer than this is not a rating with one explanation."""
 _EXPLANATION_CHARS = 600
+_SHOWN_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,70 +38,69 @@ class Ruling:
 class Unreadable:
     """Why there is no rating in a reply."""
 
-    reason: Literal["empty", "refused", "bad_schema", "out_of_scale"]
+    reason: Literal["empty", "refused", "bad_schema", "out_of_scale", "truncated"]
     detail: str
 
 
 def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Unreadable:
-    """The rating in a judge's reply: JSON alone, fenced, or inside prose.
+    """The rating in a judge's reply.
 
-    The rating may be a number or a number in a string. Several ratings that contradict each other
-    are none: a judge may quote what an answer tried to make it say. `scale` holds the ratings that
-    count, ascending.
+    The reply is one JSON object with a whole number as "rating" and, if the judge gives one, a text as
+    "explanation"; further fields are ignored. It may stand in one code fence and after a leading
+    `<think>` block, which some servers leave in the text. Nothing else may be there:
+
+    - Prose around the object is "bad_schema". A judge may quote what an answer tried to make it say.
+    - Several objects, an object within another or within an array, and a field given twice are
+      "bad_schema", even if the ratings agree: which one the judge stands by would be a guess.
+    - A rating that is a text, a fraction or written out is "bad_schema"; a whole number that is not on
+      `scale` (ascending) is "out_of_scale", and so is one between its steps.
     """
     if not text or not text.strip():
         return Unreadable("empty", "The judge's reply has no text.")
-    found = list(_rated_objects(text[:_READ_CHARS]))
-    if not found:
-        if _REFUSAL.match(text.replace("\u2019", "'")):
+    said = _THOUGHT.sub("", text, count=1).strip()
+    if not said:
+        return Unreadable("empty", "The judge's reply is a thought without a conclusion.")
+    value = _object(said)
+    return value if isinstance(value, Unreadable) else _ruling(value, scale)
+
+
+def _object(said: str) -> dict[str, Any] | Unreadable:
+    """The one object that a text consists of, with a field "rating"."""
+    if len(said) > _READ_CHARS:
+        return Unreadable("bad_schema", f"The judge's reply is longer than {_READ_CHARS} characters.")
+    fenced = _FENCED.match(said)
+    try:
+        value = json.loads(fenced[1] if fenced else said, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        if _REFUSAL.match(said.replace("\u2019", "'")):
             return Unreadable("refused", "The judge declined in prose.")
-        return Unreadable("bad_schema", "No JSON object with a rating in the judge's reply.")
-    rulings = [_ruling(item, scale) for item in found]
-    if len({_key(ruling) for ruling in rulings}) > 1:
-        return Unreadable("bad_schema", "The judge's reply holds several ratings that differ.")
-    return rulings[-1]
+        return Unreadable("bad_schema", "The judge's reply is not exactly one JSON object.")
+    if not isinstance(value, dict) or "rating" not in value:
+        return Unreadable("bad_schema", "The judge's reply is not a JSON object with a rating.")
+    return value
 
 
-def _key(ruling: Ruling | Unreadable) -> object:
-    return ruling.rating if isinstance(ruling, Ruling) else ruling.reason
-
-
-def _rated_objects(text: str) -> Iterator[dict[str, Any]]:
-    """JSON objects in a text that have a rating, outermost first; also within others and arrays."""
-    decoder = json.JSONDecoder()
-    at = text.find("{")
-    for _ in range(_TRIED_BRACES):
-        if at < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            lowered = {str(key).lower(): item for key, item in value.items()}
-            if "rating" in lowered:
-                yield lowered
-            else:
-                end = at + 1
-        at = text.find("{", end)
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of which no field is given twice."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a field is given twice")
+    return fields
 
 
 def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Unreadable:
-    raw, name = item["rating"], f"{scale[0]}-{scale[-1]}"
-    match raw:
-        case bool() | None | list() | dict():
-            return Unreadable("bad_schema", "The rating is not a number.")
-        case str():
-            written = _WRITTEN.match(raw.strip()[:_RATING_CHARS])
-            if not written or (written[2] and int(written[2]) != scale[-1]):
-                return Unreadable("bad_schema", "The rating is not one whole number.")
-            rating = int(written[1])
-        case float() if not raw.is_integer():
-            return Unreadable("out_of_scale", f"The rating {raw} is between the steps of the scale {name}.")
-        case _:
-            rating = int(raw)
+    rating, name = item["rating"], f"{scale[0]}-{scale[-1]}"
+    # True and False are numbers to Python.
+    if isinstance(rating, bool) or not isinstance(rating, int | float):
+        shown = json.dumps(rating)[:_SHOWN_CHARS]
+        return Unreadable("bad_schema", f"The rating {shown} is not a number.")
+    if isinstance(rating, float):
+        if rating.is_integer():
+            return Unreadable("bad_schema", f"The rating {rating} is not written as a whole number.")
+        return Unreadable("out_of_scale", f"The rating {rating} is between the steps of the scale {name}.")
     if rating not in scale:
-        return Unreadable("out_of_scale", f"The rating {rating} is not on the scale {name}.")
+        shown = str(rating)[:_SHOWN_CHARS]
+        return Unreadable("out_of_scale", f"The rating {shown} is not on the scale {name}.")
     explanation = item.get("explanation")
     text = " ".join(explanation.split()) if isinstance(explanation, str) else ""
     return Ruling(rating, text[:_EXPLANATION_CHARS])

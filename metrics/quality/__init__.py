@@ -1,12 +1,45 @@
-"""How good one answer is against its context, on 1–3: the second stage of the score.
+"""How good the answers are, and whether that changed: the second stage of the score.
 
-`bundle(task)` names the qualities; a judge (`metrics.judge.quality`) or the stand-ins here, which
-carry `_proxy` in their names, measure them.
+`bundle_of(task)` names the qualities of a task. A judge asks them in the task's own words
+(`summary_prompts`, `answer_prompts`, `custom` for an application's), stand-ins with `_proxy` in their
+names measure them without one, and slots and tool calls are measured by rule. `measure_all` runs them.
+
+Quality changed if any of them changed, in either direction: a rating on 1–3 that differs, a share of
+slots that differs, or an agreement with the reference below 1 by more than its tolerance.
 """
 
-from metrics.quality.bundles import BUNDLES, Quality, bundle
+from metrics.quality.agreement import Agreement
+from metrics.quality.bundles import BUNDLES, Bundle, bundle_of, bundles_by, chosen
+from metrics.quality.citations_proxy import CitationsProxy
 from metrics.quality.completeness_proxy import CompletenessProxy
+from metrics.quality.custom import custom_prompt, custom_quality
+from metrics.quality.each_side import EachSide
 from metrics.quality.faithfulness_proxy import FaithfulnessProxy
-from metrics.quality.protocol import QualityMetric
+from metrics.quality.measuring import Qualities, measure_all
+from metrics.quality.protocol import Measured, PairQuality, QualityMetric
+from metrics.quality.slot_coverage import SlotCoverage
+from metrics.quality.slot_grounding import SlotGrounding
+from metrics.quality.tool_arguments_match import ToolArgumentsMatch
 
-__all__ = ["BUNDLES", "CompletenessProxy", "FaithfulnessProxy", "Quality", "QualityMetric", "bundle"]
+__all__ = [
+    "BUNDLES",
+    "Agreement",
+    "Bundle",
+    "CitationsProxy",
+    "CompletenessProxy",
+    "EachSide",
+    "FaithfulnessProxy",
+    "Measured",
+    "PairQuality",
+    "Qualities",
+    "QualityMetric",
+    "SlotCoverage",
+    "SlotGrounding",
+    "ToolArgumentsMatch",
+    "bundle_of",
+    "bundles_by",
+    "chosen",
+    "custom_prompt",
+    "custom_quality",
+    "measure_all",
+]

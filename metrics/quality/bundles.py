@@ -1,22 +1,198 @@
-"""Which quality metrics a task is measured by."""
+"""Which metrics a task is measured by: one table, in which one more task is one entry."""
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
-Quality = Literal["faithfulness", "completeness"]
-"""A quality of an answer, whoever measures it: a judge, or a cheap stand-in."""
+from metrics.entity.slots import SlotMatch, SlotRouge
+from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
+from metrics.quality.agreement import Agreement
+from metrics.quality.answer_prompts import (
+    ANSWER_COMPLETENESS,
+    ANSWER_FAITHFULNESS,
+    CITATIONS,
+    CONCISENESS,
+    RELEVANCE,
+)
+from metrics.quality.citations_proxy import CitationsProxy
+from metrics.quality.completeness_proxy import CompletenessProxy
+from metrics.quality.each_side import EachSide
+from metrics.quality.faithfulness_proxy import FaithfulnessProxy
+from metrics.quality.slot_coverage import SlotCoverage
+from metrics.quality.slot_grounding import SlotGrounding
+from metrics.quality.summary_prompts import (
+    CASE_COMPLETENESS,
+    CASE_FAITHFULNESS,
+    CHAT_COMPLETENESS,
+    CHAT_FAITHFULNESS,
+)
+from metrics.quality.tool_arguments_match import ToolArgumentsMatch
+from metrics.tasks.names import Task, find_task, nearest, task_named
+from metrics.tools.names import ToolNames
+from metrics.tools.order import ToolOrder
 
-_SUMMARY: tuple[Quality, ...] = ("faithfulness", "completeness")
-GENERIC: tuple[Quality, ...] = _SUMMARY
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
-BUNDLES: dict[str, tuple[Quality, ...]] = {
-    "case_summary": _SUMMARY,
-    "chat_summary": _SUMMARY,
-}
-"""By task name. A task that is not listed is generic chat."""
+    from metrics.judge.prompts import Prompt
+    from metrics.pair import Pair
+    from metrics.quality.protocol import PairQuality, QualityMetric
+
+_PROXY: Final = "_proxy"
 
 
-def bundle(task: str | None) -> tuple[Quality, ...]:
-    """The qualities of a task, in order; those of generic chat if it is None or unknown."""
-    return BUNDLES.get(task or "", GENERIC)
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The metrics of a task."""
+
+    similarity: tuple[str, ...]
+    """Names in `metrics.registry`: what to look at when two answers are compared, most telling first."""
+    judged: tuple[Prompt, ...] = ()
+    """Qualities for which a judge is asked."""
+    stand_ins: tuple[PairQuality, ...] = ()
+    """Measured instead where there is no judge; their names end in `_proxy`. A quality without one can't
+    be told by rule and is left out."""
+    by_rule: tuple[PairQuality, ...] = ()
+    """Measured with and without a judge."""
+
+    def measures(self, judged: Callable[[Prompt], QualityMetric] | None = None) -> tuple[PairQuality, ...]:
+        """The qualities to measure, in order.
+
+        Args:
+            judged: Makes a metric of a prompt, e.g. `partial(JudgedQuality, judge)`; None = no judge.
+        """
+        if judged is None:
+            return self.stand_ins + self.by_rule
+        return tuple(EachSide(judged(prompt)) for prompt in self.judged) + self.by_rule
+
+
+def _speaks_of_slots(pair: Pair) -> bool:
+    """Values are worded alike only in one language, and an extraction may be a tool call without text."""
+    return pair.wanted.language is None and bool(pair.reference.text.strip())
+
+
+_NO_CALLS: Final = frozenset(("no_tool_calls", "no_shared_tool"))
+TOOL_QUALITIES: Final[tuple[PairQuality, ...]] = (
+    Agreement(ToolNames(), silent=_NO_CALLS),
+    Agreement(ToolArgumentsMatch(), silent=_NO_CALLS),
+    Agreement(ToolOrder(), silent=_NO_CALLS),
+)
+"""In every bundle: silent unless an answer calls a tool."""
+
+SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
+    Agreement(SlotMatch(), applies=_speaks_of_slots),
+    # Free text fills a slot alike from 0.7 on, so their mean may fall as far without a change.
+    Agreement(SlotRouge(), tolerance=0.3, applies=_speaks_of_slots),
+    SlotGrounding(),
+    SlotCoverage(),
+)
+
+_FORM: Final = (
+    "format_validity",
+    "language_match",
+    "refusal_agreement",
+    "truncation_agreement",
+    "length_ratio",
+)
+_TEXT: Final = ("details", "content_words", "rouge_l")
+_TOOLS: Final = ("tool_names", "tool_arguments", "tool_order")
+_GROUNDED: Final[tuple[PairQuality, ...]] = (FaithfulnessProxy(), CompletenessProxy())
+
+BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
+    {
+        Task.CASE_SUMMARY: Bundle(
+            (*_TEXT, "json_rouge", *_FORM),
+            (CASE_FAITHFULNESS, CASE_COMPLETENESS),
+            _GROUNDED,
+            TOOL_QUALITIES,
+        ),
+        Task.CHAT_SUMMARY: Bundle(
+            (*_TEXT, "json_rouge", *_FORM),
+            (CHAT_FAITHFULNESS, CHAT_COMPLETENESS),
+            _GROUNDED,
+            TOOL_QUALITIES,
+        ),
+        Task.QUESTION_ANSWERING: Bundle(
+            (*_TEXT, "json_rouge", *_FORM),
+            (ANSWER_FAITHFULNESS, ANSWER_COMPLETENESS, RELEVANCE, CITATIONS, CONCISENESS),
+            (*_GROUNDED, CitationsProxy()),
+            TOOL_QUALITIES,
+        ),
+        # There is one right answer, so no judge is asked.
+        Task.SLOT_FILLING: Bundle(
+            ("slot_match", "slot_rouge", "json_rouge", "details", *_TOOLS, *_FORM),
+            by_rule=(*SLOT_QUALITIES, *TOOL_QUALITIES),
+        ),
+        Task.WORKFLOW: Bundle(
+            ("json_rouge", "bleu", "gleu", *_TEXT, *_TOOLS, *_FORM),
+            (FAITHFULNESS, COMPLETENESS),
+            _GROUNDED,
+            TOOL_QUALITIES,
+        ),
+        Task.CHAT: Bundle(
+            (*_TEXT, "json_rouge", *_TOOLS, *_FORM),
+            (FAITHFULNESS, COMPLETENESS),
+            _GROUNDED,
+            TOOL_QUALITIES,
+        ),
+    }
+)
+
+
+def bundle_of(task: str | None) -> Bundle:
+    """The bundle of a task that anybody may have named; that of `Task.CHAT` if it is None or unknown."""
+    return BUNDLES[find_task(task)]
+
+
+def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) -> Bundle:
+    """A bundle with the judged qualities that the settings name.
+
+    Args:
+        bundle: The task's own.
+        names: Qualities by name, e.g. ["faithfulness", "politeness"], in the order wanted. Those of another
+            task may be named too and are asked in general words.
+        custom: Prompts of `custom_prompt` that may be named.
+
+    Returns: the bundle with these judged qualities, and the stand-ins of those that have one. What is
+        measured by rule stays: it costs nothing, and says nothing where it does not apply.
+    Raises: ValueError for a name that no quality has, naming the nearest one, or that is named twice.
+    """
+    known = {
+        prompt.name: prompt
+        for prompt in (FAITHFULNESS, COMPLETENESS, RELEVANCE, CITATIONS, CONCISENESS, *bundle.judged, *custom)
+    }
+    wanted = list(names)
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"no quality {name!r}; {nearest(name, list(known))}")
+        if wanted.count(name) > 1:
+            raise ValueError(f"the quality {name!r} is named twice")
+    stand_ins = tuple(one for one in bundle.stand_ins if one.name.removesuffix(_PROXY) in wanted)
+    return replace(bundle, judged=tuple(known[name] for name in wanted), stand_ins=stand_ins)
+
+
+def bundles_by(
+    qualities: Mapping[str, Iterable[str]], custom: Iterable[Prompt] = ()
+) -> Mapping[Task, Bundle]:
+    """All bundles, with the judged qualities that the settings name for some tasks.
+
+    Args:
+        qualities: By name of the task, the names of its qualities; tasks that are left out keep theirs.
+        custom: Prompts of `custom_prompt` that may be named.
+
+    Raises: ValueError for a task or a quality that does not exist, naming the nearest one, or two
+        entries for one task.
+    """
+    described = tuple(custom)
+    changed: dict[Task, Bundle] = {}
+    for name, names in qualities.items():
+        task = task_named(name)
+        if task in changed:
+            raise ValueError(f"the task {task.value!r} is named twice")
+        try:
+            changed[task] = chosen(BUNDLES[task], names, described)
+        except ValueError as error:
+            raise ValueError(f"task {task.value!r}: {error}") from error
+    return {**BUNDLES, **changed}

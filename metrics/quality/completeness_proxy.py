@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
+from metrics.quality.each_side import EachSide
+from metrics.quality.protocol import Measured
+from metrics.quality.statements import hard, read_statements
 from metrics.similarity.details import read_details
 from metrics.similarity.protocol import Rating
-from metrics.similarity.rendering import claims
 from metrics.similarity.words import content_words, matched_count
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer
+    from metrics.pair import Answer, Pair
 
 _MANY = 0.4
 _SOME = 0.15
@@ -25,7 +27,26 @@ class CompletenessProxy:
     """Share of the context's details that the answer holds, in three bins."""
 
     name: ClassVar[str] = "completeness_proxy"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
+
+    def __init__(self, *, hard_only: bool = False) -> None:
+        """Build the stand-in.
+
+        Args:
+            hard_only: Look for numbers, dates, identifiers and addresses only, which need no translation.
+        """
+        self._hard_only = hard_only
+
+    async def measure(self, pair: Pair) -> Measured:
+        """Both ratings; by hard details alone, on both sides, if the variant asks for another language.
+
+        None if it does and the prompt has no such details.
+        """
+        if pair.wanted.language is None:
+            return await EachSide(self).measure(pair)
+        if not hard(read_details(pair.context)):
+            return Measured(None)
+        return await EachSide(CompletenessProxy(hard_only=True)).measure(pair)
 
     async def rate(self, answer: Answer, context: str) -> Rating:
         """`rate_now` in a thread."""
@@ -35,8 +56,8 @@ class CompletenessProxy:
         """Rate how much of the context an answer covers.
 
         Two answers that hold the same details of the context always get the same rating, however
-        they are worded. The context is the whole prompt, its instructions included: what matters is
-        that both answers are measured by the same yardstick.
+        they are worded and in whatever format. The context is the whole prompt, its instructions
+        included: what matters is that both answers are measured by the same yardstick.
 
         Returns: 3 = at least 0.4 of the context's details; 2 = at least 0.15; 1 = fewer, or no
             answer at all. A context without details is measured by its content words instead, at
@@ -47,14 +68,15 @@ class CompletenessProxy:
             return Rating(
                 Failure(self.name, self.version, "no_context", "The prompt has no text to check against.")
             )
-        reading, source = read_details(claims(answer)), read_details(context)
-        if source.details:
-            missing = sorted(detail.text for detail in source.details if not reading.mentions(detail))
-            covered = 1 - len(missing) / len(source.details)
+        said, source = read_statements(answer), read_details(context)
+        details = hard(source) if self._hard_only else source.details
+        if details:
+            missing = sorted(detail.text for detail in details if not said.reading.mentions(detail))
+            covered = 1 - len(missing) / len(details)
             rating = 3 if covered >= _MANY else 2 if covered >= _SOME else 1
             told = f"Left out: {', '.join(missing[:4])}." if missing else "Every detail is covered."
             return Rating(rating, told, {"details_covered": covered})
-        covered = matched_count(salient, reading.content) / len(salient)
+        covered = matched_count(salient, said.words) / len(salient)
         rating = 3 if covered >= _MANY_WORDS else 2 if covered >= _SOME_WORDS else 1
         return Rating(
             rating, "The context has no details; its words are counted.", {"words_covered": covered}

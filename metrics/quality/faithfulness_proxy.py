@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
+from metrics.quality.each_side import EachSide
+from metrics.quality.statements import read_statements
 from metrics.similarity.details import read_details
 from metrics.similarity.protocol import Rating
-from metrics.similarity.rendering import claims
 from metrics.similarity.words import content_words, matched_count
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer
+    from metrics.pair import Answer, Pair
+    from metrics.quality.protocol import Measured
 
 _ON_TOPIC = 0.25
 """Below this share of content words found in the context, the answer is about something else."""
@@ -26,7 +28,20 @@ class FaithfulnessProxy:
     """Share of the answer's details that the context supports, in three bins."""
 
     name: ClassVar[str] = "faithfulness_proxy"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
+
+    def __init__(self, *, hard_only: bool = False) -> None:
+        """Build the stand-in.
+
+        Args:
+            hard_only: Look at numbers, dates, identifiers and addresses only, which need no translation.
+        """
+        self._hard_only = hard_only
+
+    async def measure(self, pair: Pair) -> Measured:
+        """Both ratings; by hard details alone, on both sides, if the variant asks for another language."""
+        metric = self if pair.wanted.language is None else FaithfulnessProxy(hard_only=True)
+        return await EachSide(metric).measure(pair)
 
     async def rate(self, answer: Answer, context: str) -> Rating:
         """`rate_now` in a thread."""
@@ -36,36 +51,35 @@ class FaithfulnessProxy:
         """Rate how well an answer is grounded in its context.
 
         Only details decide (numbers, identifiers, names …), so that rewording and typos do not;
-        leaving something out does not lower the rating. Words are only asked whether the answer is
-        on the topic at all.
+        leaving something out does not lower the rating, nor does the format of the answer. Words are
+        only asked whether the answer is on the topic at all.
 
         Returns: 3 = at least nine in ten details are in the context; 2 = at least half; 1 = fewer,
             or under a quarter of the content words is. Without details 3 or 2 by whether half of
-            the words are. An answer without words claims nothing: 3. A `Failure` "no_context" if
-            the context has no words.
+            the words are. An answer without words claims nothing: 3; so does, if only hard details are
+            looked at, one without any. A `Failure` "no_context" if the context has no words.
         """
         if not content_words(context):
             return Rating(
                 Failure(self.name, self.version, "no_context", "The prompt has no text to check against.")
             )
-        text = claims(answer)
-        spoken = content_words(text)
-        if not spoken:
-            return Rating(3, "The answer makes no claim.")
-        reading, source = read_details(text), read_details(context)
-        on_topic = matched_count(spoken, source.content) / len(spoken)
-        if on_topic < _ON_TOPIC:
-            return Rating(1, "The answer is not about the context.", {"words_supported": on_topic})
-        if not reading.details:
-            return Rating(
-                3 if on_topic >= _GROUNDED_WORDS else 2, "No details.", {"words_supported": on_topic}
-            )
-        unsupported = sorted(detail.text for detail in reading.details if not source.mentions(detail))
-        support = 1 - len(unsupported) / len(reading.details)
+        said, source = read_statements(answer), read_details(context)
+        details = said.details(hard_only=self._hard_only)
+        if not said.words or (self._hard_only and not details):
+            return Rating(3, "The answer makes no claim that can be checked.")
+        scores: dict[str, float] = {}
+        if not self._hard_only:
+            on_topic = scores["words_supported"] = matched_count(said.words, source.content) / len(said.words)
+            if on_topic < _ON_TOPIC:
+                return Rating(1, "The answer is not about the context.", scores)
+            if not details:
+                return Rating(3 if on_topic >= _GROUNDED_WORDS else 2, "No details.", scores)
+        unsupported = sorted(detail.text for detail in details if not source.mentions(detail))
+        support = scores["details_supported"] = 1 - len(unsupported) / len(details)
         rating = 3 if support >= _ALL_DETAILS else 2 if support >= _MOST_DETAILS else 1
         told = (
             f"Not in the context: {', '.join(unsupported[:4])}."
             if unsupported
             else "Every detail is in the context."
         )
-        return Rating(rating, told, {"details_supported": support, "words_supported": on_topic})
+        return Rating(rating, told, scores)

@@ -6,19 +6,24 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from metrics.languages import base_tag
+from metrics.similarity.content import read_content
 from metrics.similarity.content_words import ContentWords
-from metrics.similarity.details import Details, detail_overlap, leaves, read_details
+from metrics.similarity.details import Details, detail_overlap, read_details
 from metrics.similarity.edit import EditSimilarity
 from metrics.similarity.embeddings import Embeddings
-from metrics.similarity.normalised import NormalisedEquality, is_empty, parse_json
-from metrics.similarity.protocol import Rating
+from metrics.similarity.normalised import NormalisedEquality, is_empty
+from metrics.similarity.protocol import SCALE, Rating
 from metrics.similarity.rouge_l import RougeL
 from metrics.similarity.tool_calls import ToolCalls, same_tools
-from metrics.similarity.words import negation_count, words
+from metrics.similarity.turned import is_turned
+from metrics.similarity.words import words
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
+    from metrics.languages import LanguageOf
+    from metrics.pair import Pair
+    from metrics.similarity.content import Content
     from metrics.similarity.protocol import Metric
 
 
@@ -30,6 +35,8 @@ class Cutoffs:
     """From here on two texts say the same things, by the overlap of their content words."""
     same_letters: float = 0.85
     """Or by edit similarity, which survives typos, lost spaces and glued words."""
+    same_values: float = 0.8
+    """Or by ROUGE-L over the values that answer each other, where an answer is data."""
     same_meaning: float = 0.85
     """Or by the cosine of sentence embeddings."""
     same_details: float = 0.9
@@ -38,30 +45,53 @@ class Cutoffs:
     """Below it the message is another one, unless there are embeddings: then they decide."""
     other_meaning: float = 0.5
     reworded: float = 0.8
-    """ROUGE-L from which texts are alike enough for an added or lost "not" to turn the statement."""
+    """ROUGE-L from which texts are alike enough for a "not" or an opposite to turn the statement."""
 
+
+JSON_ROUGE = "json_rouge"
+SLOTS = "slots"
+CROSS_LANGUAGE = "cross_language"
 
 DEFAULT_CUTOFFS = Cutoffs()
 
 
 class CheapRater:
-    """Rates by overlap of words, letters, meaning (optional), details, and tool calls.
+    """Rates by overlap of words, letters, values, meaning (optional), details, and tool calls.
 
-    - 3: the wording or the meaning is close, the details are the same, no negation was added to or
-      lost from otherwise equal wording.
+    - 3: the wording or the meaning is close, the details are the same, and nothing was turned
+      around in otherwise equal wording.
     - 1: neither words nor meaning have enough in common; or one answer acts and the other talks; or
       other tools are called.
     - 2: everything between.
 
-    It reads spelling, not meaning: an answer reworded from scratch gets a 2 or a 1 unless sentence
-    embeddings are given, and a flipped conclusion in unchanged wording gets a 3.
+    Answers are compared by what they say, in whatever format: a JSON answer and a YAML answer of
+    the same content are the same. Answers in two languages share no words, so they get no rating.
+
+    It reads words, not meaning: an answer reworded from scratch gets a 2 or a 1 unless sentence
+    embeddings are given, and a conclusion that is turned in other words than a negation or a common
+    opposite gets a 3.
     """
 
     name = "cheap_rater"
-    version = 1
+    version = 2
 
-    def __init__(self, embeddings: Embeddings | None = None, cutoffs: Cutoffs = DEFAULT_CUTOFFS) -> None:
+    def __init__(
+        self,
+        embeddings: Embeddings | None = None,
+        cutoffs: Cutoffs = DEFAULT_CUTOFFS,
+        *,
+        language_of: LanguageOf | None = None,
+    ) -> None:
+        """Choose what is compared.
+
+        Args:
+            embeddings: Closeness in meaning, if there is an encoder.
+            cutoffs: Where the rating changes.
+            language_of: Tells a text's language. Without it only those pairs count as being in two
+                languages whose variant asked for another one.
+        """
         self._cutoffs = cutoffs
+        self._language_of = language_of
         self._wording_metrics: tuple[Metric, ...] = (RougeL(), EditSimilarity(), ContentWords())
         if embeddings is not None:
             self._wording_metrics += (embeddings,)
@@ -73,8 +103,9 @@ class CheapRater:
     def rate_now(self, pair: Pair) -> Rating:
         """The rating, computed here.
 
-        Returns: a `Rating` whose outcome is 3, 2 or 1, or a `Failure` "no_text" if neither side has
-            text or a tool call. An embedding that fails is left out: the other metrics decide.
+        Returns: a `Rating` whose outcome is 3, 2 or 1, or a `Failure`: "no_text" if neither side has
+            text or a tool call, "cross_language" if the answers are in two languages (and not equal).
+            An embedding that fails is left out: the other metrics decide.
         """
         equal = NormalisedEquality().score(pair)
         if isinstance(equal, Failure):
@@ -92,7 +123,7 @@ class CheapRater:
         if not all(acts):
             return Rating(1, "Only one side calls tools.", {ToolCalls.name: 0.0})
         tools = self._rate_tools(pair)
-        if not pair.reference.text.strip() or not pair.candidate.text.strip():
+        if tools.outcome == min(SCALE) or not pair.reference.text.strip() or not pair.candidate.text.strip():
             # Talk beside a call is optional: where one side leaves it out, the calls decide.
             return tools
         text = self._rate_text(pair)
@@ -106,32 +137,63 @@ class CheapRater:
         details = {ToolCalls.name: score}
         if score == 1.0:
             return Rating(3, "The same tools with the same arguments.", details)
-        if same_tools(pair.reference.tool_calls, pair.candidate.tool_calls):
-            return Rating(2, "The same tools with other arguments.", details)
-        return Rating(1, "Other tools are called.", details)
+        if not same_tools(pair.reference.tool_calls, pair.candidate.tool_calls):
+            return Rating(1, "Other tools are called.", details)
+        if pair.wanted.language is not None:
+            # Arguments are too short to tell their language.
+            return self._across(f"Tool arguments differ, and {pair.wanted.language} was asked for.", details)
+        return Rating(2, "The same tools with other arguments.", details)
 
     def _rate_text(self, pair: Pair) -> Rating:
-        if not words(pair.reference.text) and not words(pair.candidate.text):
+        content = read_content(pair)
+        left, right = content.reference.text, content.candidate.text
+        if not words(left) and not words(right):
             return Rating(1, "Two answers without words that are not equal.")
-        # The keys of a JSON answer are the form's words: shared keys are no shared content.
-        wording = replace(pair, reference=_values(pair.reference), candidate=_values(pair.candidate))
+        wording = replace(
+            pair,
+            reference=replace(pair.reference, text=left),
+            candidate=replace(pair.candidate, text=right),
+        )
         scores: dict[str, float] = {}
         for metric in self._wording_metrics:
             score = metric.score(wording)
             if not isinstance(score, Failure):
                 scores[metric.name] = score
+        by_place = {JSON_ROUGE: content.json_rouge, SLOTS: content.slots}
+        scores |= {name: value for name, value in by_place.items() if value is not None}
         scores[Details.name] = detail_overlap(
-            read_details(pair.reference.text), read_details(pair.candidate.text)
+            read_details(content.reference.record), read_details(content.candidate.record)
         )
-        return self._decide(pair, scores)
+        gap = self._language_gap(wording, scores[ContentWords.name])
+        return self._across(gap, scores) if gap else self._decide(content, scores)
 
-    def _decide(self, pair: Pair, scores: dict[str, float]) -> Rating:
+    def _language_gap(self, wording: Pair, shared: float) -> str | None:
+        """Why the two texts cannot be compared in words; None if they can."""
+        texts = wording.reference.text, wording.candidate.text
+        if not all(any(map(str.isalpha, text)) for text in texts):
+            return None
+        wanted = None if wording.wanted.language is None else base_tag(wording.wanted.language)
+        if wanted is None and shared >= self._cutoffs.same_words:
+            # Two languages have few words in common: whoever takes these for two is mistaken.
+            return None
+        tell = self._language_of or _unknown
+        reference, candidate = tell(texts[0]), tell(texts[1]) or wanted
+        if reference is None or candidate is None:
+            return None if wanted is None else f"{wanted} was asked for, and the languages are not certain."
+        return None if reference == candidate else f"The answers are in {reference} and {candidate}."
+
+    def _across(self, why: str, scores: dict[str, float]) -> Rating:
+        return Rating(Failure(self.name, self.version, CROSS_LANGUAGE, why), details=scores)
+
+    def _decide(self, content: Content, scores: dict[str, float]) -> Rating:
         cut = self._cutoffs
         shared, letters = scores[ContentWords.name], scores[EditSimilarity.name]
         meaning = scores.get(Embeddings.name)
+        in_order = max(scores[RougeL.name], scores.get(JSON_ROUGE, 0.0))
         close = (
             shared >= cut.same_words
             or letters >= cut.same_letters
+            or scores.get(JSON_ROUGE, 0.0) >= cut.same_values
             or (meaning is not None and meaning >= cut.same_meaning)
         )
         apart = shared < cut.other_words if meaning is None else meaning < cut.other_meaning
@@ -140,19 +202,24 @@ class CheapRater:
         if not close:
             return Rating(2, "The answers overlap but are worded differently.", scores)
         if scores[Details.name] < cut.same_details:
-            return Rating(2, f"Similar wording, but details differ: {_differing(pair)}.", scores)
-        negations = negation_count(pair.reference.text), negation_count(pair.candidate.text)
-        if scores[RougeL.name] >= cut.reworded and negations[0] != negations[1]:
-            return Rating(2, "A negation was added or lost in otherwise equal wording.", scores)
+            return Rating(2, f"Similar wording, but details differ: {_differing(content)}.", scores)
+        if scores.get(SLOTS, 1.0) < cut.same_details:
+            return Rating(2, "The same values, but not in the same places.", scores)
+        if in_order >= cut.reworded and is_turned(content.reference.text, content.candidate.text):
+            return Rating(2, "A statement was turned around in otherwise equal wording.", scores)
         return Rating(3, "The same content and details.", scores)
+
+
+def _unknown(_: str) -> None:
+    return None
 
 
 _SHOWN_DETAILS = 4
 
 
-def _differing(pair: Pair) -> str:
+def _differing(content: Content) -> str:
     """The details only one answer holds, a few of them, for people."""
-    reference, candidate = read_details(pair.reference.text), read_details(pair.candidate.text)
+    reference, candidate = read_details(content.reference.record), read_details(content.candidate.record)
     lost = sorted(detail.text for detail in reference.details if not candidate.keeps(detail))
     added = sorted(detail.text for detail in candidate.details if not reference.keeps(detail))
     both = (("lost", lost), ("added", added))
@@ -161,9 +228,3 @@ def _differing(pair: Pair) -> str:
 
 def _rank(rating: Rating) -> int:
     return 0 if isinstance(rating.outcome, Failure) else rating.outcome
-
-
-def _values(answer: Answer) -> Answer:
-    """The answer with its text replaced by the values in it, if the text is JSON."""
-    value = parse_json(answer.text)
-    return answer if value is None else replace(answer, text="\n".join(leaves(value)))

@@ -45,10 +45,16 @@ class Reading:
     """Those of its words that carry content."""
 
     def keeps(self, detail: Detail) -> bool:
-        """Whether this text holds a detail of another, names and quotes also without their marks."""
+        """Whether this text holds a detail of another.
+
+        Names, quotes and values also without their marks and mistyped, numbers also as a mistyped
+        word ("foru").
+        """
         if detail in self.details:
             return True
-        if detail.kind not in ("quoted", "name"):
+        if detail.kind == "number" and detail.text in _WORD_OF:
+            return find_word(_WORD_OF[detail.text], self.distinct) is not None
+        if detail.kind not in ("quoted", "name", "value"):
             return False
         return _contains(self, tuple(words(detail.text)))
 
@@ -61,7 +67,7 @@ class Details:
     """Details kept or lost between two answers."""
 
     name: ClassVar[str] = "details"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def score(self, pair: Pair) -> float | Failure:
         """F1 over the distinct details of the two texts.
@@ -128,6 +134,7 @@ _ORDINAL_NUMBER = re.compile(r"\A(\d+)(?:st|nd|rd|th)\Z", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,']*(?:\.\d+)?(?![\d])")
 _COUNTED = "two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTED.split(), start=2)}
+_WORD_OF = {number: word for word, number in _NUMBER_WORDS.items()}
 _CHOICE = re.compile(r"\(([A-Z])\)|\bboxed\{\s*(?:\\text\{)?\(?([A-Z])\b")
 _QUOTED = re.compile(r'"([^"\n]{2,60})"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)\'([^\'\n]{2,60})\'(?!\w)')
 _LIST_NUMBER = re.compile(r"^[ \t]*(?:[-*+•][ \t]+)?(?:\*\*)?\d{1,2}[.)]\s", re.MULTILINE)

@@ -95,6 +95,8 @@ def _normalise_once(text: str) -> str:
 
 
 def _without_end_marks(token: str) -> str:
+    if token[-1] not in _TRAILING:
+        return token
     word = token.rstrip(_TRAILING)
     # "5!" is a factorial.
     return f"{word}!" if word[-1:].isdigit() and token.startswith(f"{word}!") else word

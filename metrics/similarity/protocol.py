@@ -49,6 +49,8 @@ class Rating:
     tokens: int = 0
     """Prompt and completion tokens spent, also on a rating that failed."""
     cost_usd: float = 0.0
+    prompt_version: str = ""
+    """Under which wording a judge was asked, as "name@version"; "" if none was."""
 
 
 class Rater(Protocol):

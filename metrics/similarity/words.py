@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rapidfuzz import process
@@ -58,6 +59,10 @@ def stem(word: str) -> str:
     """
     if not word.isalpha():
         return word
+    return _kept_stem(word) if len(word) <= _LONGEST_KEPT else _stem(word)
+
+
+def _stem(word: str) -> str:
     for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("ly", "")):
         if word.endswith(ending) and len(word) - len(ending) >= _STEM_MIN_LENGTH and not word.endswith("ss"):
             word = word[: -len(ending)] + rest
@@ -66,6 +71,10 @@ def stem(word: str) -> str:
 
 
 _STEM_MIN_LENGTH = 3
+_LONGEST_KEPT = 40
+"""Longer words are no words, and would fill memory."""
+_kept_stem = lru_cache(maxsize=16_384)(_stem)
+"""The same words come in every answer."""
 
 
 def negation_count(text: str) -> int:
@@ -87,18 +96,29 @@ def find_word(word: str, others: Collection[str]) -> str | None:
     """The word of `others` that is the same word as `word`, a typo aside; None if there is none."""
     if word in others:
         return word
-    allowed = _typos(word, word)
-    if not allowed:
-        return None
-    candidates = [other for other in others if abs(len(other) - len(word)) <= allowed and _typos(word, other)]
-    found = process.extractOne(word, candidates, scorer=OSA.distance, score_cutoff=allowed)
-    return found[0] if found and same_word(word, found[0]) else None
+    return _nearest(word, _with_typos(others)) if _typos(word, word) else None
 
 
 def matched_count(some: Collection[str], others: Collection[str]) -> int:
     """How many words of `some` occur in `others` in any form, typos aside."""
     stems = {stem(other) for other in others}
-    return sum(stem(word) in stems or find_word(word, others) is not None for word in some)
+    # Sorted out once: most words of an answer to another question come as far as being searched for.
+    misspelled = _with_typos(others)
+    return sum(stem(word) in stems or _nearest(word, misspelled) is not None for word in some)
+
+
+def _with_typos(others: Collection[str]) -> list[str]:
+    """The words that a typo may be forgiven in."""
+    return [other for other in others if len(other) >= _TYPO_MIN_LENGTH and other.isalpha()]
+
+
+def _nearest(word: str, others: list[str]) -> str | None:
+    """The nearest of words that may have typos, if it is the same word."""
+    allowed = _typos(word, word)
+    if not allowed:
+        return None
+    found = process.extractOne(word, others, scorer=OSA.distance, score_cutoff=allowed)
+    return found[0] if found and same_word(word, found[0]) else None
 
 
 def _typos(word: str, other: str) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel import replays
+from evenkeel.choices import bundles, check
 from evenkeel.settings import SettingsError, load, route_table
+from metrics.tasks import Task
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 
@@ -48,7 +51,6 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
             "routes: [{upstream: 'http://a', sampling_rate: 2}]",
             r"sampling_rate: .*less than or equal to 1.*it is 2",
         ),
-        ("routes: [{upstream: 'http://a', perturbations: [spelling]}]", r"did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a'}, {upstream: 'http://b'}]", r"two routes have the name 'default'"),
         ("routes: []", r"routes: List should have at least 1"),
         ("listen: {port: 70000}\nroutes: [{upstream: 'http://a'}]", r"listen\.port: .*it is 70000"),
@@ -65,6 +67,62 @@ def test_a_bad_file_is_one_clear_line(write, text, message):
         load(write(text), {}, {})
     assert "\n" not in str(caught.value)
     assert "evenkeel.yaml" in str(caught.value)
+
+
+ROUTE = "routes:\n  - {upstream: 'http://a'}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"{ROUTE}\n  - {{name: b, prefix: /b, upstream: 'http://b', perturbations: [spelling]}}",
+            r"routes\[1\]\.perturbations: .*did you mean general\.spelling",
+        ),
+        ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
+        ("routes: [{upstream: 'http://a', template: ['{all}']}]", r"routes\[0\]\.template: .*text besides"),
+        (
+            "compounds: {mix: [format.json, format.xml]}\nroutes: [{upstream: 'http://a'}]",
+            r"compounds: .*mix",
+        ),
+        ("compounds: {mix: [general.speling]}\n" + ROUTE, r"general\.spelling"),
+        (
+            "scoring: {tasks: {case_summary: [faithfullness]}}\nroutes: [{upstream: 'http://a'}]",
+            r"faithfulness",
+        ),
+        ("scoring: {bands: nowhere.yaml}\n" + ROUTE, r"nowhere\.yaml cannot be read"),
+        (
+            "scoring: {qualities: {kind: {description: How kind it is, scale: {3: kind}}}}\n" + ROUTE,
+            r"kind",
+        ),
+    ],
+)
+def test_what_is_chosen_by_name_must_exist(write, text, message):
+    """Perturbations, tasks, templates, compounds, qualities and bands are looked up before the start."""
+    path = write(text)
+    with pytest.raises(SettingsError, match=message) as caught:
+        check(load(path, {}, {}), str(path))
+    assert "\n" not in str(caught.value)
+    assert "evenkeel.yaml" in str(caught.value)
+
+
+def test_what_the_settings_add_can_be_chosen(write):
+    """A language, a compound, a quality in words and a task's own qualities are there once they are set."""
+    path = write(
+        """
+        languages: [pl]
+        compounds: {mix: [general.spelling, format.json]}
+        scoring:
+          qualities: {kind: {description: How kind it is, scale: {3: kind, 2: neutral, 1: rude}}}
+          tasks: {case_summary: [faithfulness, kind]}
+        routes: [{upstream: 'http://a', perturbations: [multilingual.pl, compound.mix], task: case-summary}]
+        """
+    )
+    settings = load(path, {}, {})
+    check(settings, str(path))
+    assert [one.name for one in replays.chosen(settings)["default"]] == ["multilingual.pl", "compound.mix"]
+    judged = bundles(settings)[Task.CASE_SUMMARY].judged
+    assert [prompt.name for prompt in judged] == ["faithfulness", "kind"]
 
 
 def test_routes_by_host_header_and_key(write, monkeypatch):

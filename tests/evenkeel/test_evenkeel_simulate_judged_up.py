@@ -29,7 +29,7 @@ def test_judged_gauges_show_the_planted_deltas(start):
         start(
             *("--upstream", url, "--sampling-rate", "1"),
             *("--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
-            environment={"EVENKEEL_JUDGE_API_KEY": "any"},
+            environment={"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_ALERT__MIN_TRIALS": "1"},
         ) as running,
     ):
         client = openai.OpenAI(base_url=f"{running.proxy}/v1", api_key="any", max_retries=0, timeout=30)

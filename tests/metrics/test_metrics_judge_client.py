@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,128 +15,21 @@ from metrics.judge.reading import Ruling
 from metrics.pair import Answer, Pair, ToolCall
 from metrics.scoring import judge_scorer
 from metrics.verdict import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-KEY = "sk-test-0123456789"
-QUESTION = SIMILARITY.fill(
-    {"REFERENCE ANSWER": "The VPN is down.", "CANDIDATE ANSWER": "The VPN does not work."}
+from tests.metrics.scripted_judge import (
+    GOOD,
+    KEY,
+    QUESTION,
+    Canned,
+    ScriptedJudge,
+    ask,
+    error,
+    judging,
+    run,
+    said,
 )
 
-
-@dataclass(frozen=True)
-class Canned:
-    """One scripted response."""
-
-    status: int = 200
-    body: Any = None
-    delay_s: float = 0.0
-    content_type: str = "application/json"
-    cut: bool = False
-    """Close the connection without answering."""
-    drip_s: float = 0.0
-    """Pause before each byte of the body."""
-
-
-def said(content: str | None, **message: Any) -> Canned:
-    """A completion with this text, and 100 + 20 tokens of usage."""
-    return Canned(
-        body={
-            "id": "c", "object": "chat.completion", "created": 0, "model": "scripted",
-            "choices": [{
-                "index": 0, "finish_reason": message.pop("finish_reason", "stop"),
-                "message": {"role": "assistant", "content": content, **message},
-            }],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-        }
-    )  # fmt: skip
-
-
-def error(status: int, message: str = "scripted") -> Canned:
-    return Canned(status, {"error": {"message": message, "type": "scripted", "code": None, "param": None}})
-
-
-GOOD = said('{"explanation": "the same", "rating": 3}')
-
-
-@dataclass
-class ScriptedJudge:
-    """Answers by a script, one entry a request and the last one for ever; records what it was asked."""
-
-    script: list[Canned] | Callable[[dict[str, Any]], Canned]
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    under_way: int = 0
-    most_under_way: int = 0
-    url: str = ""
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Speak as much HTTP/1.1 as a client with bodies of known length needs."""
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
-                request = json.loads(await reader.readexactly(int(headers["content-length"])))
-                self.asked.append(request)
-                self.keys.append(headers["authorization"])
-                canned = self.script(request) if callable(self.script) else self.script[0]
-                if not callable(self.script) and len(self.script) > 1:
-                    self.script.pop(0)
-                self.under_way += 1
-                self.most_under_way = max(self.most_under_way, self.under_way)
-                await asyncio.sleep(canned.delay_s)
-                self.under_way -= 1
-                if canned.cut:
-                    return
-                body = canned.body if isinstance(canned.body, bytes) else json.dumps(canned.body).encode()
-                writer.write(
-                    f"HTTP/1.1 {canned.status} Scripted\r\ncontent-type: {canned.content_type}\r\n"
-                    f"content-length: {len(body)}\r\nretry-after-ms: 1\r\n\r\n".encode()
-                )
-                for piece in [body[i : i + 1] for i in range(len(body))] if canned.drip_s else [body]:
-                    await asyncio.sleep(canned.drip_s)
-                    writer.write(piece)
-                    await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-
-@asynccontextmanager
-async def judging(
-    script: list[Canned] | Callable[[dict[str, Any]], Canned], **settings: Any
-) -> AsyncIterator[tuple[Judge, ScriptedJudge]]:
-    """A judge connected to a scripted endpoint; both are stopped at the end."""
-    scripted = ScriptedJudge(script)
-    server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
-    scripted.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    settings = {"timeout_s": 5.0, "max_retries": 0} | settings
-    try:
-        async with Judge(base_url=scripted.url, model="scripted", api_key=KEY, **settings) as judge:
-            yield judge, scripted
-    finally:
-        server.close()
-        await server.wait_closed()
-
-
-def ask(script: list[Canned], times: int = 1, **settings: Any) -> tuple[list[Any], ScriptedJudge]:
-    """Replies to one question asked some times in a row."""
-
-    async def run() -> tuple[list[Any], ScriptedJudge]:
-        async with judging(script, **settings) as (judge, scripted):
-            return [await judge.ask(QUESTION) for _ in range(times)], scripted
-
-    return asyncio.run(run())
-
-
-def run(script: Any, scene: Callable[[Judge, ScriptedJudge], Awaitable[Any]], **settings: Any) -> Any:
-    async def staged() -> Any:
-        async with judging(script, **settings) as (judge, scripted):
-            return await scene(judge, scripted)
-
-    return asyncio.run(staged())
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
@@ -165,6 +56,13 @@ def test_the_request_asks_for_a_repeatable_structured_answer() -> None:
     ("canned", "reason"),
     [
         (said("Sure, I would rate it highly."), "bad_schema"),
+        (said('Of course! {"rating": 3, "explanation": "the same"} Anything else?'), "bad_schema"),
+        (said('{"rating": 3} {"rating": 3}'), "bad_schema"),
+        (said('{"rating": "3", "explanation": "the same"}'), "bad_schema"),
+        (said('{"score": 3, "explanation": "the same"}'), "bad_schema"),
+        (said('{"explanation": "the sa'), "bad_schema"),
+        (said('{"explanation": "the same", "rating": 3}', finish_reason="length"), "truncated"),
+        (said(None, finish_reason="length"), "truncated"),
         (said('{"rating": 7, "explanation": "great"}'), "out_of_scale"),
         (said(""), "empty"),
         (said(None), "empty"),
@@ -207,12 +105,6 @@ def test_a_dead_endpoint_is_a_connection_failure() -> None:
     outcome = asyncio.run(dead())
     assert isinstance(outcome, Failure)
     assert outcome.reason == "connection"
-
-
-def test_prose_around_the_json_is_read_through() -> None:
-    """A chatty judge still gives its rating."""
-    replies, _ = ask([said('Of course!\n```json\n{"rating": "2", "explanation": "one differs"}\n```\nBye.')])
-    assert replies[0].outcome == Ruling(2, "one differs")
 
 
 def test_tokens_of_an_unreadable_reply_are_counted() -> None:

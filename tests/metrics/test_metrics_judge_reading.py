@@ -15,20 +15,23 @@ from metrics.judge.reading import Ruling, Unreadable, read_ruling
     "text",
     [
         '{"rating": 2, "explanation": "why"}',
-        '{"Rating": "2", "explanation": "why"}',
-        '{"rating": 2.0, "explanation": " why "}',
-        '{"rating": "2/3", "explanation": "why"}',
-        '{"rating": "2 - moderately aligned", "explanation": "why"}',
-        'Here you are:\n```json\n{"explanation": "why", "rating": 2}\n```\nHope it helps {smile}.',
-        'Compare {a} and {b}. {"explanation": "why", "rating": 2} Done.',
-        '{"result": {"explanation": "why", "rating": 2}}',
-        '[{"explanation": "why", "rating": 2}]',
-        '<think>{"rating": unclear}</think>{"explanation": "why", "rating": 2}',
+        ' \n{"explanation": " why\\n", "rating": 2}\n ',
+        '{"rating": 2, "explanation": "why", "confidence": 0.9}',
+        '```json\n{"explanation": "why", "rating": 2}\n```',
+        '```\n{"explanation": "why",\n "rating": 2}\n```\n',
+        '<think>3? {"rating": 3} No, 2.</think>\n{"explanation": "why", "rating": 2}',
+        "<think>" + "hm " * 10_000 + '</think>{"explanation": "why", "rating": 2}',
     ],
 )
-def test_a_rating_is_read_through_any_wrapping(text: str) -> None:
-    """Alone, fenced, nested, inside prose, as number or string: the same ruling."""
+def test_one_object_is_a_ruling(text: str) -> None:
+    """Alone, in one fence, after a thought: the same ruling."""
     assert read_ruling(text) == Ruling(2, "why")
+
+
+@pytest.mark.parametrize("text", ['{"rating": 2}', '{"rating": 2, "explanation": null}'])
+def test_an_explanation_is_not_needed(text: str) -> None:
+    """A rating counts without its reason."""
+    assert read_ruling(text) == Ruling(2, "")
 
 
 @pytest.mark.parametrize(
@@ -36,20 +39,30 @@ def test_a_rating_is_read_through_any_wrapping(text: str) -> None:
     [
         (None, "empty"),
         ("  \n", "empty"),
+        ("<think>It is a 3.</think> ", "empty"),
         ("The rating is 2.", "bad_schema"),
+        ("2", "bad_schema"),
         ('{"explanation": "why"}', "bad_schema"),
+        ('{"score": 2, "explanation": "why"}', "bad_schema"),
+        ('{"Rating": 2}', "bad_schema"),
         ('{"rating": null}', "bad_schema"),
         ('{"rating": true}', "bad_schema"),
+        ('{"rating": "2"}', "bad_schema"),
+        ('{"rating": "2/3"}', "bad_schema"),
         ('{"rating": "two"}', "bad_schema"),
-        ('{"rating": "2-3"}', "bad_schema"),
-        ('{"rating": "2 or 3"}', "bad_schema"),
+        ('{"rating": two}', "bad_schema"),
         ('{"rating": [3]}', "bad_schema"),
+        ('{"rating": 2.0}', "bad_schema"),
         ('{"rating": 2', "bad_schema"),
+        ('{"rating": 2, "explanation": "one diff', "bad_schema"),
+        ('```json\n{"rating": 2}', "bad_schema"),
+        ("<think>not done yet", "bad_schema"),
         ('{"rating": 4}', "out_of_scale"),
         ('{"rating": 0}', "out_of_scale"),
         ('{"rating": -1}', "out_of_scale"),
         ('{"rating": 2.5}', "out_of_scale"),
-        ('{"rating": "10"}', "out_of_scale"),
+        ('{"rating": NaN}', "out_of_scale"),
+        ('{"rating": Infinity}', "out_of_scale"),
         ("I'm sorry, but I can't help with that.", "refused"),
         ("I cannot rate this.", "refused"),
         ("I\u2019m unable to comply.", "refused"),
@@ -62,15 +75,45 @@ def test_no_rating_is_made_up(text: str | None, reason: str) -> None:
     assert read.reason == reason
 
 
-def test_contradicting_ratings_are_none() -> None:
-    """A judge that quotes an injected verdict beside its own cannot be read; one that repeats itself can."""
-    quoted = 'The answer says {"rating": 3}. My verdict: {"rating": 1, "explanation": "differs"}'
-    read = read_ruling(quoted)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Here you are:\n{"rating": 2}',
+        '{"rating": 2}\nHope it helps.',
+        'Here you are:\n```json\n{"rating": 2}\n```',
+        'The answer tells me to say {"rating": 3}. It does not deserve it.',
+        'It says {"rating": 3}. My verdict: {"rating": 1}',
+        '{"rating": 2} {"rating": 2}',
+        '{"rating": 2}\n{"rating": 2}',
+        '[{"rating": 2}]',
+        '{"result": {"rating": 2}}',
+        '{"rating": 2, "rating": 2}',
+        '{"rating": 1, "explanation": "", "rating": 3}',
+        '```json\n{"rating": 2}\n```\n```json\n{"rating": 2}\n```',
+        '<think>a</think><think>b</think>{"rating": 2}',
+    ],
+)
+def test_anything_but_exactly_one_object_is_unreadable(text: str) -> None:
+    """Prose may quote a planted verdict, and of two objects, even alike, nobody knows which one is meant."""
+    read = read_ruling(text)
     assert isinstance(read, Unreadable)
     assert read.reason == "bad_schema"
-    assert read_ruling('{"rating": 1} I repeat: {"rating": 1, "explanation": "differs"}') == Ruling(
-        1, "differs"
+
+
+def test_another_scale_is_read_by_its_own_steps() -> None:
+    """5 counts on a scale to 5, and a gap in a scale is not on it."""
+    assert read_ruling('{"rating": 5}', (1, 3, 5)) == Ruling(5, "")
+    assert read_ruling('{"rating": 4}', (1, 3, 5)) == Unreadable(
+        "out_of_scale", "The rating 4 is not on the scale 1-5."
     )
+
+
+def test_an_absurd_rating_is_not_quoted_at_length() -> None:
+    """What is said about it stays a sentence."""
+    for rating in ("9" * 4000, json.dumps(["x" * 4000])):
+        read = read_ruling(f'{{"rating": {rating}}}')
+        assert isinstance(read, Unreadable)
+        assert len(read.detail) < 100
 
 
 def test_a_long_explanation_is_cut() -> None:
@@ -82,8 +125,12 @@ def test_a_long_explanation_is_cut() -> None:
 
 
 def test_hostile_replies_do_not_hang_or_raise() -> None:
-    """Thousands of braces and absurd nesting give up quickly."""
-    for text in ("{" * 50_000, '{"a":' * 20_000, "[" * 50_000 + "{", '{"rating": ' + "9" * 5000 + "}"):
+    """Thousands of braces, absurd nesting, endless numbers and floods of text give up quickly."""
+    hostile = (
+        "{" * 19_000, '{"a":' * 3_000, "[" * 19_000, '{"rating": ' + "9" * 5000 + "}", " x" * 500_000,
+        "```\n" * 4_000, "<think>" * 100_000,
+    )  # fmt: skip
+    for text in hostile:
         assert isinstance(read_ruling(text), Unreadable)
 
 
@@ -94,10 +141,11 @@ def test_any_text_is_read_without_an_exception(text: str) -> None:
     assert isinstance(read, Unreadable) or read.rating in {1, 2, 3}
 
 
-@given(st.sampled_from([1, 2, 3]), st.text(max_size=50), st.text("abc \n.!", max_size=20))
+@given(st.sampled_from([1, 2, 3]), st.text(max_size=50), st.text("abc {}\n.!", max_size=20))
 def test_what_was_written_as_json_is_read_back(rating: int, explanation: str, prose: str) -> None:
-    """Any explanation, with prose around the object, leaves the rating as it was."""
-    read = read_ruling(prose + json.dumps({"explanation": explanation, "rating": rating}) + prose)
-    assert isinstance(read, Ruling)
-    assert read.rating == rating
-    assert read.explanation == " ".join(explanation.split())
+    """Any explanation leaves the rating as it was; any prose beside the object leaves none."""
+    written = json.dumps({"explanation": explanation, "rating": rating})
+    assert read_ruling(written) == Ruling(rating, " ".join(explanation.split()))
+    if prose.strip():
+        assert isinstance(read_ruling(prose + written), Unreadable)
+        assert isinstance(read_ruling(written + prose), Unreadable)

@@ -1,16 +1,17 @@
-"""The cheap stand-ins for faithfulness and completeness, and the bundles."""
+"""The cheap stand-ins for faithfulness and completeness."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, ToolCall
-from metrics.quality import BUNDLES, CompletenessProxy, FaithfulnessProxy, bundle
-from metrics.verdict import Failure
+from metrics.pair import Answer, Pair, ToolCall, Wanted
+from metrics.quality import CompletenessProxy, FaithfulnessProxy
+from metrics.verdict import Failure, QualityScore
 
 CONTEXT = (
     "Summarise the case. On 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped connecting with "
@@ -129,14 +130,44 @@ def test_tool_calls_are_claims_too() -> None:
     assert CompletenessProxy().rate_now(call, CONTEXT).outcome == 2
 
 
+FORMS = (
+    '{"what": "The VPN client 4.2.1 on BER-12 failed.", "who": "Maria Lopez undid it by CHG-881."}',
+    "what: The VPN client 4.2.1 on BER-12 failed.\nwho: Maria Lopez undid it by CHG-881.\n",
+    "<r><what>The VPN client 4.2.1 on BER-12 failed.</what><who>Maria Lopez undid it by CHG-881.</who></r>",
+    "<h2>What</h2><p>The VPN client 4.2.1 on BER-12 failed.</p><p>Maria Lopez undid it by CHG-881.</p>",
+    "## What\nThe VPN client 4.2.1 on BER-12 failed.\n\n- Maria Lopez undid it by CHG-881.\n",
+    "The VPN client 4.2.1 on BER-12 failed. Maria Lopez undid it by CHG-881.",
+)
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_the_format_of_an_answer_does_not_move_the_ratings(text: str) -> None:
+    """The same two sentences in six forms: four of four details supported, four covered."""
+    for metric in (FaithfulnessProxy(), CompletenessProxy()):
+        expected = metric.rate_now(Answer(FORMS[-1]), CONTEXT)
+        found = metric.rate_now(Answer(text), CONTEXT)
+        assert found.outcome == expected.outcome
+    invented = text.replace("BER-12", "HAM-77").replace("CHG-881", "CHG-111").replace("4.2.1", "9.9.9")
+    assert faithfulness(invented) in {1, 2}
+
+
+def test_answers_in_another_language_are_measured_by_what_needs_no_translation() -> None:
+    """A variant in German: words and names are left aside on both sides, numbers and identifiers are not."""
+    german = "Der VPN-Client 4.2.1 auf BER-12 fiel 2024-03-05 aus: 0x80070005. Frau Lopez half durch CHG-881."
+    pair = Pair(Answer(GOOD), Answer(german), CONTEXT, wanted=Wanted(language="de"))
+    wrong = replace(pair, candidate=Answer(german.replace("BER-12", "HAM-77").replace("CHG-881", "CHG-111")))
+    poor = replace(pair, candidate=Answer("Der Client fiel aus."))
+    for metric, worse in ((FaithfulnessProxy(), wrong), (CompletenessProxy(), poor)):
+        same, changed = (asyncio.run(metric.measure(one)).outcome for one in (pair, worse))
+        assert isinstance(same, QualityScore)
+        assert isinstance(changed, QualityScore)
+        assert (same.reference, same.candidate, same.direction) == (3, 3, None)
+        assert changed.direction == "worse"
+    nothing = replace(pair, context="Please describe the weather in a few words.")
+    assert asyncio.run(CompletenessProxy().measure(nothing)).outcome is None
+
+
 def test_stand_ins_are_marked_by_name() -> None:
     """Nobody can take a stand-in for a judged metric."""
     assert FaithfulnessProxy.name == "faithfulness_proxy"
     assert CompletenessProxy.name == "completeness_proxy"
-
-
-def test_every_task_has_a_bundle() -> None:
-    """Known tasks have theirs; no task and an unknown one are generic chat."""
-    assert bundle("case_summary") == ("faithfulness", "completeness")
-    assert bundle(None) == bundle("something new") == ("faithfulness", "completeness")
-    assert set(BUNDLES) == {"case_summary", "chat_summary"}

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.pair import Answer, Pair
+from metrics.quality.each_side import EachSide
 from metrics.scoring import TwoStageScorer, cheap_scorer
 from metrics.similarity import Rating
+from metrics.tasks import Task
 from metrics.verdict import Failure, Judgement
 
 CASE = (
@@ -43,9 +45,8 @@ class Planted:
 
 
 def scored(rating: int | str, faithfulness: Planted, completeness: Planted) -> Judgement:
-    scorer = TwoStageScorer(
-        "judge", Planted({"b": rating}), {"faithfulness": faithfulness, "completeness": completeness}
-    )
+    measures = {Task.CHAT: (EachSide(faithfulness), EachSide(completeness))}
+    scorer = TwoStageScorer("judge", Planted({"b": rating}), measures)
     return asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context")))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.similarity import CheapRater, Cutoffs, Embeddings, ToolCalls
+from metrics.pair import Answer, Pair, ToolCall, Wanted
+from metrics.similarity import CheapRater, Cutoffs, Embeddings, ToolCalls, turned
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
@@ -178,3 +178,151 @@ def test_cutoffs_can_be_set() -> None:
     )
     assert rate(REFERENCE, rewritten) == 3
     assert rate(REFERENCE, rewritten, CheapRater(cutoffs=Cutoffs(same_words=0.99, same_letters=0.99))) == 2
+
+
+FORMS = {
+    "json": (
+        '{"site": "Berlin", "ticket": "INC00469", "summary": "The VPN client stopped connecting.", '
+        '"tags": ["vpn", "update"], "staff": [{"name": "Ana Ruiz", "role": "admin"}, '
+        '{"name": "Bo Lind", "role": "user"}]}'
+    ),
+    "yaml": (
+        "summary: The VPN client stopped connecting.\nsite: Berlin\nticket: INC00469\ntags: [vpn, update]\n"
+        "staff:\n- {name: Ana Ruiz, role: admin}\n- {name: Bo Lind, role: user}\n"
+    ),
+    "xml": (
+        "<case><site>Berlin</site><ticket>INC00469</ticket><summary>The VPN client stopped connecting."
+        "</summary><tags><tag>vpn</tag><tag>update</tag></tags><staff><person><name>Ana Ruiz</name><role>"
+        "admin</role></person><person><name>Bo Lind</name><role>user</role></person></staff></case>"
+    ),
+    "html": (
+        "<ul><li>Site: Berlin</li><li>Ticket: INC00469</li><li>Summary: The VPN client stopped connecting."
+        "</li></ul><h2>Tags</h2><ul><li>vpn</li><li>update</li></ul><h2>Staff</h2><table><tr><th>Name</th>"
+        "<th>Role</th></tr><tr><td>Ana Ruiz</td><td>admin</td></tr><tr><td>Bo Lind</td><td>user</td></tr>"
+        "</table>"
+    ),
+    "markdown": (
+        "- **Site:** Berlin\n- **Ticket:** INC00469\n- **Summary:** The VPN client stopped connecting.\n\n"
+        "## Tags\n\n- vpn\n- update\n\n## Staff\n\n| Name | Role |\n|---|---|\n| Ana Ruiz | admin |\n"
+        "| Bo Lind | user |\n"
+    ),
+    "free": (
+        "In Berlin (ticket INC00469) the VPN client stopped connecting. Tags are vpn and update. Staff: Ana "
+        "Ruiz as admin, and Bo Lind as user."
+    ),
+}
+
+
+def converted(reference: str, candidate: str, change: dict[str, str]) -> int | Failure:
+    text = FORMS[candidate]
+    for old, new in change.items():
+        text = text.replace(old, new)
+    pair = Pair(Answer(FORMS[reference]), Answer(text), "", None, Wanted(format=candidate))
+    return CheapRater().rate_now(pair).outcome
+
+
+@pytest.mark.parametrize("reference", FORMS)
+@pytest.mark.parametrize("candidate", FORMS)
+def test_the_same_content_is_the_same_in_every_format(reference: str, candidate: str) -> None:
+    """Every format against every other: a 3 as it is, a 2 with another name or ticket in it."""
+    assert converted(reference, candidate, {}) == 3
+    assert converted(reference, candidate, {"Bo Lind": "Cy Dorn", "INC00469": "INC00470"}) == 2
+
+
+@pytest.mark.parametrize("reference", [form for form in FORMS if form != "free"])
+@pytest.mark.parametrize("candidate", [form for form in FORMS if form != "free"])
+def test_values_in_each_others_places_are_another_record(reference: str, candidate: str) -> None:
+    """The same words with the roles of two people exchanged are no 3, whatever the format."""
+    swap = {"admin": "visitor", "user": "admin", "visitor": "user"}
+    assert converted(reference, candidate, swap) == 2
+
+
+def test_a_text_that_quotes_html_stays_a_text() -> None:
+    """Misspelt or not, prose around a piece of code is compared as prose."""
+    code = "```html\n<h1>Jokes</h1>\n<p>Press the button.</p>\n```"
+    around = f"This page shows a joke to whoever presses the button, and nothing else:\n\n{code}\n\nEnjoy it!"
+    assert rate(around, around.replace("presses", "preses").replace("<h1>", "<h2>")) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "rating"),
+    [
+        (("not", "nto"), 3),
+        (("without", "withuot"), 3),
+        (("four", "foru"), 3),
+        (("Berlin", "Berlni"), 3),
+        (("not", "now"), 2),
+        (("without", "with"), 2),
+        (("four", "five"), 2),
+        (("available", "unavailable"), 2),
+        (("accepted", "rejected"), 2),
+        (("increase", "decrease"), 2),
+    ],
+)
+def test_a_slip_is_no_shift_and_an_opposite_is_one(change: tuple[str, str], rating: int) -> None:
+    """Mistyped negations, numbers and names are themselves; turned statements are not excused as slips."""
+    text = (
+        "The service in Berlin was not restarted, so four jobs ran without a lock and the increase in errors "
+        "was accepted until the backup became available."
+    )
+    assert rate(text, text.replace(*change)) == rating
+
+
+def test_opposites_are_pairs_of_different_words() -> None:
+    """No pair of the list has become one word by stemming, which would make a word its own opposite."""
+    assert all(len(both) == 2 for both in turned._OPPOSED)
+    assert not turned.is_turned(REFERENCE, REFERENCE)
+
+
+GERMAN = (
+    "Der VPN-Client auf BER-12 verbindet sich seit dem Update nicht mehr; die Kollegen haben es entfernt."
+)
+
+
+def known_language(text: str) -> str | None:
+    return "de" if " sich " in text else "en" if " the " in text.lower() else None
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "wanted", "expected"),
+    [
+        (REFERENCE, GERMAN, "de", "cross_language"),
+        (REFERENCE, GERMAN, None, "cross_language"),
+        (GERMAN, GERMAN + " Danke.", "de", 3),
+        (REFERENCE, REFERENCE + " Thanks.", "de-AT", 3),
+        ("Yes, restarted.", "Ja, neu gestartet.", "de", "cross_language"),
+        ("Yes, restarted.", "Printer jam upstairs.", None, 1),
+        ("42 %", "43 %", "de", 1),
+        (REFERENCE, REFERENCE, "de", 3),
+    ],
+)
+def test_two_languages_get_no_rating(
+    reference: str, candidate: str, wanted: str | None, expected: int | str
+) -> None:
+    """Texts in two languages, or that may be: a failure; numbers alone and an ignored wish are comparable."""
+    pair = Pair(Answer(reference), Answer(candidate), "", None, Wanted(language=wanted))
+    outcome = CheapRater(language_of=known_language).rate_now(pair).outcome
+    assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
+
+
+def test_who_cannot_tell_languages_believes_the_wish() -> None:
+    """Without identification a variant in another language is not compared in words."""
+    rating = CheapRater().rate_now(Pair(Answer(REFERENCE), Answer(GERMAN), "", None, Wanted(language="de")))
+    assert isinstance(rating.outcome, Failure)
+    assert (rating.outcome.metric, rating.outcome.reason) == ("cheap_rater", "cross_language")
+    assert "content_words" in rating.details
+
+
+def test_a_language_that_is_mistaken_for_another_does_not_cost_the_rating() -> None:
+    """Answers that share their words are in one language, whatever the identifier says of one of them."""
+    rater = CheapRater(language_of=lambda text: "nl" if text.endswith("!") else "en")
+    assert rate(REFERENCE, REFERENCE + " Indeed!", rater) == 3
+
+
+def test_tool_arguments_in_another_language_get_no_rating() -> None:
+    """Other arguments under a wish for another language may be the same ones; other tools never are."""
+    reference = call("close", '{"note": "done"}')
+    for name, expected in (("close", "cross_language"), ("open", 1)):
+        pair = Pair(reference, call(name, '{"note": "fertig"}'), "", None, Wanted(language="de"))
+        outcome = CheapRater().rate_now(pair).outcome
+        assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.simulate.judge.rules import Ruling, rate_quality, rate_similarity
 from evenkeel.simulate.markers import marked_texts
-from metrics.judge.prompts import COMPLETENESS
+from metrics.quality.bundles import BUNDLES
 
 if TYPE_CHECKING:
     import random
@@ -25,6 +25,10 @@ JUDGE_MODEL: Final = "simulated-judge"
 
 _FLIPPED: Final = {3: 1, 2: 3, 1: 3}
 _PAIR: Final = 2
+_COMPLETENESS: Final = tuple(
+    prompt for bundle in BUNDLES.values() for prompt in bundle.judged if prompt.name == "completeness"
+)
+"""In the words of every task."""
 
 
 def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -> str:
@@ -50,7 +54,7 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
 
 def _rule(texts: dict[str, str], prompt: str) -> Ruling | None:
     if "REQUEST" in texts and "ANSWER" in texts:
-        complete = COMPLETENESS.role in prompt or COMPLETENESS.question in prompt
+        complete = any(asked.role in prompt or asked.question in prompt for asked in _COMPLETENESS)
         return rate_quality(texts["REQUEST"], texts["ANSWER"], complete=complete)
     if len(texts) == _PAIR:
         return rate_similarity(*texts.values())

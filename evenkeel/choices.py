@@ -1,0 +1,95 @@
+"""What the settings choose by name (perturbations, tasks, qualities, bands), looked up and checked.
+
+Apart from `settings`, which the data plane reads too: what is looked up here takes tens of megabytes
+that a forwarded request never needs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from evenkeel.settings import SettingsError
+from metrics.cascade import BandsError, read_bands
+from metrics.quality.bundles import bundles_by
+from metrics.quality.custom import custom_prompt
+from metrics.tasks import task_named
+from shadow.original import StatedTemplate
+from shadow.perturbations import by_name, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.settings import Settings
+    from metrics.cascade import Bands
+    from metrics.quality.bundles import Bundle
+    from metrics.tasks import Task
+    from shadow.perturbations import Perturbation
+
+Found = TypeVar("Found")
+
+
+def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
+    """Every perturbation there is under these settings.
+
+    Raises: ValueError if a language or a compound can't be.
+    """
+    return catalogue(
+        languages=settings.languages,
+        compounds=settings.compounds,
+        rewriter=settings.rewriter is not None,
+    )
+
+
+def bundles(settings: Settings) -> Mapping[Task, Bundle]:
+    """The metrics of each task.
+
+    Raises: ValueError for a task or a quality that does not exist, naming the nearest one.
+    """
+    described = settings.scoring.qualities.items()
+    custom = [custom_prompt(name, one.description, one.scale) for name, one in described]
+    return bundles_by(settings.scoring.tasks, custom)
+
+
+def bands(settings: Settings) -> Bands | None:
+    """The bands of the cascade, None without a file.
+
+    Raises: ValueError if the file can't be read.
+    """
+    path = settings.scoring.bands
+    if path is None:
+        return None
+    try:
+        return read_bands(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except BandsError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def check(settings: Settings, where: str) -> None:
+    """Look everything up that the settings name.
+
+    Args:
+        settings: What was read.
+        where: The file it was read from, for the message.
+
+    Raises: SettingsError with a one-line message.
+    """
+    known = _looked_up(f"{where}: languages, compounds", partial(perturbations, settings))
+    _looked_up(f"{where}: scoring", partial(bundles, settings))
+    _looked_up(f"{where}: scoring.bands", partial(bands, settings))
+    for index, route in enumerate(settings.routes):
+        place = f"{where}: routes[{index}]"
+        _looked_up(f"{place}.perturbations", partial(by_name, route.perturbations, known))
+        if route.task is not None:
+            _looked_up(f"{place}.task", partial(task_named, route.task))
+        if route.template:
+            _looked_up(f"{place}.template", partial(StatedTemplate.of, route.template))
+
+
+def _looked_up(place: str, look_up: Callable[[], Found]) -> Found:
+    try:
+        return look_up()
+    except ValueError as error:
+        raise SettingsError(f"{place}: {error}") from error

@@ -1,0 +1,160 @@
+"""How often an endpoint may be called: requests and tokens a minute, and pauses that it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_BURST = 0.1
+"""Share of a minute's allowance that may be used at once after a quiet time."""
+_MINUTE_S = 60.0
+_LONGEST_PAUSE_S = 600.0
+"""No `Retry-After` silences a judge for longer; then the endpoint is tried again."""
+
+
+class Bucket:
+    """A token bucket with a queue: who takes more than is there waits until it has run in again.
+
+    In no 60 seconds do those who waited as told take more than `per_minute`. Only a single one that wants
+    more than the tenth which fits in may exceed it, and waits accordingly longer. Does no I/O.
+    """
+
+    def __init__(self, per_minute: float, clock: Callable[[], float]) -> None:
+        if not per_minute >= 1:
+            raise ValueError(f"a rate limit is at least 1 a minute, not {per_minute}")
+        self._size = max(1.0, per_minute * _BURST)
+        # A full bucket and a minute's inflow together are the limit: who takes at the very end of
+        # the minute (one unit) belongs to the next one.
+        self._per_s = (per_minute - self._size + 1) / _MINUTE_S
+        self._clock = clock
+        self._level = self._size
+        self._at = clock()
+
+    def wait_s(self, amount: float) -> float:
+        """Seconds until so much could be had, behind all who took before."""
+        return max(0.0, (amount - self._now()) / self._per_s)
+
+    def take(self, amount: float) -> None:
+        """Take so much, now or (after `wait_s`) later; a negative amount gives back."""
+        self._level = min(self._now() - amount, self._size)
+
+    def _now(self) -> float:
+        now = self._clock()
+        self._level = min(self._size, self._level + (now - self._at) * self._per_s)
+        self._at = now
+        return self._level
+
+
+class RateLimits:
+    """Lets calls through at the pace an endpoint allows. Shared by all who call that endpoint.
+
+    Belongs to one event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        longest_wait_s: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Set the pace.
+
+        Args:
+            requests_per_minute: At least 1. None = no limit.
+            tokens_per_minute: Prompt and completion together, at least 1. None = no limit.
+            longest_wait_s: A call that would queue for longer, all its attempts together, is turned down.
+                Waiting until the judge has one of its places free (`concurrency`) is not counted.
+            clock: Seconds, never going back.
+            sleep: Waits so many seconds.
+
+        Raises: ValueError for a limit below 1.
+        """
+        self.longest_wait_s = longest_wait_s
+        self._requests = Bucket(requests_per_minute, clock) if requests_per_minute is not None else None
+        self._tokens = Bucket(tokens_per_minute, clock) if tokens_per_minute is not None else None
+        self._clock = clock
+        self._sleep = sleep
+        self._quiet_until = clock()
+        self._lined_up = 0
+        self._lined_up_tokens = 0
+
+    def line_up(self, tokens: int, patience_s: float) -> bool:
+        """Stand in line for a call that needs at most so many tokens; `step_out` follows in any case.
+
+        Returns: False, not standing in line, if all those ahead and this one would take more than
+            `patience_s` at the pace allowed.
+        """
+        if self._wait_s(self._lined_up + 1, self._lined_up_tokens + tokens) > patience_s:
+            return False
+        self._lined_up += 1
+        self._lined_up_tokens += tokens
+        return True
+
+    def step_out(self, tokens: int) -> None:
+        """Leave the line, to call or because the call was given up."""
+        self._lined_up -= 1
+        self._lined_up_tokens -= tokens
+
+    async def admit(self, tokens: int, patience_s: float) -> float | None:
+        """Wait until a call may be sent: to be asked right before, as calls held up elsewhere would pile up.
+
+        Returns: seconds waited; None if the endpoint wants to be left alone for more than `patience_s`.
+        """
+        rested_s = await self.rest(patience_s)
+        if rested_s is None:
+            return None
+        wait_s = self._wait_s(1, tokens)
+        self.count(1, tokens)
+        try:
+            if wait_s > 0:
+                await self._sleep(wait_s)
+            again_s = await self.rest(patience_s - rested_s - wait_s)
+        except BaseException:
+            self.count(-1, -tokens)
+            raise
+        if again_s is None:
+            self.count(-1, -tokens)
+            return None
+        return rested_s + wait_s + again_s
+
+    def _wait_s(self, requests: float, tokens: float) -> float:
+        return max(
+            self._requests.wait_s(requests) if self._requests else 0.0,
+            self._tokens.wait_s(tokens) if self._tokens else 0.0,
+        )
+
+    def count(self, requests: int, tokens: int) -> None:
+        """Note calls that did not queue, or correct what was taken for one."""
+        if self._requests:
+            self._requests.take(requests)
+        if self._tokens:
+            self._tokens.take(tokens)
+
+    def pause(self, seconds: float) -> None:
+        """Keep everybody from calling for so long, 10 minutes at most."""
+        self._quiet_until = max(self._quiet_until, self._clock() + min(seconds, _LONGEST_PAUSE_S))
+
+    @property
+    def pause_left_s(self) -> float:
+        """Seconds until the endpoint may be called again, 0 if it may."""
+        return max(0.0, self._quiet_until - self._clock())
+
+    async def rest(self, patience_s: float) -> float | None:
+        """Wait until no pause is left, those that begin meanwhile included.
+
+        Returns: seconds waited; None, as soon as that is clear, if it takes more than `patience_s`.
+        """
+        rested_s = 0.0
+        while (left_s := self.pause_left_s) > 0:
+            if rested_s + left_s > patience_s:
+                return None
+            await self._sleep(left_s)
+            rested_s += left_s
+        return rested_s

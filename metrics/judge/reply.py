@@ -1,0 +1,54 @@
+"""What came of a question: a ruling or a failure, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from metrics.judge.reading import Ruling
+    from metrics.verdict import Failure
+
+Price = Callable[[str, int, int], float]
+"""US dollars for (model, prompt tokens, completion tokens)."""
+
+
+class Expense(NamedTuple):
+    """Tokens, prompt and completion together, and US dollars."""
+
+    tokens: int
+    usd: float
+
+
+def free(model: str, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG001 - a Price
+    """The default price: nothing."""
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of one question."""
+
+    outcome: Ruling | Failure
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    prompt_version: str = ""
+    """Under which wording, as "name@version"."""
+    cached: bool = False
+    """Whether it was remembered from an earlier call; it then cost nothing."""
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def plus(self, earlier: Reply) -> Reply:
+        """This reply, at the price of both."""
+        return replace(
+            self,
+            prompt_tokens=self.prompt_tokens + earlier.prompt_tokens,
+            completion_tokens=self.completion_tokens + earlier.completion_tokens,
+            cost_usd=self.cost_usd + earlier.cost_usd,
+        )

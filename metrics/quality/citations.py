@@ -1,0 +1,133 @@
+"""Citations of an answer, read by their spelling."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from metrics.similarity.words import words
+from metrics.structured.reading import Structure, read_structure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metrics.structured.tree import Tree
+
+_KIND: Final = (
+    r"(?:doc(?:ument)?|source|passage|article|kb|ref(?:erence)?|excerpt|dokument|quelle|documento|fuente|fonte"
+    r"|articolo|artikel|bron|文書|資料)"
+)
+_NAMED: Final = re.compile(
+    rf"(?<![^\W_])(?i:{_KIND})(?:[ _#-]{{0,2}}(\d{{1,3}})|[ _#-]{{1,2}}([A-Z])|_([a-z]))(?![^\W_])"
+)
+_BRACKETED: Final = re.compile(r"\[([^\[\]\n]{1,80})\]|【([^【】\n]{1,80})】")
+_BARE: Final = re.compile(r"\W*(\d{1,3}|[A-Za-z])\W*")
+_BETWEEN: Final = re.compile(r"[,;&/]|\s+")
+_LIST_KEY: Final = re.compile(
+    r"\W*(?:sources?(?: used)?|references?|citations?|cited|documents?(?: used)?|quellen|fuentes|fonti|fontes"
+    r"|bronnen|références|referencias|出典|参考文献)\W*",
+    re.IGNORECASE,
+)
+_LIST_LINE: Final = re.compile(rf"^({_LIST_KEY.pattern})[:\uff1a]\W*(\S.*)?$", re.IGNORECASE)
+_ITEM: Final = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
+_BEHIND: Final = re.compile(r"([.!?\u3002\uff01\uff1f])((?:[ \t]?[\[【][^\[\]【】\n]{1,40}[\]】]){1,9})")
+"""Citations behind the full stop that ends their sentence."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_FEWEST_WORDS: Final = 3
+"""What is shorter is a heading, or a citation that stands behind its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """An answer's sentences with the labels that each cites, and its list of sources."""
+
+    sentences: tuple[frozenset[str], ...]
+    """For each sentence the labels in lower case, e.g. {"1", "3"}; empty where it cites nothing."""
+    listed: tuple[str, ...]
+    """The entries of a list of sources, as they are written."""
+
+
+def read_citations(text: str) -> Cited:
+    """Find citations in prose or in an answer of any structured format, the same in all of them.
+
+    A citation is "[2]", "[1, 3]", "(doc_1)" or "Source B" in any place of a sentence or behind it. A list
+    of sources is a field of that name, or what stands behind such a heading. Headings, questions and lines
+    that lead to a list are no sentences.
+    """
+    found = read_structure(text)
+    prose, listed = _fields(found.tree) if isinstance(found, Structure) else _split(text)
+    return Cited(tuple(_sentences(prose)), tuple(listed))
+
+
+def labels_in(text: str) -> frozenset[str]:
+    """The labels that a text cites, in lower case and without the word before them."""
+    found = {next(filter(None, match.groups())).lower() for match in _NAMED.finditer(text)}
+    for match in _BRACKETED.finditer(text):
+        pieces = [piece for piece in _BETWEEN.split(match[1] or match[2]) if piece]
+        bare = [_BARE.fullmatch(piece) for piece in pieces]
+        if all(bare):
+            found.update(label[1].lower() for label in bare if label)
+    return frozenset(found)
+
+
+def _sentences(prose: str) -> Iterator[frozenset[str]]:
+    cited: frozenset[str] | None = None
+    for raw in _SENTENCE.split(_BEHIND.sub(r"\2\1", prose)):
+        piece = raw.strip()
+        labels = labels_in(piece)
+        if len(words(_BRACKETED.sub(" ", _NAMED.sub(" ", piece)))) < _FEWEST_WORDS:
+            if cited is not None and labels:
+                cited |= labels
+            continue
+        if cited is not None:
+            yield cited
+        is_statement = not piece.endswith(("?", "\uff1f", ":", "\uff1a"))
+        cited = labels if is_statement else None
+    if cited is not None:
+        yield cited
+
+
+def _split(text: str) -> tuple[str, list[str]]:
+    """Prose, and the entries of a list of sources at the end."""
+    prose: list[str] = []
+    listed: list[str] = []
+    in_list = False
+    for line in text.splitlines():
+        if head := _LIST_LINE.match(line):
+            in_list = True
+            if head[2]:
+                listed += _entries(head[2])
+        elif _LIST_KEY.fullmatch(line):
+            in_list = True
+        elif in_list and line.strip():
+            listed.append(_ITEM.sub("", line).strip())
+        else:
+            prose.append(_ITEM.sub("", line))
+    return "\n".join(prose), listed
+
+
+def _fields(tree: Tree) -> tuple[str, list[str]]:
+    """The same from a tree, by the names of its fields."""
+    prose: list[str] = []
+    listed: list[str] = []
+
+    def walk(item: Tree, *, is_list: bool) -> None:
+        if isinstance(item, dict):
+            for name, inner in item.items():
+                walk(inner, is_list=is_list or _LIST_KEY.fullmatch(name) is not None)
+        elif isinstance(item, tuple):
+            for inner in item:
+                walk(inner, is_list=is_list)
+        elif is_list:
+            listed.extend(_entries(item))
+        else:
+            prose.append(item)
+
+    walk(tree, is_list=False)
+    return "\n".join(prose), listed
+
+
+def _entries(text: str) -> list[str]:
+    """The entries of a list that may stand in one line."""
+    return [piece for part in re.split(r"[,;\n]", text) if (piece := part.strip())]

@@ -1,0 +1,48 @@
+"""What an answer states, in whatever form: the values of data, the text of documents, what tools are told."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from metrics.similarity.details import Detail, Reading, read_details
+from metrics.similarity.rendering import claims
+from metrics.similarity.words import content_words
+from metrics.structured.reading import Structure, read_structure
+from metrics.structured.tree import flat
+
+if TYPE_CHECKING:
+    from metrics.pair import Answer
+
+_DATA: Final = frozenset(("json", "yaml", "xml"))
+HARD_KINDS: Final = frozenset(("url", "email", "date", "identifier", "number"))
+"""Details that read the same in every language and wording."""
+
+
+class Statements(NamedTuple):
+    """An answer, read."""
+
+    reading: Reading
+    words: frozenset[str]
+    """Those that carry content; names of fields and headings are the form's."""
+
+    def details(self, *, hard_only: bool) -> frozenset[Detail]:
+        """Its details, or those that need no translation."""
+        return hard(self.reading) if hard_only else self.reading.details
+
+
+def hard(reading: Reading) -> frozenset[Detail]:
+    """The details of a text that read the same in every language."""
+    return frozenset(detail for detail in reading.details if detail.kind in HARD_KINDS)
+
+
+def read_statements(answer: Answer) -> Statements:
+    """Read an answer so that the same content says the same in any format."""
+    text = claims(answer)
+    found = None if answer.tool_calls else read_structure(text)
+    if not isinstance(found, Structure):
+        return Statements(read_details(text), content_words(text))
+    plain = flat(found.tree)
+    # Values of data are read one by one: each is a slot or a sentence of its own.
+    values = json.dumps(found.tree, ensure_ascii=False) if found.format in _DATA else plain
+    return Statements(read_details(values), content_words(plain))

@@ -1,0 +1,169 @@
+"""A workflow: steps in words, and which of them must come before which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MOST_STEPS = 10_000
+"""Longer workflows are refused: answers have tens of steps, attacks any number."""
+MOST_EDGES = 200_000
+_SHOWN_STEPS = 6
+
+
+class WorkflowError(ValueError):
+    """A workflow that cannot be read, or that is none.
+
+    `reason` is a word usable as a label: "no_workflow", "malformed", "unknown_step", "ambiguous_step",
+    "cycle", "empty_step", "too_large", "too_deep", "not_degradable".
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(detail or reason)
+        self.reason = reason
+
+
+class Edge(NamedTuple):
+    """One step that must be done before another; both by their index, from 0."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """Steps and precedence edges; always acyclic.
+
+    Steps may have the same text: they are told apart by their index. Edges are sorted and unique.
+    Build it by `workflow` or `sequence`.
+    """
+
+    steps: tuple[str, ...]
+    """Texts, in the order in which they are listed."""
+    edges: tuple[Edge, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that it is one.
+
+        Raises:
+            WorkflowError: "too_large", "empty_step", "unknown_step" (an edge to no step), or "cycle".
+        """
+        if len(self.steps) > MOST_STEPS or len(self.edges) > MOST_EDGES:
+            raise WorkflowError("too_large", f"{len(self.steps)} steps and {len(self.edges)} edges")
+        for index, text in enumerate(self.steps):
+            if not text.strip():
+                raise WorkflowError("empty_step", f"step {index + 1} has no text")
+        for edge in self.edges:
+            for end in edge:
+                if not 0 <= end < len(self.steps):
+                    raise WorkflowError(
+                        "unknown_step", f"an edge names step {end + 1}; there are {len(self.steps)}"
+                    )
+        order = _topological(len(self.steps), self.edges)
+        if len(order) < len(self.steps):
+            raise WorkflowError("cycle", f"these steps wait for each other: {self._cycle(order)}")
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The canonical order: indices of the steps, each after all that must come before it.
+
+        The order in which they are listed, if the edges allow it; else the steps that could be next
+        are taken in the order in which they are listed.
+        """
+        return _order(self)
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The steps' texts in canonical order."""
+        return tuple(self.steps[index] for index in self.order)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the edges leave no choice: only one order is possible."""
+        edges = set(self.edges)
+        return all(pair in edges for pair in zip(self.order, self.order[1:], strict=False))
+
+    @property
+    def text(self) -> str:
+        """All steps joined by a space, in canonical order."""
+        return " ".join(self.chain)
+
+    def arranged(self) -> Workflow:
+        """The same workflow with its steps listed in canonical order."""
+        order = self.order
+        if order == tuple(range(len(self.steps))):
+            return self
+        place = {index: rank for rank, index in enumerate(order)}
+        return workflow(self.chain, ((place[before], place[after]) for before, after in self.edges))
+
+    def _cycle(self, order: Sequence[int]) -> str:
+        """Steps of one cycle, by number: every step that is not in the order has another before it."""
+        left = set(range(len(self.steps))) - set(order)
+        before = {edge.after: edge.before for edge in self.edges if edge.before in left}
+        seen: dict[int, None] = {}
+        here = min(left)
+        while here not in seen:
+            seen[here] = None
+            here = before[here]
+        path = list(seen)
+        found = path[path.index(here) :][::-1]
+        first = found.index(min(found))
+        numbers = [str(index + 1) for index in found[first:] + found[:first]]
+        shown = numbers[:_SHOWN_STEPS] + (["…"] if len(numbers) > _SHOWN_STEPS else [])
+        return " → ".join([*shown, numbers[0]])
+
+
+def workflow(steps: Iterable[str], edges: Iterable[tuple[int, int]]) -> Workflow:
+    """A workflow of steps and edges (indices from 0), which may come in any order and twice.
+
+    Raises:
+        WorkflowError: As `Workflow` does.
+    """
+    return Workflow(tuple(steps), tuple(sorted({Edge(*edge) for edge in edges})))
+
+
+def sequence(steps: Iterable[str]) -> Workflow:
+    """A workflow whose steps follow each other.
+
+    Raises:
+        WorkflowError: As `Workflow` does.
+    """
+    texts = tuple(steps)
+    return Workflow(texts, tuple(Edge(index, index + 1) for index in range(len(texts) - 1)))
+
+
+def neighbours(size: int, edges: Iterable[Edge]) -> tuple[list[list[int]], list[list[int]]]:
+    """Direct predecessors and direct successors of each of `size` steps."""
+    before: list[list[int]] = [[] for _ in range(size)]
+    after: list[list[int]] = [[] for _ in range(size)]
+    for edge in edges:
+        before[edge.after].append(edge.before)
+        after[edge.before].append(edge.after)
+    return before, after
+
+
+@lru_cache(maxsize=256)
+def _order(given: Workflow) -> tuple[int, ...]:
+    return tuple(_topological(len(given.steps), given.edges))
+
+
+def _topological(size: int, edges: Iterable[Edge]) -> list[int]:
+    """Indices by Kahn's algorithm, the smallest first; those on a cycle and behind it are missing."""
+    before, after = neighbours(size, edges)
+    waiting = [len(found) for found in before]
+    ready = [index for index, count in enumerate(waiting) if not count]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        here = heappop(ready)
+        order.append(here)
+        for following in after[here]:
+            waiting[following] -= 1
+            if not waiting[following]:
+                heappush(ready, following)
+    return order

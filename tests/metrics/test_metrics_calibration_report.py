@@ -1,0 +1,172 @@
+"""The page of a calibration."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from html.parser import HTMLParser
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.calibration import MetricFacts, calibrate, score_table, trajectories
+from metrics.calibration.report import plots, report
+from metrics.calibration.resampling import multiplicities
+from metrics.cascade.bands import DEFAULT_BANDS
+from metrics.verdict import Failure
+from tests.metrics.planted_scores import FACTS, planted_rows, published_rows
+
+VOID = {"meta", "path", "rect", "line", "circle"}
+
+
+class Page(HTMLParser):
+    """Counts tags and checks that they are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text = [], [], ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if tag not in VOID or (self.open and self.open[-1] == tag):
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def page_of(rows, facts, **options):
+    table = score_table(rows, facts)
+    calibration = calibrate(
+        table,
+        source="planted <workflows>",
+        calibrated_on=date(2026, 3, 4),
+        encoder="small-encoder",
+        seed=9,
+        rng=Random(9),
+        resamples=100,
+        **options,
+    )
+    ways = trajectories(table, multiplicities(len(table.goldens), 100, Random(9)))
+    return calibration, report(calibration, table, ways).decode()
+
+
+def test_the_page_holds_every_picture_and_figure():
+    """Trajectories and histogram for each mode, one heatmap, thresholds as the calibration has them."""
+    calibration, text = page_of(published_rows(80), FACTS, bands=DEFAULT_BANDS)
+    page = Page(text)
+    names = [attrs["aria-label"] for tag, attrs in page.tags if tag == "svg"]
+    assert sum(name.startswith("Mean scores by severity") for name in names) == 3
+    assert sum("threshold" in name for name in names) == 3
+    assert sum("Sensitivity" in name for name in names) == 1
+    for result in calibration.modes:
+        for role in (result.primary, result.secondary):
+            assert f"{role.threshold.value:.3f}" in page.text
+            assert role.metric in page.text
+    assert "small-encoder" in page.text
+    assert "content_words" in page.text
+
+
+def test_the_page_needs_nothing_else_and_knows_dark_and_light():
+    """No script, no request; both schemes."""
+    _, text = page_of(published_rows(40), FACTS)
+    assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|https?://|\son\w+=", text)
+    assert "prefers-color-scheme: dark" in text
+    assert 'content="light dark"' in text
+
+
+def test_names_from_files_are_escaped():
+    """A metric or a source cannot put tags into the page."""
+    evil = MetricFacts("<b onx=1>", 1, "f<i>")
+    rows = [replace(row, scores={evil.name: row.scores["graph_f1"]}) for row in planted_rows(40, Random(1))]
+    _, text = page_of(rows, [evil])
+    assert "<b onx" not in text
+    assert "<workflows>" not in text
+    assert "&lt;workflows&gt;" in text
+
+
+def test_what_could_not_be_measured_is_said():
+    """A metric that always fails, a mode nobody watches, and too few goldens each have their words."""
+    rows = [
+        replace(row, scores={"flat": 0.5, "broken": Failure("broken", 1, "timeout")})
+        for row in planted_rows(10, Random(1))
+    ]
+    _, text = page_of(rows, [MetricFacts("flat", 1, "f"), MetricFacts("broken", 1, "g")])
+    page = Page(text)
+    assert "Nobody." in page.text
+    assert "broken: timeout, 30 times" in page.text
+
+
+def _luminance(colour):
+    digits = colour.lstrip("#")
+    digits = "".join(digit * 2 for digit in digits) if len(digits) == 3 else digits
+    channels = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one, other):
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_colours_can_be_read(scheme):
+    """Text in the heatmap and labels of the lines have the contrast that WCAG AA asks for."""
+    _, text = page_of(published_rows(40), FACTS)
+    root = re.findall(r":root \{(.*?)\}", text, re.DOTALL)[scheme]
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]+)", root))
+    for step in range(6):
+        assert _contrast(colours[f"h{step}"], colours[f"h{step}-ink"]) >= 4.5, step
+    for series in range(8):
+        assert _contrast(colours["panel"], colours[f"s{series}"]) >= 4.5, series
+
+
+def test_points_lie_where_their_scores_are():
+    """Score 1 is at the top, 0 at the bottom, and severities go to the right."""
+    table = score_table(published_rows(40), FACTS)
+    ways = [way for way in trajectories(table, multiplicities(40, 50, Random(1))) if way.mode == "missing"]
+    drawn = plots.curves("t", ways, range(7))
+    ticks = {tick.label: tick.at for tick in drawn.y_ticks}
+    assert ticks["0"] == plots.BOTTOM
+    assert ticks["1"] == plots.TOP
+    mark = drawn.lines[0].marks[0]
+    assert mark.y == pytest.approx(plots.BOTTOM - 0.9 * (plots.BOTTOM - plots.TOP), abs=0.1)
+    assert mark.low >= mark.y >= mark.high
+    assert [tick.label for tick in drawn.x_ticks] == ["10%", "30%", "50%"]
+    assert [mark.x for mark in drawn.lines[0].marks] == [tick.at for tick in drawn.x_ticks]
+
+
+@given(st.lists(st.floats(0, 200), max_size=8))
+@settings(max_examples=60)
+def test_labels_do_not_lie_on_each_other(wanted):
+    """They keep their order and distance, and stay inside while there is room."""
+    places = plots.spread(wanted, 15, 0, 200)
+    assert all(0 <= place <= 200 for place in places)
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    gaps = np.diff([places[i] for i in order])
+    assert (gaps >= 15 - 0.11).all()
+
+
+def test_labels_that_need_not_move_do_not():
+    """Far enough apart already."""
+    assert plots.spread([100, 20, 60], 15, 0, 200) == [100, 20, 60]
+
+
+def test_the_heatmap_says_what_is_not_there():
+    """A missing sensitivity is a dash without colour; steeper ones have a stronger colour."""
+    drawn = plots.heatmap(["a"], ["x", "y", "z"], [[(0.05, "flat"), (1.2, "steep"), None]])
+    assert [(cell.step, cell.text) for cell in drawn.cells] == [(0, "0.05"), (5, "1.20"), (0, "–")]

@@ -1,0 +1,131 @@
+"""Score tables and their files."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from math import nan
+from random import Random
+from time import process_time
+
+import numpy as np
+import pytest
+
+from metrics.calibration import (
+    FailureMode,
+    MetricFacts,
+    Scored,
+    TableError,
+    alert_rules,
+    calibrate,
+    read_table,
+    score_table,
+    table_lines,
+    trajectories,
+)
+from metrics.calibration.report import report
+from metrics.calibration.resampling import multiplicities
+from metrics.verdict import Failure
+from tests.metrics.planted_scores import FACTS, published_rows
+
+MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
+FACT = MetricFacts("chain_f1", 2, "structural", 0.0, 1.5)
+
+
+def row(golden="a", mode=MISSING, severity=0.1, expected=0.9, **scores):
+    return Scored(golden, mode, severity, expected, scores or {"chain_f1": 0.9})
+
+
+def test_rows_become_arrays_by_golden_condition_and_metric():
+    """Goldens ascend, conditions go by mode and severity, what is missing is NaN."""
+    table = score_table(
+        [row("b", severity=0.3, chain_f1=0.7), row("a"), row("a", NONE, 0.0, 1.0, chain_f1=1.0)], [FACT]
+    )
+    assert table.goldens == ("a", "b")
+    assert table.conditions == ((NONE, 0.0), (MISSING, 0.1), (MISSING, 0.3))
+    expected = np.array([[1.0, 0.9, nan], [nan, nan, 0.7]])
+    assert np.array_equal(table.scores[:, :, 0], expected, equal_nan=True)
+    assert table.modes == (MISSING,)
+    assert table.places(MISSING) == (1, 2)
+    assert table.place(MISSING, 0.5) is None
+
+
+def test_a_part_of_a_table_holds_only_its_goldens():
+    """And in the same order; its digest is another one."""
+    table = score_table([row(golden) for golden in "cab"], [FACT])
+    part = table.only(["c", "a", "z"])
+    assert part.goldens == ("a", "c")
+    assert part.scores.shape == (2, 1, 1)
+    assert part.digest != table.digest
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "no rows"),
+        ([row(), row()], "'a' has two rows for missing at severity 0.1"),
+        ([row(severity=1.5)], "ratios"),
+        ([row(expected=-0.1)], "ratios"),
+        ([row(severity=0.0)], "severity 0 belongs to the mode 'none'"),
+        ([row(mode=NONE)], "severity 0 belongs to the mode 'none'"),
+        ([row(bleu=0.5)], "'bleu' is not among the metrics"),
+        ([row(chain_f1=nan)], "hand in a Failure"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused(rows, said):
+    """The message names the row."""
+    with pytest.raises(TableError, match=said):
+        score_table(rows, [FACT])
+
+
+def test_a_metric_is_named_once():
+    """Two columns of one name cannot be told apart."""
+    with pytest.raises(TableError, match="only once"):
+        score_table([row()], [FACT, FACT])
+
+
+def test_a_table_reads_back_as_it_was_written():
+    """Scores, failures by reason, and the metrics with version, family and cost."""
+    rows = [row("a"), row("b", chain_f1=Failure("chain_f1", 2, "timeout")), row("ü", severity=0.3)]
+    lines = list(table_lines(rows, [FACT]))
+    back, table = read_table([lines[0], "\n", *lines[1:]]), score_table(rows, [FACT])
+    assert (back.metrics, back.goldens, back.conditions) == (table.metrics, table.goldens, table.conditions)
+    assert np.array_equal(back.scores, table.scores, equal_nan=True)
+    assert back.failures == table.failures == ((table.conditions[0], "chain_f1", "timeout", 1),)
+
+
+HEAD = json.dumps(
+    {"schema_version": 1, "metrics": [{"name": "chain_f1", "version": 2, "family": "structural"}]}
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "empty"),
+        (["{}"], "line 1: schema_version: Field required"),
+        ([HEAD.replace("1,", "7,", 1)], "schema_version must be 1, not 7"),
+        ([HEAD, "nonsense"], "line 2: the line: Invalid JSON"),
+        ([HEAD, "", '{"golden": "a", "mode": "lost"}'], "line 3: mode"),
+        ([HEAD, '{"golden": "", "mode": "missing", "severity": 0.1, "expected": 1, "scores": {}}'], "golden"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_where(lines, said):
+    """The message holds line and field."""
+    with pytest.raises(TableError, match=said):
+        read_table(lines)
+
+
+def test_the_whole_benchmark_takes_less_than_a_minute_of_one_core():
+    """4,973 goldens, 9 variants, 7 metrics: table, calibration, rules and report with 1,000 resamples."""
+    rows = published_rows(4973)
+    start = process_time()
+    table = score_table(rows, FACTS)
+    calibration = calibrate(
+        table, source="x", calibrated_on=date(2026, 1, 2), encoder=None, seed=1, rng=Random(1)
+    )
+    ways = trajectories(table, multiplicities(len(table.goldens), 1000, Random(1)))
+    assert report(calibration, table, ways)
+    assert alert_rules(calibration)
+    assert table.scores.shape == (4973, 9, 7)
+    assert process_time() - start < 60

@@ -1,0 +1,215 @@
+"""Rulings remembered by content, in memory and in the embedded store."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from metrics.judge import JudgeCache, JudgedQuality, JudgeRater, MemoryJudgeCache, SqliteJudgeCache
+from metrics.judge.cache import ruling_key
+from metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
+from metrics.judge.reading import Ruling
+from metrics.pair import Answer, Pair
+from metrics.stores.sqlite import Database
+from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, rated, run, said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from metrics.judge import Judge, Reply
+
+PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def build(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[int], JudgeCache]]:
+    """Builds a cache that keeps so many rulings."""
+    if request.param == "memory":
+        yield lambda kept: MemoryJudgeCache(kept=kept)
+        return
+    database = Database(tmp_path / "store.db")
+    yield lambda kept: SqliteJudgeCache(database, kept=kept)
+    database.close()
+
+
+def key(number: int) -> str:
+    return f"{number:064x}"
+
+
+def test_what_was_put_is_found(build: Callable[[int], JudgeCache]) -> None:
+    """Rating and explanation as they were, in any script; nothing under another key; the last one counts."""
+    cache = build(10)
+    cache.put(key(1), Ruling(2, "caf\u00e9 \u2028 \U0001f600"))
+    assert cache.get(key(1)) == Ruling(2, "caf\u00e9 \u2028 \U0001f600")
+    assert cache.get(key(2)) is None
+    cache.put(key(1), Ruling(3, ""))
+    assert cache.get(key(1)) == Ruling(3, "")
+
+
+def test_the_cache_stays_bounded(build: Callable[[int], Any]) -> None:
+    """Of ten rulings the newest three are kept, also if some are put again."""
+    cache = build(3)
+    for number in range(10):
+        cache.put(key(number), Ruling(1, ""))
+        cache.put(key(9), Ruling(1, "again"))
+        assert len(cache) <= 3
+    assert cache.get(key(9)) == Ruling(1, "again")
+    assert cache.get(key(8)) == Ruling(1, "")
+    assert cache.get(key(0)) is None
+
+
+def test_memory_keeps_what_is_used() -> None:
+    """A ruling that was just asked for outlives one that was not."""
+    cache = MemoryJudgeCache(kept=2)
+    cache.put(key(1), Ruling(1, ""))
+    cache.put(key(2), Ruling(2, ""))
+    cache.get(key(1))
+    cache.put(key(3), Ruling(3, ""))
+    assert (cache.get(key(1)), cache.get(key(2))) == (Ruling(1, ""), None)
+
+
+def test_the_store_outlives_the_process(tmp_path: Path) -> None:
+    """Another connection to the file, with a smaller bound, finds the rulings and keeps its own bound."""
+    first = Database(tmp_path / "store.db")
+    for number in range(5):
+        SqliteJudgeCache(first).put(key(number), Ruling(2, "kept"))
+    first.close()
+    second = Database(tmp_path / "store.db")
+    cache = SqliteJudgeCache(second, kept=2)
+    assert cache.get(key(0)) == Ruling(2, "kept")
+    cache.put(key(5), Ruling(3, ""))
+    assert len(cache) == 2
+    second.close()
+
+
+def test_the_key_holds_everything_that_decides() -> None:
+    """Endpoint, model, wording, version, texts, sides, scale and vote each change the key."""
+
+    def filled(prompt: Prompt = SIMILARITY, one: str = "a", two: str = "b") -> Any:
+        return prompt.fill({"REFERENCE ANSWER": one, "CANDIDATE ANSWER": two})
+
+    newer = Prompt(SIMILARITY.name, 2, SIMILARITY.role, SIMILARITY.question, SIMILARITY.scale)
+    longer = Prompt(SIMILARITY.name, 1, SIMILARITY.role, SIMILARITY.question, SIMILARITY.scale, (1, 2, 3, 4))
+    keys = [
+        ruling_key("http://a/v1", "m", filled()),
+        ruling_key("http://b/v1", "m", filled()),
+        ruling_key("http://a/v1", "n", filled()),
+        ruling_key("http://a/v1", "m", filled(FAITHFULNESS)),
+        ruling_key("http://a/v1", "m", filled(newer)),
+        ruling_key("http://a/v1", "m", filled(longer)),
+        ruling_key("http://a/v1", "m", filled(one="c")),
+        ruling_key("http://a/v1", "m", filled(one="b", two="a")),
+        ruling_key("http://a/v1", "m", filled(), 1),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert keys[0] == ruling_key("http://a/v1", "m", filled())
+
+
+def test_a_remembered_ruling_costs_nothing_and_says_so(build: Callable[[int], JudgeCache]) -> None:
+    """The second rating of the same pair makes no call; other pairs do."""
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+        rater = JudgeRater(judge)
+        first, second = await rater.rate(PAIR), await rater.rate(PAIR)
+        calls = len(scripted.asked)
+        await rater.rate(Pair(PAIR.candidate, PAIR.reference, ""))
+        return first, second, calls, len(scripted.asked), rater.prompt_version
+
+    first, second, calls, all_calls, prompt_version = run(
+        [GOOD], scene, cache=build(10), price=lambda _m, i, o: i + o
+    )
+    assert (calls, all_calls) == (1, 2)
+    assert (first.outcome, first.explanation) == (second.outcome, second.explanation) == (3, "the same")
+    assert (first.tokens, first.cost_usd, first.details) == (120, 120, {})
+    assert (second.tokens, second.cost_usd, second.details) == (0, 0, {"cached": 1.0})
+    assert first.prompt_version == second.prompt_version == "similarity@1" == prompt_version
+
+
+def test_only_rulings_are_remembered(build: Callable[[int], JudgeCache]) -> None:
+    """After an unreadable reply and a fault the judge is asked again; its ruling then stays."""
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+        replies = [await judge.ask(QUESTION) for _ in range(4)]
+        return [reply.cached for reply in replies], replies[3].outcome, len(scripted.asked)
+
+    cached, outcome, calls = run([said("hm"), error(500), rated(2), error(500)], scene, cache=build(10))
+    assert (cached, outcome, calls) == ([False, False, False, True], Ruling(2, "because"), 3)
+
+
+def test_judging_afresh_neither_reads_nor_writes() -> None:
+    """For the judge's own noise the endpoint is asked every time, and what it says is not kept."""
+    cache = MemoryJudgeCache()
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+        rater = JudgeRater(judge)
+        ratings = [
+            await rater.rate(PAIR),
+            await rater.rate(PAIR, fresh=True),
+            await rater.afresh().rate(PAIR),
+            await rater.rate(PAIR),
+        ]
+        quality = JudgedQuality(judge, FAITHFULNESS)
+        assert quality.prompt_version == "faithfulness@1"
+        qualities = [(await quality.rate(Answer("a"), "r", fresh=True)).outcome for _ in range(2)]
+        return [rating.outcome for rating in ratings], qualities, len(scripted.asked)
+
+    ratings, qualities, calls = run([rated(3), rated(1), rated(2), rated(1), rated(2)], scene, cache=cache)
+    assert (ratings, qualities, calls) == ([3, 1, 2, 3], [1, 2], 5)
+    assert len(cache) == 1
+
+
+def test_each_vote_is_remembered_for_itself() -> None:
+    """Three votes are three entries: a remembered first vote is not counted as the second one."""
+    cache = MemoryJudgeCache()
+
+    def by_seed(request: dict[str, Any]) -> Canned:
+        return rated({7: 3, 8: 1, 9: 1}[request["seed"]])
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+        rater = JudgeRater(judge, votes=3)
+        return await rater.rate(PAIR), await rater.rate(PAIR), len(scripted.asked)
+
+    first, second, calls = run(by_seed, scene, cache=cache)
+    assert (first.outcome, second.outcome, calls, len(cache)) == (1, 1, 3, 3)
+    assert second.details == {"votes": 3, "votes_failed": 0, "votes_spread": 2, "cached": 1.0}
+    assert second.tokens == 0
+
+
+def test_a_remembered_ruling_needs_no_endpoint() -> None:
+    """While the breaker is open what is remembered is still known."""
+
+    async def scene(judge: Judge, _: ScriptedJudge) -> list[Reply]:
+        await judge.ask(QUESTION)
+        other = SIMILARITY.fill({"REFERENCE ANSWER": "a", "CANDIDATE ANSWER": "b"})
+        for _n in range(6):
+            await judge.ask(other)
+        return [await judge.ask(other), await judge.ask(QUESTION)]
+
+    held_back, remembered = run([GOOD, error(500)], scene, cache=MemoryJudgeCache())
+    assert held_back.outcome.reason == "circuit_open"
+    assert remembered.outcome == Ruling(3, "the same")
+
+
+def test_a_broken_cache_does_not_stop_the_judge(caplog: pytest.LogCaptureFixture) -> None:
+    """Reading and writing fail: counted each time, said once, and the judge is simply asked."""
+
+    class Broken:
+        def get(self, key: str) -> Ruling | None:
+            """Fail."""
+            raise sqlite3.OperationalError("disk I/O error")
+
+        def put(self, key: str, ruling: Ruling) -> None:
+            """Fail."""
+            raise sqlite3.OperationalError("database is locked")
+
+    async def scene(judge: Judge, _: ScriptedJudge) -> Any:
+        outcomes = [(await judge.ask(QUESTION)).outcome for _n in range(2)]
+        return outcomes, judge.cache_faults
+
+    assert run([GOOD], scene, cache=Broken()) == ([Ruling(3, "the same")] * 2, 4)
+    assert [record.message for record in caplog.records if record.name == "evenkeel.judge"] == [
+        "the judge's cache fails (OperationalError: disk I/O error); judging goes on"
+    ]

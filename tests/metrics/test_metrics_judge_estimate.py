@@ -1,0 +1,75 @@
+"""What a rating may cost, told before it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.judge import Expense, Judge, JudgedQuality, JudgeRater
+from metrics.judge.estimate import prompt_tokens_at_most
+from metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY
+from metrics.pair import Answer, Pair
+from tests.metrics.scripted_judge import GOOD, Canned, ScriptedJudge, run
+
+if TYPE_CHECKING:
+    from metrics.judge.prompts import Prompt
+
+
+def offline(**settings: Any) -> Judge:
+    return Judge(base_url="http://127.0.0.1:9/v1", model="m", api_key="", **settings)
+
+
+def price(_: str, prompt_tokens: int, completion_tokens: int) -> float:
+    return prompt_tokens + 10 * completion_tokens
+
+
+def test_an_estimate_is_rubric_texts_and_reply() -> None:
+    """1,000 characters are 1,000 tokens at most, beside the rubric (3 characters a token) and the reply."""
+    bare = SIMILARITY.fill({"REFERENCE ANSWER": "", "CANDIDATE ANSWER": ""})
+    wording = sum(-(-len(message.content) // 3) + 16 for message in bare.messages)
+    judge = offline(price=price)
+    assert JudgeRater(judge).estimate(1000) == Expense(wording + 1000 + 300, wording + 1000 + 3000)
+
+
+def test_votes_and_long_replies_raise_it() -> None:
+    """Three votes may cost three times as much, and a model that reasons is given its length."""
+    once = JudgedQuality(offline(price=price), FAITHFULNESS).estimate(500)
+    thrice = JudgedQuality(offline(price=price), FAITHFULNESS, votes=3).estimate(500)
+    longer = JudgedQuality(offline(price=price, reply_tokens=4300), FAITHFULNESS).estimate(500)
+    assert thrice == Expense(3 * once.tokens, pytest.approx(3 * once.usd))
+    assert longer == Expense(once.tokens + 4000, pytest.approx(once.usd + 40_000))
+
+
+def test_a_reply_that_was_longer_is_learned_from() -> None:
+    """After a reply of 5,000 tokens the next one is expected to be as long, and less after short ones."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 5000, "total_tokens": 5100}
+
+    async def scene(judge: Judge, _: ScriptedJudge) -> list[int]:
+        rater = JudgeRater(judge)
+        seen = [rater.estimate(0).tokens]
+        for _n in range(3):
+            await rater.rate(Pair(Answer("a"), Answer("b"), ""))
+            seen.append(rater.estimate(0).tokens - seen[0] + 300)
+        return seen[1:]
+
+    assert run([Canned(body=GOOD.body | {"usage": usage}), GOOD], scene) == [5000, 4950, 4900]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([SIMILARITY, FAITHFULNESS, PROBE]), st.text(max_size=400), st.text(max_size=400))
+def test_an_estimate_covers_what_four_characters_a_token_come_to(prompt: Prompt, one: str, two: str) -> None:
+    """The usual rule of thumb on the filled prompt is never above the estimate made of lengths alone."""
+    question = prompt.fill({"ONE": one, "TWO": two})
+    usual = sum(len(message.content) for message in question.messages) / 4
+    assert prompt_tokens_at_most(prompt, ("ONE", "TWO"), len(one) + len(two)) >= usual
+
+
+def test_longer_texts_are_never_cheaper() -> None:
+    """The estimate grows with the texts; a nonsensical length counts as none."""
+    rater = JudgeRater(offline(price=price))
+    costs = [rater.estimate(chars).usd for chars in (-5, 0, 1, 10, 10_000)]
+    assert costs == sorted(costs)
+    assert costs[0] == costs[1]

@@ -1,0 +1,271 @@
+"""Several calls for one rating, and the sides shown the other way round."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.judge import JudgedQuality, JudgeRater, MemoryJudgeCache
+from metrics.judge.prompts import FAITHFULNESS, SIMILARITY
+from metrics.judge.reading import Ruling
+from metrics.judge.reply import Reply
+from metrics.judge.swap import relabelled, swaps
+from metrics.judge.votes import Vote, decide
+from metrics.pair import Answer, Pair
+from metrics.verdict import Failure
+from tests.metrics.scripted_judge import Canned, ScriptedJudge, error, rated, run, said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from metrics.judge import Judge
+    from metrics.similarity.protocol import Rating
+
+PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
+
+
+def by_seed(*canned: Canned) -> Callable[[dict[str, Any]], Canned]:
+    """The vote with this number gets this answer, in whatever order the calls arrive."""
+    return lambda request: canned[request["seed"] - 7]
+
+
+def rate(*canned: Canned, votes: int = 3, **options: Any) -> tuple[Rating, int]:
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, int]:
+        return await JudgeRater(judge, votes=votes, **options).rate(PAIR), len(scripted.asked)
+
+    result: tuple[Rating, int] = run(by_seed(*canned), scene, price=lambda _m, i, o: i + o)
+    return result
+
+
+def test_two_that_agree_decide_without_the_third() -> None:
+    """The third of three votes cannot move the median of two equal ones, so it is not paid for."""
+    rating, calls = rate(rated(2, "a"), rated(2, "b"), rated(3))
+    assert (rating.outcome, rating.explanation, calls) == (2, "a", 2)
+    assert rating.details == {"votes": 2, "votes_failed": 0, "votes_spread": 0}
+    assert (rating.tokens, rating.cost_usd) == (240, 240)
+
+
+def test_two_that_differ_are_decided_by_the_others() -> None:
+    """3, 1 and 3 make 3 with a spread of 2; the reason is of a vote that said 3; all are paid for."""
+    rating, calls = rate(rated(1, "no"), rated(3, "yes"), rated(3, "too"))
+    assert (rating.outcome, rating.explanation, calls) == (3, "yes", 3)
+    assert rating.details == {"votes": 3, "votes_failed": 0, "votes_spread": 2}
+    assert rating.tokens == 360
+
+
+def test_the_median_of_five_is_in_the_middle() -> None:
+    """3, 1, 3, 2 and 2 make 2."""
+    rating, calls = rate(rated(3), rated(1), rated(3), rated(2, "m"), rated(2), votes=5)
+    assert (rating.outcome, rating.explanation, calls) == (2, "m", 5)
+
+
+def test_a_failed_vote_is_made_up_for_and_counted() -> None:
+    """Two of three that say 1 decide, whatever became of the other."""
+    rating, calls = rate(said("no idea"), rated(1), rated(1))
+    assert (rating.outcome, calls) == (1, 3)
+    assert rating.details == {"votes": 2, "votes_failed": 1, "votes_spread": 0}
+
+
+def test_too_few_votes_are_a_failure() -> None:
+    """One rating of three decides nothing; the reason is the common one, else "too_few_votes"."""
+    rating, _ = rate(error(500), rated(1), error(500))
+    assert isinstance(rating.outcome, Failure)
+    assert rating.outcome.reason == "server_error"
+    assert rating.outcome.detail.startswith("1 of 3 votes have a rating (server_error x 2).")
+    assert rating.tokens == 120
+    rating, _ = rate(error(500), rated(1), said("no idea"))
+    assert isinstance(rating.outcome, Failure)
+    assert (rating.outcome.metric, rating.outcome.reason) == ("similarity", "too_few_votes")
+    assert rating.details == {"votes": 1, "votes_failed": 2, "votes_spread": 0}
+
+
+def test_a_hopeless_majority_ends_the_vote() -> None:
+    """If two of three have failed no third call is made."""
+    rating, calls = rate(error(500), error(500), rated(3))
+    assert isinstance(rating.outcome, Failure)
+    assert calls == 2
+
+
+def test_votes_without_a_middle_are_a_failure() -> None:
+    """3 and 1 have no median: 2 would be a rating that nobody gave."""
+    rating, _ = rate(rated(3), rated(1), error(500))
+    assert isinstance(rating.outcome, Failure)
+    assert rating.outcome.reason == "split_votes"
+    assert rating.details["votes_spread"] == 2
+
+
+def test_one_vote_says_nothing_about_votes() -> None:
+    """By default there is one call, and neither its details nor its failure speak of voting."""
+    rating, calls = rate(rated(2), votes=1)
+    assert (rating.details, calls) == ({}, 1)
+    rating, _ = rate(error(500), votes=1)
+    assert isinstance(rating.outcome, Failure)
+    assert "votes" not in rating.outcome.detail
+
+
+def test_quality_is_voted_on_as_well() -> None:
+    """2, 3 and 3 for one answer make 3."""
+
+    async def scene(judge: Judge, _: ScriptedJudge) -> Rating:
+        return await JudgedQuality(judge, FAITHFULNESS, votes=3).rate(Answer("a"), "request")
+
+    rating = run(by_seed(rated(2), rated(3), rated(3)), scene)
+    assert (rating.outcome, rating.details["votes_spread"]) == (3, 1)
+    assert rating.prompt_version == "faithfulness@1"
+
+
+def test_without_seeds_the_votes_are_asked_all_the_same() -> None:
+    """An endpoint that rejects seeds gets as many calls, without them."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        return error(400, "unknown field seed") if "seed" in request else rated(2)
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Any, int]:
+        rating = await JudgeRater(judge, votes=3).rate(PAIR)
+        return rating.outcome, sum("seed" not in request for request in scripted.asked)
+
+    assert run(script, scene, concurrency=1) == (2, 2)
+
+
+@pytest.mark.parametrize("votes", [0, 2, -1])
+def test_an_even_number_of_votes_is_refused(votes: int) -> None:
+    """It could not decide; a share beyond 1 is refused likewise."""
+    judge: Any = object()
+    with pytest.raises(ValueError, match="odd"):
+        JudgeRater(judge, votes=votes)
+    with pytest.raises(ValueError, match="odd"):
+        JudgedQuality(judge, FAITHFULNESS, votes=votes)
+    with pytest.raises(ValueError, match="swap_share"):
+        JudgeRater(judge, swap_share=1.5)
+
+
+outcomes = st.one_of(
+    st.integers(1, 3).map(lambda rating: Ruling(rating, str(rating))),
+    st.sampled_from(["timeout", "empty"]).map(lambda reason: Failure("similarity", 1, reason)),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([1, 3, 5]).flatmap(lambda n: st.lists(outcomes, min_size=n, max_size=n)))
+def test_a_decided_rating_was_given_by_a_vote(cast: list[Ruling | Failure]) -> None:
+    """The outcome is one of the ratings, with as many above as below it at most, or it is a failure."""
+    rating = decide([Vote(Reply(outcome)) for outcome in cast], len(cast), SIMILARITY)
+    given_ratings = [one.rating for one in cast if isinstance(one, Ruling)]
+    if isinstance(rating.outcome, Failure):
+        assert len(given_ratings) <= len(cast) // 2 or rating.outcome.reason == "split_votes"
+        assert rating.explanation == ""
+        return
+    assert rating.outcome in given_ratings
+    assert rating.explanation == str(rating.outcome)
+    half = len(given_ratings) / 2
+    assert sum(one < rating.outcome for one in given_ratings) < half
+    assert sum(one > rating.outcome for one in given_ratings) < half
+
+
+def sides(request: dict[str, Any]) -> str:
+    """In which order the two texts were shown."""
+    shown = request["messages"][1]["content"]
+    return "as is" if shown.index(PAIR.reference.text) < shown.index(PAIR.candidate.text) else "swapped"
+
+
+def test_swapped_sides_are_shown_and_told_back() -> None:
+    """With a share of 1 the candidate is shown as the reference, and the explanation is turned round."""
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, str]:
+        rating = await JudgeRater(judge, swap_share=1.0).rate(PAIR)
+        return rating, scripted.asked[0]["messages"][1]["content"]
+
+    rating, shown = run([rated(2, "The reference omits the time; the candidate's text has it.")], scene)
+    assert shown.index("The VPN does not work.") < shown.index("The VPN is down.")
+    assert rating.explanation == "The candidate omits the time; the reference's text has it."
+    assert rating.details == {"swapped": 1.0}
+
+
+def test_sides_that_stay_are_noted_too() -> None:
+    """With a share so small that this pair is left alone, `swapped` is 0 and nothing is turned round."""
+
+    async def scene(judge: Judge, _: ScriptedJudge) -> Rating:
+        return await JudgeRater(judge, swap_share=1e-9).rate(PAIR)
+
+    rating = run([rated(2, "The reference omits the time.")], scene)
+    assert (rating.explanation, rating.details) == ("The reference omits the time.", {"swapped": 0.0})
+
+
+def test_votes_are_swapped_each_for_itself() -> None:
+    """Of many calls on one pair, about the share is swapped, always the same ones."""
+    texts = ("The VPN is down.", "The VPN does not work.")
+    chosen = [swaps(texts, vote, 0.3) for vote in range(2000)]
+    assert chosen == [swaps(texts, vote, 0.3) for vote in range(2000)]
+    # 600 expected, standard deviation 20.5.
+    assert 520 < sum(chosen) < 680
+
+
+def test_a_fixed_choice_stays_on_every_platform() -> None:
+    """The choice depends on the texts' bytes alone; pinned."""
+    chosen = [swaps((f"a{number}", "b \ud800 \u00e9"), 0, 0.5) for number in range(12)]
+    assert "".join(str(int(one)) for one in chosen) == "000010011001"
+
+
+@given(st.text(), st.text(), st.integers(0, 9))
+def test_a_pair_turned_round_on_purpose_is_really_turned_round(one: str, two: str, vote: int) -> None:
+    """Both orders of two texts get the same decision, so that asking for the other order gives it."""
+    assert swaps((one, two), vote, 0.5) == swaps((two, one), vote, 0.5)
+    assert swaps((one, two), vote, 1.0)
+    assert not swaps((one, two), vote, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("The candidate adds a step.", "The reference adds a step."),
+        ("Reference and candidate agree.", "Candidate and reference agree."),
+        ("REFERENCE ANSWER lacks it.", "CANDIDATE ANSWER lacks it."),
+        (
+            "The first answer is longer than the second one.",
+            "The second answer is longer than the first one.",
+        ),
+        ("The first step differs.", "The first step differs."),
+        ("With reference to the VPN, the candidate errs.", "With reference to the VPN, the reference errs."),
+        ("The reference number differs.", "The reference number differs."),
+        ("The candidate references the ticket.", "The reference references the ticket."),
+        ('The candidate says "the reference is gone".', 'The reference says "the reference is gone".'),
+        ("Both say `reference`.", "Both say `reference`."),
+        ("Both say the same.", "Both say the same."),
+    ],
+)
+def test_an_explanation_of_swapped_sides_is_turned_round(said: str, meant: str) -> None:
+    """The names of the sides change places; quotations and other uses of the words stay."""
+    assert relabelled(said) == meant
+
+
+def test_a_remembered_swapped_ruling_is_turned_round_again() -> None:
+    """The cache holds what the judge said of the sides as shown; the rating tells it of the pair as it is."""
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, Rating, int]:
+        rater = JudgeRater(judge, swap_share=1.0)
+        return await rater.rate(PAIR), await rater.rate(PAIR), len(scripted.asked)
+
+    first, second, calls = run([rated(2, "The reference is shorter.")], scene, cache=MemoryJudgeCache())
+    assert calls == 1
+    assert first.explanation == second.explanation == "The candidate is shorter."
+    assert (first.details, second.details) == ({"swapped": 1.0}, {"swapped": 1.0, "cached": 1.0})
+
+
+def test_swapped_votes_are_a_share() -> None:
+    """With half of the calls swapped, `swapped` says how many of this pair's were."""
+
+    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, list[str]]:
+        rating = await JudgeRater(judge, votes=5, swap_share=0.5).rate(PAIR)
+        return rating, [sides(request) for request in scripted.asked]
+
+    def alternately(request: dict[str, Any]) -> Canned:
+        return said(json.dumps({"rating": 2 + request["seed"] % 2}))
+
+    rating, shown = run(alternately, scene)
+    assert len(shown) == 5
+    assert rating.details["swapped"] == shown.count("swapped") / 5
+    assert 0 < rating.details["swapped"] < 1

@@ -1,0 +1,311 @@
+"""Bundles by task, their wordings, and qualities that an application describes itself."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.judge import JudgedQuality, Reply
+from metrics.judge.reading import Ruling
+from metrics.pair import Answer, Pair, ToolCall
+from metrics.quality import (
+    BUNDLES,
+    Bundle,
+    bundle_of,
+    bundles_by,
+    chosen,
+    custom_prompt,
+    custom_quality,
+    measure_all,
+)
+from metrics.quality.custom import RESERVED
+from metrics.registry import METRICS
+from metrics.tasks import Task
+from metrics.verdict import Failure, QualityScore
+
+if TYPE_CHECKING:
+    from metrics.judge import Judge
+    from metrics.judge.prompts import Question
+
+JUDGED = [(task, prompt) for task, bundle in BUNDLES.items() for prompt in bundle.judged]
+CONTEXT = (
+    "user: Summarise the case. On 2024-03-05 the VPN client 4.2.1 on host BER-12 failed with 0x80070005; 35 "
+    "users could work again after change CHG-881."
+)
+SCALE = {3: "Polite throughout.", 2: "Neutral.", 1: "Rude."}
+
+
+@dataclass
+class ScriptedJudge:
+    """Answers by the prompt's name and what the answer says; a string is the reason of a failure."""
+
+    ratings: dict[tuple[str, str], int | str]
+    asked: list[Question] = field(default_factory=list)
+
+    async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
+        """The scripted rating; 100 + 20 tokens for 1 cent."""
+        del vote, fresh
+        self.asked.append(question)
+        shown = re.findall(r"<<<BEGIN ANSWER \w+>>>\n(.*?)\n<<<END", question.messages[1].content, re.DOTALL)
+        found = self.ratings[question.prompt, shown[0]]
+        outcome = (
+            Failure(question.prompt, question.version, found) if isinstance(found, str) else Ruling(found, "")
+        )
+        return Reply(outcome, 100, 20, 0.01)
+
+
+def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[ScriptedJudge, partial[JudgedQuality]]:
+    judge = ScriptedJudge(ratings)
+    return judge, partial(JudgedQuality, cast("Judge", judge))
+
+
+def test_every_task_has_a_bundle_of_known_metrics() -> None:
+    """Each task is an entry, whose similarity metrics are all in the registry, without repetition."""
+    assert set(BUNDLES) == set(Task)
+    names = {listed.name for listed in METRICS}
+    for bundle in BUNDLES.values():
+        assert set(bundle.similarity) <= names
+        assert len(set(bundle.similarity)) == len(bundle.similarity)
+
+
+@pytest.mark.parametrize(
+    ("task", "judged", "without"),
+    [
+        ("case_summary", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
+        ("chat_summary", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
+        (
+            "question_answering",
+            ["faithfulness", "completeness", "relevance", "citations", "conciseness"],
+            ["faithfulness_proxy", "completeness_proxy", "citations_proxy"],
+        ),
+        ("slot_filling", [], []),
+        ("workflow", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
+        (None, ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
+        ("something new", ["faithfulness", "completeness"], ["faithfulness_proxy", "completeness_proxy"]),
+    ],
+)
+def test_qualities_of_a_task_with_and_without_a_judge(
+    task: str | None, judged: list[str], without: list[str]
+) -> None:
+    """The paper's qualities by judge, stand-ins for what can be told by rule, and rules in both."""
+    bundle = bundle_of(task)
+    _, judges = scripted({})
+    rules = ["tool_names", "tool_arguments_match", "tool_order"]
+    if task == "slot_filling":
+        rules = ["slot_match", "slot_rouge", "slot_grounding", "slot_coverage", *rules]
+    assert [quality.name for quality in bundle.measures(judges)] == judged + rules
+    assert [quality.name for quality in bundle.measures()] == without + rules
+    assert all(name.endswith("_proxy") for name in without)
+
+
+def test_wordings_of_one_name_have_versions_of_their_own() -> None:
+    """Faithfulness to a case and to documents are not the same metric: name and version tell them apart."""
+    words: dict[tuple[str, int], set[str]] = {}
+    for _, prompt in JUDGED:
+        words.setdefault((prompt.name, prompt.version), set()).add(prompt.question + prompt.scale)
+    assert all(len(different) == 1 for different in words.values())
+    assert {version for name, version in words if name == "faithfulness"} == {1, 101, 201, 301}
+
+
+@pytest.mark.parametrize(("task", "prompt"), JUDGED, ids=lambda one: getattr(one, "prompt_version", str(one)))
+def test_rubrics_explain_all_three_ratings(task: Task, prompt: object) -> None:
+    """Every wording says what 3, 2 and 1 mean, in this order, and rates on exactly these."""
+    del task
+    scale, steps = prompt.scale, prompt.steps  # type: ignore[attr-defined]
+    assert re.findall(r"^(\d) - \S", scale, re.MULTILINE) == ["3", "2", "1"]
+    assert steps == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "prompt", [prompt for task, prompt in JUDGED if prompt.version > 100 or task == Task.QUESTION_ANSWERING]
+)
+def test_rubrics_of_tasks_do_not_mind_language_and_format(prompt: object) -> None:
+    """A variant may ask for XML or Japanese: the judge is told to look at the content."""
+    question = prompt.question  # type: ignore[attr-defined]
+    assert "another language" in question
+    assert "another format" in question
+
+
+def test_a_scripted_judge_scores_a_bundle() -> None:
+    """Both answers in the task's own words: completeness falls, faithfulness stays, all calls are paid."""
+    judge, judged = scripted(
+        {
+            ("faithfulness", "good"): 3,
+            ("faithfulness", "vague"): 3,
+            ("completeness", "good"): 3,
+            ("completeness", "vague"): 1,
+        }
+    )
+    pair = Pair(Answer("good"), Answer("vague"), CONTEXT, "case_summary")
+    qualities = asyncio.run(measure_all(bundle_of(pair.task).measures(judged), pair))
+    assert qualities.scores == (
+        QualityScore("faithfulness", 101, 3, 3),
+        QualityScore("completeness", 101, 3, 1),
+    )
+    assert qualities.failures == ()
+    assert qualities.tokens == 4 * 120
+    assert qualities.cost_usd == pytest.approx(0.04)
+    assert all(CONTEXT in question.messages[1].content for question in judge.asked)
+    assert {question.version for question in judge.asked} == {101}
+
+
+def test_a_failed_quality_stands_beside_the_others() -> None:
+    """Whichever side it fails on, once; what it cost counts."""
+    _, judged = scripted(
+        {
+            ("faithfulness", "a"): "timeout",
+            ("faithfulness", "b"): "refused",
+            ("completeness", "a"): 2,
+            ("completeness", "b"): 2,
+        }
+    )
+    pair = Pair(Answer("a"), Answer("b"), CONTEXT)
+    qualities = asyncio.run(measure_all(bundle_of(None).measures(judged), pair))
+    assert qualities.scores == (QualityScore("completeness", 1, 2, 2),)
+    assert [(one.metric, one.reason) for one in qualities.failures] == [("faithfulness", "timeout")]
+    assert qualities.tokens == 4 * 120
+
+
+def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
+    """An answer that calls another tool changed, whatever the judge says."""
+    judge, judged = scripted({})
+    judge.ratings = {
+        (name, text): 3
+        for name in ("faithfulness", "completeness")
+        for text in ('call open({"id": 4})', 'call close({"id": 4})')
+    }
+    before, after = (Answer("", (ToolCall(name, '{"id": 4}'),)) for name in ("open", "close"))
+    scores = asyncio.run(measure_all(bundle_of("chat").measures(judged), Pair(before, after, CONTEXT))).scores
+    assert [(score.metric, score.changed) for score in scores] == [
+        ("faithfulness", False), ("completeness", False), ("tool_names", True),
+    ]  # fmt: skip
+
+
+def test_stand_ins_score_a_bundle() -> None:
+    """Without a judge a vague answer is less complete and as faithful."""
+    good = Answer("VPN client 4.2.1 on BER-12 failed with 0x80070005 on 2024-03-05; CHG-881 helped 35 users.")
+    pair = Pair(good, Answer("The VPN client failed."), CONTEXT, "case_summary")
+    qualities = asyncio.run(measure_all(bundle_of(pair.task).measures(), pair))
+    assert [(score.metric, score.direction) for score in qualities.scores] == [
+        ("faithfulness_proxy", None), ("completeness_proxy", "worse"),
+    ]  # fmt: skip
+
+
+def test_a_described_quality_is_asked_in_its_words() -> None:
+    """Name, description and scale reach the judge, and the rating comes back under the name."""
+    judge, judged = scripted({("politeness", "Hello."): 2})
+    quality = custom_quality("politeness", "Would the reader feel respected?", SCALE, judged)
+    rating = asyncio.run(quality.rate(Answer("Hello."), CONTEXT))
+    assert (quality.name, rating.outcome, rating.tokens) == ("politeness", 2, 120)
+    asked = judge.asked[0].messages[1].content
+    assert "Would the reader feel respected?" in asked
+    assert "3 - Polite throughout.\n2 - Neutral.\n1 - Rude." in asked
+
+
+def test_the_version_of_a_described_quality_follows_from_its_words() -> None:
+    """Any change of wording is another version, white space is none, and all are beyond the built-in ones."""
+    first = custom_prompt("politeness", "Is it polite?", SCALE)
+    assert custom_prompt("politeness", " Is  it polite?\n", SCALE).version == first.version
+    assert custom_prompt("politeness", "Is it very polite?", SCALE).version != first.version
+    assert custom_prompt("politeness", "Is it polite?", SCALE | {2: "So so."}).version != first.version
+    assert first.version >= 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "message"),
+    [
+        ("faithfulness", SCALE, "'faithfulness' is built in"),
+        ("tone_proxy", SCALE, "for stand-ins without a judge"),
+        ("Tone", SCALE, "snake_case"),
+        ("a" * 41, SCALE, "more than 40 characters"),
+        ("tone", {3: "a", 1: "b"}, "'tone' must say what 3, 2 and 1 mean; it says 1, 3"),
+        ("tone", {5: "a", 4: "b", 3: "c", 2: "d", 1: "e"}, "it says 1, 2, 3, 4, 5"),
+        ("tone", {}, "it says nothing"),
+        ("tone", SCALE | {2: " "}, "does not say what 2 means"),
+    ],
+)
+def test_a_description_that_cannot_be_used_says_why(name: str, scale: dict[int, str], message: str) -> None:
+    """Each error names the quality and what is wrong."""
+    with pytest.raises(ValueError, match=re.escape(message)):
+        custom_prompt(name, "Is it polite?", scale)
+
+
+def test_every_built_in_judged_name_is_reserved() -> None:
+    """No application can put other words under a name of ours."""
+    assert {prompt.name for _, prompt in JUDGED} <= RESERVED
+
+
+def test_settings_choose_qualities_by_name() -> None:
+    """In the order named, in the task's words where it has them, with the stand-ins of those named."""
+    polite = custom_prompt("politeness", "Is it polite?", SCALE)
+    bundle = chosen(bundle_of("case_summary"), ["politeness", "completeness", "conciseness"], [polite])
+    assert [(prompt.name, prompt.version) for prompt in bundle.judged] == [
+        ("politeness", polite.version), ("completeness", 101), ("conciseness", 1),
+    ]  # fmt: skip
+    assert [quality.name for quality in bundle.stand_ins] == ["completeness_proxy"]
+    assert bundle.by_rule == bundle_of("case_summary").by_rule
+
+
+def test_no_judged_quality_may_be_wanted() -> None:
+    """An empty list leaves what is measured by rule."""
+    bundle = chosen(bundle_of("chat"), [])
+    assert (bundle.judged, bundle.stand_ins) == ((), ())
+    assert bundle.by_rule
+
+
+def test_settings_change_the_bundles_of_some_tasks() -> None:
+    """The others keep theirs; described qualities apply where they are named."""
+    polite = custom_prompt("politeness", "Is it polite?", SCALE)
+    bundles = bundles_by({"chat": ["politeness"], "case-summary": ["faithfulness"]}, [polite])
+    assert bundles[Task.CHAT].judged == (polite,)
+    assert [(prompt.name, prompt.version) for prompt in bundles[Task.CASE_SUMMARY].judged] == [
+        ("faithfulness", 101)
+    ]
+    assert bundles[Task.CHAT_SUMMARY] is BUNDLES[Task.CHAT_SUMMARY]
+    assert set(bundles) == set(Task)
+
+
+def test_settings_with_wrong_names_say_where() -> None:
+    """Task and quality are named in the message, with what was probably meant."""
+    with pytest.raises(ValueError, match="no task 'chats'; did you mean \"chat\""):
+        bundles_by({"chats": ["faithfulness"]})
+    with pytest.raises(ValueError, match="task 'chat': no quality 'tone'"):
+        bundles_by({"chat": ["tone"]})
+    with pytest.raises(ValueError, match="'case_summary' is named twice"):
+        bundles_by({"case_summary": [], "case-summary": []})
+
+
+def test_unknown_and_repeated_names_are_errors() -> None:
+    """The nearest name is suggested, described ones included."""
+    polite = custom_prompt("politeness", "Is it polite?", SCALE)
+    with pytest.raises(ValueError, match="no quality 'faithfullness'; did you mean \"faithfulness\""):
+        chosen(bundle_of("chat"), ["faithfullness"])
+    with pytest.raises(ValueError, match='did you mean "politeness"'):
+        chosen(bundle_of("chat"), ["polite_ness"], [polite])
+    with pytest.raises(ValueError, match="there are citations, completeness, conciseness, faithfulness, rel"):
+        chosen(bundle_of("chat"), ["zzz"])
+    with pytest.raises(ValueError, match="named twice"):
+        chosen(bundle_of("chat"), ["relevance", "relevance"])
+
+
+@given(st.text(max_size=30), st.text(max_size=60))
+def test_any_description_gives_a_prompt_or_an_error(name: str, description: str) -> None:
+    """Never another exception; a prompt has the name that was given."""
+    try:
+        prompt = custom_prompt(name, description, SCALE)
+    except ValueError:
+        return
+    assert prompt.name == name
+
+
+def test_an_empty_bundle_measures_nothing() -> None:
+    """Which leaves quality unknown, not unchanged."""
+    qualities = asyncio.run(measure_all(Bundle(()).measures(), Pair(Answer("a"), Answer("b"), "")))
+    assert (qualities.scores, qualities.failures) == ((), ())

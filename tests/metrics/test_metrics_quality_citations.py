@@ -1,0 +1,152 @@
+"""Citations without a judge: read by their spelling, counted by sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.pair import Answer, Pair
+from metrics.quality import CitationsProxy
+from metrics.quality.citations import Cited, labels_in, read_citations
+from metrics.verdict import Failure, QualityScore
+
+PROMPT = """\
+user: Answer from the documents and cite them.
+
+Doc 1: The pool opens at seven.
+
+Doc 2: Guests wear a yellow band.
+
+Doc 3: The sauna is closed on Mondays.
+
+Question: When does the pool open?"""
+
+
+def rated(text: str, context: str = PROMPT) -> int | Failure:
+    return CitationsProxy().rate_now(Answer(text), context).outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ("The pool opens at seven (doc_1). Guests wear a band [2].", 3),
+        ("The pool opens at seven. [1] Guests wear a band. [2]", 3),
+        ("According to Doc 1 the pool opens at seven, and Doc 2 speaks of bands.", 3),
+        ("The pool opens at seven [1]. Guests wear a yellow band.", 2),
+        ("The pool opens at seven [1]. Guests wear a band. Sauna is closed Mondays.", 1),
+        ("The pool opens at seven [9].", 1),
+        ("The pool opens at seven [1, 9].", 1),
+        ("The pool opens at seven.", 1),
+        ('{"answer": "The pool opens at seven.", "sources": ["Doc 1"]}', 3),
+        ('{"answer": "The pool opens at seven.", "sources": [1]}', 3),
+        ('{"answer": "The pool opens at seven.", "sources": ["Doc 7"]}', 1),
+        ('{"answer": "The pool opens at seven.", "sources": ["Doc 1", "Doc 7"]}', 2),
+        ('{"answer": "The pool opens at seven.", "sources": []}', 1),
+        ("The pool opens at seven.\n\nSources:\n- Doc 1\n- Doc 2", 3),
+        ("The pool opens at seven.\n\nSources: Doc 1, Doc 2", 3),
+        ("Der Pool öffnet um sieben [1]. Gäste tragen ein Band [2].", 3),
+        ("プールは七時に開きます[1]。ゲストは黄色いバンドをつけます[2]。", 3),
+        ("I cannot answer that from the documents.", 3),
+        ("What do you mean?", 3),
+        ("", 3),
+    ],
+)
+def test_sentences_must_cite_what_is_there(text: str, rating: int) -> None:
+    """All in order 3, half of them 2, fewer 1; invented labels are out of order in any form."""
+    assert rated(text) == rating
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"answer": "It opens at seven. Guests wear bands.", "sources": ["Doc 1", "Doc 2"]}',
+        "answer: It opens at seven. Guests wear bands.\nsources:\n- Doc 1\n- Doc 2\n",
+        "<r><a>It opens at seven. Guests wear bands.</a><sources><s>Doc 1</s><s>Doc 2</s></sources></r>",
+        "<p>It opens at seven. Guests wear bands.</p><p>Sources: Doc 1, Doc 2</p>",
+        "## Answer\nIt opens at seven. Guests wear bands.\n\n## Sources\n- Doc 1\n- Doc 2",
+        "It opens at seven. Guests wear bands.\nSources: Doc 1, Doc 2",
+    ],
+)
+def test_the_format_of_an_answer_makes_no_difference(text: str) -> None:
+    """Two sentences and two sources in any form; with one invented, one unit of three is bad."""
+    assert read_citations(text) == Cited((frozenset(), frozenset()), ("Doc 1", "Doc 2"))
+    assert rated(text) == 3
+    assert rated(text.replace("Doc 2", "Doc 9")) == 2
+
+
+def test_the_share_is_in_the_details() -> None:
+    """One of three sentences is 1/3."""
+    rating = CitationsProxy().rate_now(
+        Answer("The pool opens at seven [1]. Guests wear a band. Sauna is closed Mondays."), PROMPT
+    )
+    assert rating.details == {"sentences_cited": pytest.approx(1 / 3)}
+    assert rating.explanation == "1 of 3 sentences cite documents of the prompt."
+
+
+def test_letters_and_tags_are_labels_too() -> None:
+    """Sources A and B, and documents in tags with an id."""
+    letters = "## Source A\nIt opens at seven.\n\n## Source B\nGuests wear bands.\n\nQuestion: when?"
+    assert rated("It opens at seven (Source A).", letters) == 3
+    assert rated("It opens at seven (Source C).", letters) == 1
+    tags = '<document id="k7">It opens at seven.</document>\n<document id="k8">Bands.</document>'
+    assert rated("It opens at seven [k7].", tags) == 1
+    assert rated('{"answer": "It opens at seven.", "sources": ["k7"]}', tags) == 3
+
+
+def test_a_prompt_without_documents_is_left_out() -> None:
+    """There is nothing to cite: no score and no failure for the pair, a reason for the single answer."""
+    pair = Pair(Answer("a [1]"), Answer("b"), "user: what is two and two?", "question_answering")
+    assert asyncio.run(CitationsProxy().measure(pair)).outcome is None
+    outcome = rated("The pool opens at seven [1].", "user: hello")
+    assert isinstance(outcome, Failure)
+    assert (outcome.metric, outcome.reason) == ("citations_proxy", "no_documents")
+
+
+def test_lost_citations_are_a_change_for_the_worse() -> None:
+    """Both answers are rated against the same prompt."""
+    pair = Pair(Answer("It opens at seven [1]."), Answer("It opens at seven."), PROMPT, "question_answering")
+    outcome = asyncio.run(CitationsProxy().measure(pair)).outcome
+    assert outcome == QualityScore("citations_proxy", 1, 3, 1)
+    assert outcome.direction == "worse"
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("see [1][2]", {"1", "2"}),
+        ("see [1, 3]", {"1", "3"}),
+        ("(doc_1; doc_3)", {"1", "3"}),
+        ("Quelle 4 und Source B", {"4", "b"}),
+        ("[note] and (3) and a[i] + b", {"i"}),
+        ("in 12 documents of 3 kinds", set()),
+        ("[see there]", set()),
+    ],
+)
+def test_labels_are_read_from_brackets_and_names(text: str, labels: set[str]) -> None:
+    """Numbers in round brackets are mostly something else, so they need a name."""
+    assert labels_in(text) == labels
+
+
+def test_headings_questions_and_lead_ins_are_no_sentences() -> None:
+    """Only statements need citations; a citation behind a sentence belongs to it."""
+    text = "## Answer\nThis is what I found:\n- It opens early today. [1]\n- Bands are yellow [2].\nMore?"
+    assert read_citations(text) == Cited((frozenset("1"), frozenset("2")), ())
+
+
+@pytest.mark.parametrize("piece", ["[1]", "[", "a. ", "sources:\n", "doc ", '{"sources":', "- ", "("])
+def test_hostile_answers_take_no_unusual_time(piece: str) -> None:
+    """Fifty thousand characters of any one pattern are rated within a second."""
+    start = time.process_time()
+    rated(piece * (50_000 // len(piece)))
+    assert time.process_time() - start < 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=200))
+def test_any_text_is_rated(text: str) -> None:
+    """Never an exception, always on the scale."""
+    assert rated(text) in {1, 2, 3}

@@ -1,0 +1,160 @@
+"""What counts as a change of quality, and the arithmetic of the two stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.fold import MonitorSettings, MonitorState
+from metrics.stores.protocols import LoggedVerdict
+from metrics.verdict import QualityScore, Verdict
+
+VERDICT = Verdict(
+    id="e.general.spelling.0.3",
+    exchange_id="e",
+    scored_at=1.0,
+    route="r",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="judge",
+    rating=3,
+    baseline_rating=3,
+)
+SAME = QualityScore("faithfulness", 101, 3, 3)
+DROP = QualityScore("faithfulness", 101, 3, 2)
+GAIN = QualityScore("relevance", 1, 2, 3)
+APART = QualityScore("slot_match", 1, 1.0, 0.8, "agreement")
+
+
+def test_a_rating_changes_by_any_step() -> None:
+    """In either direction, and the direction is told."""
+    assert (SAME.changed, SAME.direction) == (False, None)
+    assert (DROP.changed, DROP.direction) == (True, "worse")
+    assert (GAIN.changed, GAIN.direction) == (True, "better")
+
+
+def test_an_agreement_changes_without_direction() -> None:
+    """Below 1 by more than the tolerance; nobody knows who is right."""
+    assert (APART.changed, APART.direction) == (True, None)
+    assert not QualityScore("slot_rouge", 1, 1.0, 0.8, "agreement", 0.3).changed
+    assert QualityScore("slot_rouge", 1, 1.0, 0.6, "agreement", 0.3).changed
+
+
+def test_ratios_change_like_ratings() -> None:
+    """Four of five slots filled, and all five."""
+    assert QualityScore("slot_coverage", 1, 0.8, 1.0, "ratio").direction == "better"
+
+
+@pytest.mark.parametrize(
+    ("quality", "direction"),
+    [
+        ((SAME,), None),
+        ((SAME, DROP), "worse"),
+        ((GAIN,), "better"),
+        ((DROP, GAIN), "mixed"),
+        ((APART,), "mixed"),
+        ((APART, DROP), "worse"),
+    ],
+)
+def test_any_changed_metric_is_a_change_of_the_pair(
+    quality: tuple[QualityScore, ...], direction: str | None
+) -> None:
+    """Metrics that can tell decide the direction; none that can, or two that disagree, are mixed."""
+    verdict = replace(VERDICT, rating=2, quality=quality)
+    assert verdict.quality_changed is (direction is not None)
+    assert verdict.direction == direction
+
+
+def test_verdicts_on_all_scales_survive_the_log() -> None:
+    """Written and read again they are equal, and ratings stay whole numbers."""
+    verdict = replace(VERDICT, rating=1, quality=(DROP, APART, replace(APART, tolerance=0.3)))
+    assert Verdict.from_json(verdict.to_json()) == verdict
+    assert '"reference":3,"candidate":2,' in verdict.to_json()
+
+
+def test_lines_written_before_there_were_scales_are_read() -> None:
+    """Such a line has four fields a score; they are ratings."""
+    verdict = replace(VERDICT, rating=2, quality=(DROP,))
+    old = verdict.to_json().replace(',"scale":"rating","tolerance":0.0', "")
+    assert old != verdict.to_json()
+    assert Verdict.from_json(old) == verdict
+
+
+def report(verdicts: list[Verdict]) -> tuple[float, float | None, float]:
+    """Content delta, quality delta and robustness of one cell, as the monitor reports them."""
+    state = MonitorState(MonitorSettings(min_trials=1))
+    for offset, verdict in enumerate(verdicts, start=1):
+        state.apply(LoggedVerdict(offset, replace(verdict, id=f"{offset}")))
+    (cell,) = state.reports()
+    assert cell.content_delta is not None
+    assert cell.robustness is not None
+    return cell.content_delta.value, cell.quality_delta and cell.quality_delta.value, cell.robustness.value
+
+
+def test_the_worked_example_of_the_paper() -> None:
+    """30 of 100 rated 2 and 20 rated 1 are 0.5; 15 of these 50 changed are 0.3; overall 1 - 0.5 · 0.3."""
+    verdicts = (
+        [replace(VERDICT, rating=3)] * 50
+        + [replace(VERDICT, rating=2, quality=(SAME,))] * 25
+        + [replace(VERDICT, rating=2, quality=(SAME, DROP))] * 5
+        + [replace(VERDICT, rating=1, quality=(GAIN,))] * 4
+        + [replace(VERDICT, rating=1, quality=(DROP, GAIN))] * 3
+        + [replace(VERDICT, rating=1, quality=(APART,))] * 3
+        + [replace(VERDICT, rating=1, quality=(SAME,))] * 10
+    )
+    content, quality, robustness = report(verdicts)
+    assert content == pytest.approx(0.5)
+    assert quality == pytest.approx(0.3)
+    assert robustness == pytest.approx(0.85)
+
+
+_RATING = st.builds(
+    QualityScore, st.just("faithfulness"), st.just(1), st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 3])
+)
+_AGREEMENT = st.builds(
+    QualityScore,
+    st.just("slot_match"),
+    st.just(1),
+    st.just(1.0),
+    st.floats(0, 1),
+    st.just("agreement"),
+    st.sampled_from([0.0, 0.3]),
+)
+_RATIO = st.builds(
+    QualityScore, st.just("slot_coverage"), st.just(1), st.floats(0, 1), st.floats(0, 1), st.just("ratio")
+)
+_VERDICTS = st.lists(
+    st.builds(
+        lambda rating, quality: replace(VERDICT, rating=rating, quality=quality if rating < 3 else ()),
+        st.sampled_from([1, 2, 3]),
+        st.lists(st.one_of(_RATING, _AGREEMENT, _RATIO), min_size=1, max_size=4).map(tuple),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_VERDICTS)
+def test_the_product_is_the_rate_of_shifts_that_change_quality(verdicts: list[Verdict]) -> None:
+    """1 - content delta · quality delta = 1 - share of pairs with a shift that changed a metric."""
+    content, quality, robustness = report(verdicts)
+    changing = sum(
+        verdict.rating in (1, 2) and any(score.changed for score in verdict.quality) for verdict in verdicts
+    )
+    assert robustness == pytest.approx(1 - changing / len(verdicts))
+    assert robustness == pytest.approx(1 - content * (quality or 0.0))
+
+
+@settings(max_examples=60, deadline=None)
+@given(_VERDICTS)
+def test_every_change_has_a_direction(verdicts: list[Verdict]) -> None:
+    """Exactly the verdicts whose quality changed are better, worse or mixed."""
+    for verdict in verdicts:
+        assert (verdict.direction is not None) is (verdict.quality_changed is True)

@@ -1,0 +1,102 @@
+"""The workflow judge: what it shows, how calls are averaged, and how they fail."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from metrics.judge.reading import Ruling
+from metrics.judge.reply import Reply
+from metrics.pair import Answer, Pair
+from metrics.structural import sequence
+from metrics.structural.judge import WORKFLOW, WorkflowJudge
+from metrics.verdict import Failure
+from tests.metrics.scripted_judge import judging, rated
+
+GOLD, CANDIDATE = sequence(["open tray", "add paper"]), sequence(["open tray"])
+DOWN = Failure("workflow_judge", 1, "timeout", "Nothing came.")
+
+
+class Scripted:
+    """Gives outcomes in turn and records what it was asked."""
+
+    def __init__(self, *outcomes) -> None:
+        self.outcomes = outcomes
+        self.asked = []
+
+    async def ask(self, question, *, vote=0, fresh=False):
+        self.asked.append((question, vote, fresh))
+        outcome = self.outcomes[vote]
+        return Reply(Ruling(outcome, f"said {outcome}") if isinstance(outcome, int) else outcome, 10, 5, 0.25)
+
+
+def judged(*outcomes, **options):
+    judge = Scripted(*outcomes)
+    return asyncio.run(WorkflowJudge(judge).judged(GOLD, CANDIDATE, **options)), judge
+
+
+def test_three_calls_are_averaged_over_five() -> None:
+    """2, 3 and 3 of 5 are 8/15; tokens and cost are of all three."""
+    found, judge = judged(2, 3, 3)
+    assert found.outcome == pytest.approx(8 / 15)
+    assert (found.ratings, found.explanation, found.tokens, found.cost_usd) == ((2, 3, 3), "said 2", 45, 0.75)
+    assert [vote for _, vote, _ in judge.asked] == [0, 1, 2]
+
+
+def test_one_failed_call_is_left_out_and_two_are_a_failure() -> None:
+    """A mean of two calls stands; a single rating does not, nor none."""
+    assert judged(5, DOWN, 4)[0].outcome == pytest.approx(0.9)
+    alone = judged(5, DOWN, DOWN)[0]
+    assert isinstance(alone.outcome, Failure)
+    assert (alone.outcome.reason, alone.ratings, alone.tokens) == ("timeout", (5,), 45)
+    mixed = judged(DOWN, Failure("workflow_judge", 1, "refused"), DOWN)[0].outcome
+    assert isinstance(mixed, Failure)
+    assert mixed.reason == "too_few_votes"
+    assert "timeout x 2" in mixed.detail
+
+
+def test_the_question_shows_both_workflows_as_data_on_a_scale_of_six() -> None:
+    """The task only if there is one; zero is a rating."""
+    found, judge = judged(0, 0, 0, task="Fill the printer.", fresh=True)
+    question, _, fresh = judge.asked[0]
+    assert found.outcome == 0.0
+    assert fresh
+    assert question.scale == (0, 1, 2, 3, 4, 5)
+    shown = question.messages[1].content
+    for part in ("BEGIN TASK", "BEGIN REFERENCE WORKFLOW", "2: add paper", "(1,2) (2,END)", "Check yourself"):
+        assert part in shown
+    assert "BEGIN TASK" not in judged(1, 1, 1)[1].asked[0][0].messages[1].content
+
+
+def test_answers_are_read_before_the_judge_is_asked() -> None:
+    """Prose is a failure without a call; pairs are scored in order."""
+    judge = Scripted(5, 5, 5)
+    metric = WorkflowJudge(judge)
+    good = Pair(Answer("1. a\n2. b"), Answer("1. a\n2. b"), "")
+    bad, fine = asyncio.run(metric.score_all([Pair(Answer("1. a"), Answer("no"), ""), good]))
+    assert isinstance(bad, Failure)
+    assert bad.reason == "no_workflow"
+    assert fine == 1.0
+    assert len(judge.asked) == 3
+
+
+def test_a_real_judge_client_is_asked_three_times_with_three_seeds() -> None:
+    """Over HTTP: the schema has the scale, and each call another seed."""
+
+    async def scene():
+        async with judging([rated(4), rated(5), rated(4)]) as (judge, scripted):
+            return await WorkflowJudge(judge).judged(GOLD, CANDIDATE), scripted.asked
+
+    found, asked = asyncio.run(scene())
+    assert found.outcome == pytest.approx(13 / 15)
+    assert len({request["seed"] for request in asked}) == 3
+    rating = asked[0]["response_format"]["json_schema"]["schema"]["properties"]["rating"]
+    assert rating["enum"] == [0, 1, 2, 3, 4, 5]
+
+
+def test_at_least_one_call_is_made() -> None:
+    """And every step of the scale has words."""
+    with pytest.raises(ValueError, match="one call"):
+        WorkflowJudge(Scripted(), calls=0)
+    assert [line[0] for line in WORKFLOW.scale.splitlines()[1:]] == list("543210")

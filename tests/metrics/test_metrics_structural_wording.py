@@ -1,0 +1,109 @@
+"""BLEU, GLEU and BERTScore of workflows."""
+
+from __future__ import annotations
+
+import pytest
+
+from metrics.pair import Answer, Pair
+from metrics.structural import StepBertScore, sequence, workflow, workflow_bleu, workflow_gleu
+from metrics.structural.compare import Both
+from metrics.verdict import Failure
+
+
+def test_words_are_compared_in_canonical_order() -> None:
+    """A workflow listed backwards with edges forward reads the same."""
+    gold = sequence(["open the tray.", "add paper."])
+    turned = workflow(["add paper.", "open the tray."], [(1, 0)])
+    assert workflow_bleu(gold, turned) == workflow_gleu(gold, turned) == 1.0
+
+
+def test_gleu_of_a_hand_worked_workflow() -> None:
+    """Tokens a b . | c d . against a b .: 3 + 2 + 1 shared n-grams of 6 + 5 + 4 + 3."""
+    gold = sequence(["a b.", "c d."])
+    assert workflow_gleu(gold, sequence(["a b."])) == pytest.approx(6 / 18)
+
+
+def test_bleu_agrees_with_nltk() -> None:
+    """The full stop of every step is a token of its own."""
+    nltk = pytest.importorskip("nltk", reason="SKIPPED LOUDLY: nltk is not installed")
+    bleu_score = pytest.importorskip("nltk.translate.bleu_score")
+    gold = ["Open the lower tray.", "Add the white paper.", "Close the tray."]
+    candidate = ["Open the tray.", "Add some white paper.", "Start again."]
+    words = [
+        [word for step in side for word in nltk.word_tokenize(step, preserve_line=True)]
+        for side in (gold, candidate)
+    ]
+    smooth = bleu_score.SmoothingFunction().method1
+    expected = bleu_score.sentence_bleu([words[0]], words[1], smoothing_function=smooth)
+    assert workflow_bleu(sequence(gold), sequence(candidate)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_empty_workflows_have_defined_wording() -> None:
+    """Two empty ones are the same, one is not."""
+    for score in (workflow_bleu, workflow_gleu):
+        assert score(sequence([]), sequence([])) == 1.0
+        assert score(sequence(["a"]), sequence([])) == score(sequence([]), sequence(["a"])) == 0.0
+
+
+class Planted:
+    """Scores pairs of texts from a table; "broken" cannot be scored."""
+
+    name = "planted"
+    version = 3
+
+    def __init__(self, **scores: float) -> None:
+        self.scores = scores
+        self.calls = 0
+
+    def score(self, pair):
+        return self.score_all([pair])[0]
+
+    def score_all(self, pairs):
+        self.calls += 1
+        return [
+            Failure(self.name, self.version, "too_large", "no")
+            if pair.candidate.text == "broken"
+            else self.scores[pair.reference.text + pair.candidate.text]
+            for pair in pairs
+        ]
+
+
+def numbered(*steps: str) -> Answer:
+    return Answer("\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1)))
+
+
+def test_steps_are_scored_place_by_place_up_to_the_shorter_end() -> None:
+    """A with a and b with c: the mean of 1 and .4; the third step has no partner and does not count."""
+    planted = Planted(aa=1.0, bc=0.4)
+    metric = StepBertScore(planted)
+    assert metric.score(Pair(numbered("a", "b", "c"), numbered("a", "c"), "")) == pytest.approx(0.7)
+    assert planted.calls == 1
+
+
+def test_rescaling_maps_the_baseline_to_zero() -> None:
+    """.7 above a baseline of .4 is half the way to 1; what lies below is cut for the metric only."""
+    low, half = Both(sequence("a"), sequence("b")), Both(sequence("a"), sequence("c"))
+    metric = StepBertScore(Planted(ab=0.1, ac=0.7), baseline=0.4)
+    assert metric.rescaled([low, half]) == [pytest.approx(-0.5), pytest.approx(0.5)]
+    assert metric.score(Pair(numbered("a"), numbered("b"), "")) == 0.0
+    with pytest.raises(ValueError, match="baseline"):
+        StepBertScore(Planted(), baseline=1.0)
+
+
+def test_a_step_that_cannot_be_scored_fails_the_workflow() -> None:
+    """Under this metric's name, with the reason of the one inside; other pairs stand."""
+    metric = StepBertScore(Planted(aa=1.0))
+    failed, fine = metric.rescaled(
+        [Both(sequence(["a"]), sequence(["broken"])), Both(sequence("a"), sequence("a"))]
+    )
+    assert isinstance(failed, Failure)
+    assert (failed.metric, failed.version, failed.reason) == ("workflow_bert_score", 1, "too_large")
+    assert fine == 1.0
+
+
+def test_empty_workflows_have_a_defined_bert_score() -> None:
+    """No step is scored: 1 if both are empty, else 0."""
+    metric = StepBertScore(Planted())
+    empty, one = sequence([]), sequence("a")
+    assert metric.rescaled([Both(empty, empty), Both(empty, one), Both(one, empty)]) == [1.0, 0.0, 0.0]
+    assert isinstance(metric.score(Pair(Answer("prose"), numbered("a"), "")), Failure)

@@ -1,0 +1,73 @@
+"""What a workflow is, and what it refuses to be."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.structural import Edge, WorkflowError, sequence, workflow
+from metrics.structural.workflow import MOST_STEPS
+
+
+def refused(steps, edges):
+    with pytest.raises(WorkflowError) as caught:
+        workflow(steps, edges)
+    return caught.value.reason, str(caught.value)
+
+
+def test_the_listed_order_is_canonical_where_the_edges_allow_it() -> None:
+    """Two free middle steps stay as listed; a step listed before what it waits for moves behind it."""
+    assert workflow("abcd", [(0, 1), (0, 2), (1, 3), (2, 3)]).chain == ("a", "b", "c", "d")
+    assert workflow("abc", [(2, 0)]).chain == ("b", "c", "a")
+
+
+def test_a_sequence_is_linear_and_a_fork_is_not() -> None:
+    """Only an edge between all neighbours leaves a single order; no steps and one step have one."""
+    assert sequence("abc").linear
+    assert sequence("abc").edges == (Edge(0, 1), Edge(1, 2))
+    assert not workflow("abc", [(0, 1), (0, 2)]).linear
+    assert sequence("a").linear
+    assert sequence("").linear
+
+
+def test_a_cycle_is_named_step_by_step() -> None:
+    """Steps 2, 3 and 4 wait for each other; step 5 behind them is not blamed."""
+    reason, detail = refused("abcde", [(0, 1), (1, 2), (2, 3), (3, 1), (3, 4)])
+    assert reason == "cycle"
+    assert detail.endswith("2 → 3 → 4 → 2")
+    assert refused("a", [(0, 0)])[1].endswith("1 → 1")
+
+
+def test_a_long_cycle_is_named_in_short() -> None:
+    """Of a thousand steps in a ring six are named."""
+    _, detail = refused([str(n) for n in range(1000)], [(n, (n + 1) % 1000) for n in range(1000)])
+    assert detail.endswith("1 → 2 → 3 → 4 → 5 → 6 → … → 1")
+
+
+def test_edges_to_no_step_and_steps_without_text_are_errors() -> None:
+    """The message names the step by its number."""
+    assert refused("ab", [(0, 4)]) == ("unknown_step", "an edge names step 5; there are 2")
+    assert refused("ab", [(-1, 0)])[0] == "unknown_step"
+    assert refused(["a", " "], []) == ("empty_step", "step 2 has no text")
+    assert refused(["a"] * (MOST_STEPS + 1), [])[0] == "too_large"
+
+
+def test_arranging_keeps_the_graph() -> None:
+    """Steps are listed in canonical order, and edges name them by their new place."""
+    arranged = workflow("abc", [(2, 0), (0, 1)]).arranged()
+    assert arranged == workflow("cab", [(0, 1), (1, 2)])
+    assert arranged.arranged() is arranged
+
+
+@given(st.integers(0, 8), st.data())
+@settings(max_examples=60, deadline=None)
+def test_every_edge_points_forward_in_the_canonical_order(size, data) -> None:
+    """Whatever forward edges a shuffled list has."""
+    names = data.draw(st.permutations(range(size)))
+    pairs = [(names[i], names[j]) for i in range(size) for j in range(i + 1, size)]
+    edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    made = workflow([f"step {n}" for n in range(size)], edges)
+    place = {index: rank for rank, index in enumerate(made.order)}
+    assert sorted(made.order) == list(range(size))
+    assert all(place[edge.before] < place[edge.after] for edge in made.edges)
