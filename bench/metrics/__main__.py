@@ -41,7 +41,7 @@ class Sizes:
     speed: int
 
 
-FULL: Final = Sizes(human=None, elsewhere=400, reruns=90, forms=200, preferences=40, speed=100)
+FULL: Final = Sizes(human=None, elsewhere=400, reruns=60, forms=200, preferences=40, speed=100)
 QUICK: Final = Sizes(human=60, elsewhere=40, reruns=10, forms=50, preferences=10, speed=20)
 
 

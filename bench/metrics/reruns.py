@@ -12,7 +12,6 @@ from bench.metrics.columns import (
     columns,
     pairs_of,
     readers,
-    scores,
     there,
 )
 from bench.metrics.corpus import gpt4o, pbss, runs
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bench.metrics.columns import Column, Models
+    from bench.metrics.combination import Fit
     from bench.metrics.corpus import Texts
 
 
@@ -60,8 +60,14 @@ def measure(models: Models | None, *, seed: int, most: int, learn_on: int | None
     scored = {kind: columns(pairs_of(texts), metrics, models) for kind, texts in kinds.items()}
     for name, (combined, curve) in fitted(models, seed=seed, most=learn_on).items():
         for found in scored.values():
-            found[name] = list(curve.predict([scores(found[metric]) for metric in combined.metrics]))
+            found[name] = _predicted(curve, [found[metric] for metric in combined.metrics])
     return _areas(scored, seed), _ratings(scored)
+
+
+def _predicted(curve: Fit, used: Sequence[Column]) -> Column:
+    """What a fit expects of each pair; None where a metric could not score it."""
+    rows = zip(*used, strict=True)
+    return [None if None in row else curve.predict([[float(cell or 0)] for cell in row])[0] for row in rows]
 
 
 def _kinds(seed: int, most: int) -> dict[str, list[Texts]]:
@@ -78,6 +84,7 @@ def _areas(scored: Mapping[str, Mapping[str, Column]], seed: int) -> Table:
     widest = 0.0
     rng = random.Random(f"{seed}.resamples")
     silent: list[str] = []
+    gaps: list[str] = []
     for name in next(iter(scored.values())):
         cells: list[float | None] = []
         for question in QUESTIONS:
@@ -91,6 +98,8 @@ def _areas(scored: Mapping[str, Mapping[str, Column]], seed: int) -> Table:
             silent.append(name)
             continue
         rows.append((f"{name} (floor)" if name == FLOOR else name, *cells))
+        missing = sum(found[name].count(None) for found in scored.values())
+        gaps += [f"{name} {missing}"] if missing else []
     counts = ", ".join(f"{kind} {len(column[FLOOR])}" for kind, column in scored.items())
     return Table(
         "reruns",
@@ -103,6 +112,7 @@ def _areas(scored: Mapping[str, Mapping[str, Column]], seed: int) -> Table:
             f"Left out, as they say the same of every such pair or of none: {', '.join(silent)}."
             if silent
             else "",
+            f"Pairs that could not be scored and are left out: {', '.join(gaps)}." if gaps else "",
         ),
     )
 

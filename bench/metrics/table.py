@@ -47,7 +47,7 @@ class Table:
             *(_line([self._shown(cell) for cell in row]) for row in self.rows),
         ]
         if self.notes:
-            lines += ["", " ".join(self.notes)]
+            lines += ["", " ".join(note for note in self.notes if note)]
         return "\n".join(lines) + "\n"
 
     def _shown(self, cell: Cell) -> str:

@@ -164,8 +164,9 @@ def _mode(
     placement: Placement,
     confidence: float,
 ) -> ModeResult:
+    harmless = bool(np.nanmin(table.expected[:, list(table.places(mode))]) >= 1)
     if isinstance(chosen.primary, Failure):
-        return ModeResult(mode, failure=chosen.primary)
+        return ModeResult(mode, harmless, failure=chosen.primary)
 
     def role(choice: Choice, part: str) -> Role:
         placed = _threshold(table, mode, choice.metric, drawn, placement, confidence)
@@ -181,6 +182,7 @@ def _mode(
 
     return ModeResult(
         mode,
+        harmless,
         primary=role(chosen.primary, "primary"),
         secondary=None if chosen.secondary is None else role(chosen.secondary, "secondary"),
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pydantic import ConfigDict  # noqa: TC002 - read when a file is
 
 from metrics.calibration.resampling import STRICT, Measured
-from metrics.calibration.table import FailureMode, MetricFacts
-from metrics.calibration.threshold import Placement, Threshold  # noqa: TC001 - read when a file is
-from metrics.cascade.bands import Bands  # noqa: TC001 - the same
+from metrics.calibration.table import FailureMode  # noqa: TC001 - read when a file is
+from metrics.calibration.threshold import Placement, Threshold  # noqa: TC001 - the same
+from metrics.cascade.bands import Bands, BandsError
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ class ModeResult:
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     mode: FailureMode
+    harmless: bool
+    """Whether such candidates are as good as their goldens: their expected score is 1 at every severity.
+    A breach then says that something moved, not that it got worse."""
     primary: Role | None = None
     secondary: Role | None = None
     failure: Failure | None = None
@@ -101,6 +104,8 @@ class Breach:
     metric: str
     score: float
     threshold: float
+    harmless: bool
+    """As in `ModeResult`."""
     confirmed: bool | None
     """Whether the secondary is below its own threshold as well; None if that is not known."""
 
@@ -146,7 +151,7 @@ class Calibration:
 
         Raises:
             CalibrationError: A metric with a role is missing or has another version, or the encoder is
-                another one.
+                another one, or the bands belong to another cheap rater.
         """
         calibrated = {metric.name: metric.version for metric in self.metrics}
         roles = [role for mode in self.modes for role in (mode.primary, mode.secondary) if role]
@@ -163,6 +168,12 @@ class Calibration:
                 f"encoder: calibrated with {self.encoder}, in use is {encoder}: use that or calibrate again"
             )
 
+        if self.bands is not None:
+            try:
+                self.bands.check()
+            except BandsError as error:
+                raise CalibrationError(f"bands: {error}") from error
+
     def breaches(self, scores: Mapping[str, float | Failure]) -> tuple[Breach, ...]:
         """The modes that a candidate's scores point at; empty = as good as its golden, as far as measured.
 
@@ -176,7 +187,7 @@ class Calibration:
                 assert not isinstance(score, Failure)
                 confirmed = _below(mode.secondary, scores)
                 limit = mode.primary.threshold.value
-                found.append(Breach(mode.mode, mode.primary.metric, score, limit, confirmed))
+                found.append(Breach(mode.mode, mode.primary.metric, score, limit, mode.harmless, confirmed))
         return tuple(found)
 
     def unwatched(self, scores: Mapping[str, float | Failure]) -> tuple[FailureMode, ...]:
@@ -190,8 +201,3 @@ def _below(role: Role | None, scores: Mapping[str, float | Failure]) -> bool | N
     if role is None or role.threshold is None or score is None or isinstance(score, Failure):
         return None
     return score < role.threshold.value
-
-
-def metric_facts(result: MetricResult) -> MetricFacts:
-    """The part of a result that was known before."""
-    return MetricFacts(result.name, result.version, result.family, result.cost_usd, result.time_ms)

@@ -29,7 +29,8 @@ def alert_rules(
 
     `EvenkeelGolden<Mode>` (warning) fires while the mean of the primary metric over the goldens of a
     route is below its threshold; `EvenkeelGolden<Mode>Confirmed` (critical) while the secondary is below
-    its own as well. A mode without a threshold gets no rule.
+    its own as well. For a harmless mode the two are info and warning. A mode without a threshold gets no
+    rule.
 
     Args:
         calibration: holds the thresholds.
@@ -79,7 +80,7 @@ def _alerts(
     yield {
         "alert": name,
         "expr": expr,
-        "labels": {"severity": "warning", **labels},
+        "labels": {"severity": "info" if mode.harmless else "warning", **labels},
         "annotations": {
             "summary": f"Goldens look {mode.mode.value}: {where}",
             "description": _description(mode, primary, primary.threshold, calibration),
@@ -90,7 +91,11 @@ def _alerts(
     yield {
         "alert": f"{name}Confirmed",
         "expr": f"{expr}\nand on ({', '.join(by)})\n{_below(secondary, secondary.threshold, gauge, by)}",
-        "labels": {"severity": "critical", **labels, "confirmed_by": _name(secondary)},
+        "labels": {
+            "severity": "warning" if mode.harmless else "critical",
+            **labels,
+            "confirmed_by": _name(secondary),
+        },
         "annotations": {
             "summary": f"Goldens look {mode.mode.value}, by two metrics: {where}",
             "description": (

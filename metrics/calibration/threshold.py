@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
@@ -98,6 +99,7 @@ def threshold(
 
     The shares of false alerts and misses are out of the bag: each resample's threshold is tried on the
     goldens that the resample lacks, so they say what to expect on goldens not seen yet.
+    Their intervals are at least as wide as Wilson's for as many goldens as were measured.
 
     Args:
         mild: scores of the mild candidates, one for each golden, NaN where not measured.
@@ -132,8 +134,8 @@ def threshold(
         value=interval.value,
         lower=interval.lower,
         upper=interval.upper,
-        false_alerts=measured(float(np.nanmean(alerts)), alerts, n, confidence),
-        misses=measured(float(np.nanmean(missed)), missed, n, confidence),
+        false_alerts=_rate(alerts, n, confidence),
+        misses=_rate(missed, n, confidence),
         mild_mean=rounded(roof),
         moderate_mean=rounded(floor),
         limited_by=_limit(free, floor, roof, placement),
@@ -172,6 +174,19 @@ def _limit(free: float, floor: float, roof: float, placement: Placement) -> Limi
     if not floor <= wanted <= roof:
         return "band"
     return "level" if level < free else "false_alerts"
+
+
+def _rate(shares: NDArray[np.float64], n: int, confidence: float) -> Measured:
+    """Mean share over the resamples, with the wider of its percentile and its Wilson interval.
+
+    The percentiles alone would claim that what never happened among these goldens cannot happen.
+    """
+    found = measured(float(np.nanmean(shares)), shares, n, confidence)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    centre = (found.value + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * sqrt(found.value * (1 - found.value) / n + z * z / (4 * n * n))
+    low, high = rounded(max(0.0, centre - reach)), rounded(min(1.0, centre + reach))
+    return Measured(found.value, min(found.lower, low), max(found.upper, high), n)
 
 
 def _shares(flagged: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -162,6 +162,13 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
         [numbers[canonical_text(side.steps[index])] for index in side.order]
         for side in (reference, candidate)
     )
+    if len(set(left)) == len(left) and len(set(right)) == len(right):
+        place_of = {number: index for number, index in zip(left, reference.order, strict=True)}
+        return [
+            Matched(index, place_of[number])
+            for number, index in zip(right, candidate.order, strict=True)
+            if number in place_of
+        ]
     found: list[Matched] = []
     used: set[int] = set()
     for code in LCSseq.opcodes(left, right):

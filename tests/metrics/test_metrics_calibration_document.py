@@ -60,6 +60,18 @@ def test_failures_read_back_as_well():
     assert read_calibration(calibration_to_yaml(found)) == found
 
 
+def test_a_severity_that_was_not_scored_is_named():
+    """Without mild candidates there are no thresholds, with one severity no sensitivities either."""
+    facts = [MetricFacts("graph_f1", 1, "structural"), MetricFacts("bleu", 1, "lexical")]
+    rows = [row for row in planted_rows(30, Random(1)) if row.severity > 0.1]
+    role = made(rows, facts).of(MISSING).primary
+    assert role.no_threshold.reason == "no_severity"
+    assert "0.1" in role.no_threshold.detail
+    alone = made([row for row in rows if row.severity == 0.3], facts)
+    assert alone.of(MISSING).failure.reason == "insensitive"
+    assert alone.metrics[0].sensitivity == {}
+
+
 def test_the_same_input_gives_the_same_bytes_in_any_order_of_rows():
     """Rows shuffled, same seed: the same file."""
     rows = planted_rows(40, Random(2))
@@ -129,6 +141,9 @@ def test_thresholds_hold_for_the_metrics_they_were_set_on(calibration):
         calibration.check(versions, None)
     with pytest.raises(CalibrationError, match="judge has a role but is not in use"):
         calibration.check({name: 1 for name in versions if name != "judge"}, "all-MiniLM-L6-v2")
+    old = replace(calibration, bands=replace(DEFAULT_BANDS, rater_version=0))
+    with pytest.raises(CalibrationError, match=r"bands: .*cheap_rater version 0"):
+        old.check(versions, "all-MiniLM-L6-v2")
     # GLEU has no role, so it may be missing.
     calibration.check({name: 1 for name in versions if name != "gleu"}, "all-MiniLM-L6-v2")
 
@@ -145,6 +160,8 @@ def test_a_candidate_below_a_threshold_breaches_its_mode(calibration):
     }
     (breach,) = calibration.breaches(scores)
     assert (breach.mode, breach.metric, breach.score, breach.confirmed) == (MISSING, "graph_f1", 0.5, True)
+    assert not breach.harmless
+    assert calibration.breaches({"bleu": 0.1})[0].harmless
     assert calibration.unwatched(scores) == ()
 
 

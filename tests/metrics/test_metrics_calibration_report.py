@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import date
 from html.parser import HTMLParser
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration import MetricFacts, calibrate, score_table, trajectories
+from metrics.calibration import MetricFacts, calibrate, score_table, table_lines, trajectories
 from metrics.calibration.report import plots, report
 from metrics.calibration.resampling import multiplicities
 from metrics.cascade.bands import DEFAULT_BANDS
@@ -110,6 +111,20 @@ def test_what_could_not_be_measured_is_said():
     assert "broken: timeout, 30 times" in page.text
 
 
+def test_the_example_of_the_docs_runs(tmp_path, monkeypatch):
+    """From a file of scores to calibration, rules and page."""
+    (tmp_path / "scores.jsonl").write_text(
+        "\n".join(table_lines(published_rows(40), FACTS)), encoding="utf-8"
+    )
+    docs = Path(__file__).parents[2] / "docs" / "calibration.md"
+    (example,) = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "docs/calibration.md", "exec"), {})
+    for name in ("calibration.yaml", "rules.yaml", "calibration.html"):
+        assert (tmp_path / name).stat().st_size > 1000
+    assert "as good as the golden" in (tmp_path / "calibration.html").read_text(encoding="utf-8").lower()
+
+
 def _luminance(colour):
     digits = colour.lstrip("#")
     digits = "".join(digit * 2 for digit in digits) if len(digits) == 3 else digits
@@ -159,6 +174,12 @@ def test_labels_do_not_lie_on_each_other(wanted):
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     gaps = np.diff([places[i] for i in order])
     assert (gaps >= 15 - 0.11).all()
+
+
+def test_labels_without_room_keep_their_distance():
+    """Too many for the height: they begin at the top and run out of the plot rather than overlap."""
+    places = plots.spread([5, 5, 5, 5], 15, 0, 30)
+    assert places == [0, 15, 30, 45]
 
 
 def test_labels_that_need_not_move_do_not():

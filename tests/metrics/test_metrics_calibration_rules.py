@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from metrics.calibration import CalibrationError, MetricFacts, alert_rules, calibrate, score_table
+from metrics.verdict import Failure
 from tests.metrics.planted_scores import FACTS, planted_rows, published_rows
 
 
@@ -49,6 +50,14 @@ def test_every_threshold_is_recorded_and_alerted_on(calibration):
         "EvenkeelGoldenReworded",
         "EvenkeelGoldenRewordedConfirmed",
     ]
+
+
+def test_harmless_modes_alert_more_quietly(calibration):
+    """Reworded steps are as good as before: info, and a warning if the meaning moved as well."""
+    alerts = yaml.safe_load(alert_rules(calibration))["groups"][1]["rules"]
+    assert [rule["labels"]["severity"] for rule in alerts] == [
+        "warning", "critical", "warning", "critical", "info", "warning"
+    ]  # fmt: skip
 
 
 def test_rules_hold_the_numbers_of_the_calibration(calibration):
@@ -143,6 +152,25 @@ def test_a_calibration_without_thresholds_gives_no_rules():
     found = made(planted_rows(12, Random(1)), [MetricFacts("graph_f1", 1, "s"), MetricFacts("bleu", 1, "l")])
     with pytest.raises(CalibrationError, match="none has a threshold"):
         alert_rules(found)
+
+
+def test_what_has_no_threshold_has_no_rule(calibration):
+    """A mode whose primary has none is silent; a secondary without one confirms nothing."""
+    none = Failure("calibration_threshold", 1, "not_separable")
+    first, second, third = calibration.modes
+    text = alert_rules(
+        replace(
+            calibration,
+            modes=(
+                replace(first, primary=replace(first.primary, threshold=None, no_threshold=none)),
+                replace(second, secondary=replace(second.secondary, threshold=None, no_threshold=none)),
+                replace(third, primary=None, secondary=None, failure=none),
+            ),
+        )
+    )
+    recorded, alerts = yaml.safe_load(text)["groups"]
+    assert [rule["labels"]["role"] for rule in recorded["rules"]] == ["secondary", "primary"]
+    assert [rule["alert"] for rule in alerts["rules"]] == ["EvenkeelGoldenCompressed"]
 
 
 def test_a_name_that_would_break_a_rule_is_refused(calibration):

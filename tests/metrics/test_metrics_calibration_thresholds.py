@@ -37,6 +37,8 @@ def test_a_score_that_equals_the_threshold_passes():
     assert found.value < 6 / 7
     assert found.false_alerts.value == 0.0
     assert found.misses.value == 0.0
+    # Wilson's upper end for 0 of 30: z² / (n + z²) = 3.8415 / 33.8415.
+    assert found.false_alerts.upper == pytest.approx(0.113514, abs=1e-5)
 
 
 def test_the_level_holds_the_threshold_down():

@@ -94,8 +94,8 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
     for degradation in ALL:
         try:
             found = degradation.apply(made, severity, random.Random(seed))
-        except WorkflowError as error:
-            assert error.reason == "not_degradable"
+        except WorkflowError:
+            # Where little order is asked for, little can be out of order.
             assert degradation.name == "reordered"
             continue
         assert found == degradation.apply(made, severity, random.Random(seed))

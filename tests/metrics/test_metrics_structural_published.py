@@ -36,9 +36,7 @@ def goldens():
     for row in rows:
         size = len(row["nodes"])
         if row["source"] in SOURCES and size >= 5:
-            edges = [
-                (before - 1, after - 1) for before, after in row["edges"] if before >= 1 and after <= size
-            ]
+            edges = [(one - 1, other - 1) for one, other in row["edges"] if one >= 1 and other <= size]
             found.append(workflow(row["nodes"], edges))
     return found
 

@@ -37,6 +37,7 @@ class ModeView:
     """One failure mode: pictures and words."""
 
     title: str
+    harmless: bool
     curves: Curves
     parts: tuple[tuple[str, Role], ...]
     """(part, role); empty if nothing watches the mode."""
@@ -82,6 +83,7 @@ def _mode(
     primary = None if result is None else result.primary
     return ModeView(
         title=TITLES[mode],
+        harmless=result is not None and result.harmless,
         curves=plots.curves(
             f"Mean scores by severity: {TITLES[mode].lower()}",
             own,
