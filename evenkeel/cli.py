@@ -46,7 +46,7 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S", stream=sys.stderr
     )
-    for noisy in ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore"):
+    for noisy in ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore", "sentence_transformers"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

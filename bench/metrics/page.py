@@ -15,27 +15,30 @@ if TYPE_CHECKING:
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = DOCS / "metrics-quality.md"
 MEASURED: Final = DOCS / "metrics-measured.json"
+_NOT_MEASURED: Final = "*Not measured yet.*\n"
 _BLOCK: Final = re.compile(r"(<!-- measured: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 class UnknownTableError(LookupError):
-    """The page has a place for a table that was not measured, or none for one that was."""
+    """The page has no place for a table that was measured."""
 
 
 def filled(page: str, tables: Iterable[Table]) -> str:
-    """The page with every table in its place.
+    """The page with every table in its place; where none was measured, it says so.
 
     Raises:
-        UnknownTableError: Places and tables are not the same ones.
+        UnknownTableError: A table has no place.
     """
     texts = {table.name: table.markdown() for table in tables}
     places = {match["name"] for match in _BLOCK.finditer(page)}
-    if places != texts.keys():
+    if not texts.keys() <= places:
         raise UnknownTableError(
             f"the page has places for {', '.join(sorted(places)) or 'nothing'}; "
             f"measured were {', '.join(sorted(texts)) or 'none'}"
         )
-    return _BLOCK.sub(lambda match: f"{match[1]}\n{texts[match['name']]}\n{match[3]}", page)
+    return _BLOCK.sub(
+        lambda match: f"{match[1]}\n{texts.get(match['name'], _NOT_MEASURED)}\n{match[3]}", page
+    )
 
 
 def read(path: Path = MEASURED) -> list[Table]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bench.metrics.table import Cell, Table
-from bench.workflowperturb.measure import PRINTED, WEIGHTED, Measured
+from bench.workflowperturb.measure import BY_LENGTH, PRINTED, WEIGHTED, Measured
 from bench.workflowperturb.published import METRICS, SENSITIVITY, Row, Spread
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def _rows(published: Mapping[str, Row]) -> dict[str, tuple[str, Row | None]]:
     for metric in METRICS:
         if metric == _TAU:
             found[WEIGHTED] = (WEIGHTED, published.get(metric))
+            found[BY_LENGTH] = (BY_LENGTH, None)
             found[PRINTED] = (PRINTED, None)
         else:
             found[metric] = (metric, published.get(metric))

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 PRINTED: Final = "Kendall's τ, as printed"
 WEIGHTED: Final = "Kendall's τ, by coverage"
+BY_LENGTH: Final = "Kendall's τ, by length"
+"""τ times the candidate's length over the reference's (1 at most), 0 if it is not defined."""
+EVERY: Final = 4
+"""Workflows of which one has its BERTScore measured: it is the dearest by far."""
 _UNRELATED: Final = 300
 """Pairs of steps of different goldens, from which the baseline of BERTScore is taken."""
 
@@ -133,13 +137,15 @@ def _scored(pairs: Sequence[Both], aligner: Aligner, models: Models | None) -> d
             "GLEU": workflow_gleu(both.reference, both.candidate),
             PRINTED: tau.tau,
             WEIGHTED: tau.weighted,
+            BY_LENGTH: (tau.tau or 0.0) * min(1.0, len(both.candidate.steps) / len(both.reference.steps)),
         }
         for name, value in values.items():
             found.setdefault(name, [])
             if value is not None:
                 found[name].append(value)
     if models is not None:
-        scored = StepBertScore(models.bert_score, baseline=models.baseline).rescaled(pairs)
+        metric = StepBertScore(models.bert_score, baseline=models.baseline)
+        scored = metric.rescaled(pairs[::EVERY])
         found["BERTScore"] = [one for one in scored if not isinstance(one, Failure)]
     return found
 

@@ -163,7 +163,7 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
         for side in (reference, candidate)
     )
     if len(set(left)) == len(left) and len(set(right)) == len(right):
-        place_of = {number: index for number, index in zip(left, reference.order, strict=True)}
+        place_of = dict(zip(left, reference.order, strict=True))
         return [
             Matched(index, place_of[number])
             for number, index in zip(right, candidate.order, strict=True)

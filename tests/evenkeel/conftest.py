@@ -76,7 +76,8 @@ def up(folder, *arguments, environment=None, exit_code=0):
             ],
             stdout=output,
             stderr=output,
-            env={**os.environ, **(environment or {})},
+            # Loading an encoder takes longer than most of these tests.
+            env={**os.environ, "EVENKEEL_SCORING__EMBEDDINGS": "false", **(environment or {})},
         )
     try:
         running = Up(process, *_addresses(process, log), log)

@@ -101,7 +101,13 @@ def test_a_model_swap_raises_an_alert_everywhere(start, simulation, upstream, we
     url, received = webhook
     simulation.change("simulated-1", {"fragility": 0.0})
     config = tmp_path / "evenkeel.yaml"
-    route = {"upstream": upstream, "sampling_rate": 1.0, "trials_per_exchange": 4}
+    kinds = ["general.whitespace", "general.punctuation", "general.casing", "general.spelling"]
+    route = {
+        "upstream": upstream,
+        "sampling_rate": 1.0,
+        "perturbations": kinds,
+        "trials_per_exchange": len(kinds),
+    }
     config.write_text(yaml.safe_dump({"routes": [route], "alert": {"webhook": url}}))
     with start("--config", str(config)) as running:
         scraped = prometheus(running.admin.removeprefix("http://"))

@@ -25,7 +25,6 @@ alert: {{min_trials: 1}}
 simulated: true
 """
 CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
-PLAIN = {"EVENKEEL_SCORING__EMBEDDINGS": "false"}
 WARM_UP = 12
 """Requests after which the template of a route is known."""
 
@@ -70,7 +69,7 @@ def test_what_can_not_run_says_why(start, upstream, tmp_path) -> None:
         f"routes: [{{upstream: '{upstream}', sampling_rate: 1,"
         " perturbations: [general, multilingual, crosslingual.en_to_de]}]\n"
     )
-    with start("--config", str(config), environment=PLAIN) as running:
+    with start("--config", str(config)) as running:
         send(running.proxy, range(3))
         running.settle()
         page = httpx2.get(f"{running.admin}/", timeout=10).text
@@ -94,7 +93,7 @@ def test_other_apis_are_replayed_too(start, upstream, path) -> None:
             "messages": [{"role": "user", "content": prompt}],
         },
     }
-    with start("--upstream", upstream, "--sampling-rate", "1", environment=PLAIN) as running:
+    with start("--upstream", upstream, "--sampling-rate", "1") as running:
         answer = httpx2.post(f"{running.proxy}/v1/{path}", json=bodies[path], timeout=30)
         assert answer.status_code == 200
         running.settle()
