@@ -133,7 +133,7 @@ DEFAULT_BANDS: Final = Bands(
         "set by hand on GPT-4o's reruns of mathematics questions (python -m bench.cascade): of 281 with the "
         "same conclusion 26 % are equal and 11 % decided, of 41 with another conclusion none"
     ),
-    rater_version=2,
+    rater_version=3,
     text=_SAME_TEXT,
     structured=(
         Band(JsonRouge.name, same_from=0.95),

@@ -73,7 +73,7 @@ class CheapRater:
     """
 
     name = "cheap_rater"
-    version = 2
+    version = 3
 
     def __init__(
         self,
@@ -85,16 +85,16 @@ class CheapRater:
         """Choose what is compared.
 
         Args:
-            embeddings: Closeness in meaning, if there is an encoder.
+            embeddings: Closeness in meaning, if there is an encoder; left out for texts that are certainly
+                in a language it does not know.
             cutoffs: Where the rating changes.
             language_of: Tells a text's language. Without it only those pairs count as being in two
                 languages whose variant asked for another one.
         """
         self._cutoffs = cutoffs
         self._language_of = language_of
-        self._wording_metrics: tuple[Metric, ...] = (RougeL(), EditSimilarity(), ContentWords())
-        if embeddings is not None:
-            self._wording_metrics += (embeddings,)
+        self._spelling_metrics: tuple[Metric, ...] = (RougeL(), EditSimilarity(), ContentWords())
+        self._embeddings = embeddings
 
     async def rate(self, pair: Pair) -> Rating:
         """The rating, computed in a thread. Details hold every metric's score by name."""
@@ -155,7 +155,10 @@ class CheapRater:
             candidate=replace(pair.candidate, text=right),
         )
         scores: dict[str, float] = {}
-        for metric in self._wording_metrics:
+        metrics = self._spelling_metrics
+        if self._embeddings is not None and self._embeddings.on_scale(wording):
+            metrics += (self._embeddings,)
+        for metric in metrics:
             score = metric.score(wording)
             if not isinstance(score, Failure):
                 scores[metric.name] = score

@@ -191,7 +191,7 @@ def test_bands_survive_being_written_and_read():
     by_hand = """
     version: 7
     source: test
-    rater_version: 2
+    rater_version: 3
     agreement: 0.98
     text:
       - {metric: content_words, same_from: 0.9, other_below: 0.2}
@@ -204,7 +204,7 @@ def test_bands_survive_being_written_and_read():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("rater_version: 2", "rater_version: 1"), "calibrate again"),
+        (("rater_version: 3", "rater_version: 1"), "calibrate again"),
         (("source: x", "sauce: x"), "source"),
         (("same_from: 0.9", "same_from: 1.5"), "ratios"),
         (("same_from: 0.9", "same_from: 0.9, other_below: 0.95"), "above same_from"),
@@ -216,7 +216,7 @@ def test_bands_survive_being_written_and_read():
 )
 def test_bands_that_make_no_sense_are_refused_with_the_reason(change, message):
     """Every mistake is named; none is read as bands that decide nothing, or everything."""
-    good = "version: 1\nsource: x\nrater_version: 2\ntext: [{metric: a, same_from: 0.9}]"
+    good = "version: 1\nsource: x\nrater_version: 3\ntext: [{metric: a, same_from: 0.9}]"
     assert read_bands(good).text == (Band("a", 0.9),)
     with pytest.raises(BandsError, match=message):
         read_bands(good.replace(*change, 1))

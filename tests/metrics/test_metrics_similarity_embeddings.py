@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from metrics.languages import Coverage
 from metrics.pair import Answer, Pair
+from metrics.similarity.cheap import CheapRater
 from metrics.similarity.embeddings import (
     Embeddings,
     EmbeddingsUnavailableError,
@@ -108,3 +110,14 @@ def test_the_packaged_model_tells_a_paraphrase_from_another_subject() -> None:
     assert not isinstance(far, Failure)
     assert near > 0.7
     assert far < 0.3
+
+
+def test_a_language_that_the_encoder_does_not_know_leaves_the_rating_to_the_others() -> None:
+    """Two German answers under an English encoder: no cosine among the details; two English ones have it."""
+    languages = {"north": "en", "north east": "en", "south": "de", "south east": "de"}
+    coverage = Coverage(frozenset({"en"}), languages.get)
+    rater = CheapRater(Embeddings(Compass(), coverage=coverage), language_of=languages.get)
+    english = rater.rate_now(Pair(Answer("north"), Answer("north east"), ""))
+    german = rater.rate_now(Pair(Answer("south"), Answer("south east"), ""))
+    assert "embeddings" in english.details
+    assert "embeddings" not in german.details
