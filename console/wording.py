@@ -72,7 +72,12 @@ _QUALITY = {
     "citations_proxy": "citations (cheap stand-in)",
 }
 
-_SCORES = {"rouge_l": "ROUGE-L", "cached": "remembered by the judge's cache"}
+_SCORES = {
+    "rouge_l": "ROUGE-L",
+    "json_rouge": "JSON ROUGE",
+    "cached": "remembered by the judge's cache",
+    "swapped": "calls with sides swapped",
+}
 
 
 def category(perturbation: str) -> str:
