@@ -79,4 +79,5 @@ def _shown(spreads: Sequence[Spread] | None) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    # Adding 0.0 turns a rounded −0 into 0.
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")

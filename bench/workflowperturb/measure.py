@@ -120,9 +120,12 @@ def measure(
             pairs.append(Both(golden, changed))
         refused.append(len(goldens) - len(pairs))
         for name, values in _scored(pairs, aligner, models).items():
-            spread = Spread(statistics.fmean(values), statistics.pstdev(values))
-            scores.setdefault(name, []).append(spread)
-    return Measured({name: tuple(spreads) for name, spreads in scores.items()}, tuple(refused))
+            if values:
+                spread = Spread(statistics.fmean(values), statistics.pstdev(values))
+                scores.setdefault(name, []).append(spread)
+    # A metric that is defined for no workflow at one of the severities has no row of three.
+    complete = {name: tuple(found) for name, found in scores.items() if len(found) == len(SEVERITIES)}
+    return Measured(complete, tuple(refused))
 
 
 def _scored(pairs: Sequence[Both], aligner: Aligner, models: Models | None) -> dict[str, list[float]]:

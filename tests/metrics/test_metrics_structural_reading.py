@@ -296,6 +296,14 @@ def test_a_version_number_is_no_list_and_prose_no_workflow() -> None:
     assert refused("x" * 500_001)[0] == "too_large"
 
 
+def test_endless_groups_of_edges_are_refused_before_they_are_made() -> None:
+    """A thousand nodes joined with a thousand would be a million edges."""
+    group = " & ".join(["A"] * 1000)
+    assert refused(f"graph TD\n{group} --> {group}")[0] == "too_large"
+    ends = json.dumps(["a"] * 1000)
+    assert refused(f'{{"nodes": ["a"], "edges": [{{"from": {ends}, "to": {ends}}}]}}')[0] == "too_large"
+
+
 def test_tool_calls_are_a_sequence_of_names_or_of_whole_calls() -> None:
     """Arguments count only where they are asked for, and then by value, not by spelling."""
     calls = (ToolCall("find", '{"b": 1, "a": 2.0}'), ToolCall("open", "not json"))

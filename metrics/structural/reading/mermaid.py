@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from metrics.structural.reading.assemble import NamedEdge, Node, assemble
-from metrics.structural.workflow import WorkflowError
+from metrics.structural.workflow import MOST_EDGES, WorkflowError
 
 if TYPE_CHECKING:
     from metrics.structural.workflow import Workflow
@@ -31,6 +31,8 @@ _ARROW = re.compile(
     r")(?:\s*\|[^|\n]*\|)?\s*"
 )
 _AND = re.compile(r"\s*&\s*")
+_MARKS = re.compile(r"#\w{1,12};|[\";]")
+"""What may end a statement, or looks like it: the semicolon of an entity does not."""
 _BREAK = re.compile(r"<br\s*/?>|\\n", re.IGNORECASE)
 _ENTITY = re.compile(r"#(?:quot|34);")
 _SHOWN = 60
@@ -67,13 +69,17 @@ def read_mermaid(text: str) -> Workflow:
 
 def _statements(line: str) -> list[str]:
     """A line without comment, split at semicolons outside of quotes."""
-    parts, quoted = [""], False
-    for character in "" if line.strip().startswith("%%") else line:
-        quoted ^= character == '"'
-        if character == ";" and not quoted and not re.search(r"#\w*$", parts[-1]):
-            parts.append("")
-        else:
-            parts[-1] += character
+    if line.strip().startswith("%%"):
+        return []
+    parts: list[str] = []
+    start, quoted = 0, False
+    for mark in _MARKS.finditer(line):
+        if mark[0] == '"':
+            quoted = not quoted
+        elif mark[0] == ";" and not quoted:
+            parts.append(line[start : mark.start()])
+            start = mark.end()
+    parts.append(line[start:])
     return [part.strip() for part in parts if part.strip()]
 
 
@@ -97,6 +103,8 @@ class _Chart:
             if arrow is None or arrow.end() == at:
                 raise WorkflowError("malformed", f"this is no edge: {statement[:_SHOWN]!r}")
             at, after = self._group(statement, arrow.end())
+            if len(self._edges) + len(before) * len(after) > MOST_EDGES:
+                raise WorkflowError("too_large", f"more than {MOST_EDGES} edges")
             self._edges += [NamedEdge(one, other) for one in before for other in after]
             before = after
 

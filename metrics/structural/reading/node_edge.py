@@ -62,21 +62,22 @@ def write_node_edge(given: Workflow) -> str:
 
 
 def _nodes(text: str) -> Iterator[Node]:
-    number, said = "", ""
+    number = ""
+    said: list[str] = []
     within = True
     for line in text.split("\n"):
         if found := _STEP.match(line):
             if number:
-                yield Node(number, said)
-            number, said, within = found[1].lstrip("0") or "0", found[2].strip(), True
+                yield Node(number, " ".join(said))
+            number, said, within = found[1].lstrip("0") or "0", [found[2].strip()], True
         elif not line.strip() or _TITLE.match(line):
             within = within and not number
         elif not number:
             raise WorkflowError("malformed", f"this line is no numbered step: {line.strip()[:_SHOWN]!r}")
         elif within:
-            said = f"{said} {line.strip()}"
+            said.append(line.strip())
     if number:
-        yield Node(number, said)
+        yield Node(number, " ".join(said))
 
 
 def _edges(text: str) -> Iterator[NamedEdge]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from metrics.structural.reading.assemble import NamedEdge, Node, assemble
-from metrics.structural.workflow import WorkflowError
+from metrics.structural.workflow import MOST_EDGES, WorkflowError
 from metrics.structured.tree import flat
 
 if TYPE_CHECKING:
@@ -181,11 +181,18 @@ def _edges(edges: Tree) -> Iterator[NamedEdge]:
                 raise WorkflowError("malformed", f"an edge has two ends, not {flat(entry)[:_SHOWN]!r}")
             yield NamedEdge(flat(entry[0]), flat(entry[1]))
         else:
-            keys = _keys(entry)
-            before, after = _first(keys, _EDGE_BEFORE), _first(keys, _EDGE_AFTER)
-            if before is None or after is None:
-                raise WorkflowError("malformed", f"an edge has no ends: {', '.join(keys)[:_SHOWN]!r}")
-            yield from (NamedEdge(one, other) for one in _names(before) for other in _names(after))
+            yield from _between(_keys(entry))
+
+
+def _between(keys: Mapping[str, Tree]) -> Iterator[NamedEdge]:
+    """The edges of a mapping with two ends, each of which may be several steps."""
+    before, after = _first(keys, _EDGE_BEFORE), _first(keys, _EDGE_AFTER)
+    if before is None or after is None:
+        raise WorkflowError("malformed", f"an edge has no ends: {', '.join(keys)[:_SHOWN]!r}")
+    firsts, lasts = _names(before), _names(after)
+    if len(firsts) * len(lasts) > MOST_EDGES:
+        raise WorkflowError("too_large", f"more than {MOST_EDGES} edges")
+    yield from (NamedEdge(one, other) for one in firsts for other in lasts)
 
 
 def _spoken(edge: str) -> Iterator[NamedEdge]:
