@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import sqlite3
 import threading
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from metrics.verdict import Evidence
 
 _BUSY_TIMEOUT_S = 10.0
+_INDEX_BYTES = 32_768
+"""Least size of the index of a write-ahead log that is in use."""
 _EVIDENCE_KEPT = 20_000
 _EVIDENCE_PRUNE_EVERY = 500
 _TREND_KEPT_PER_CELL = 2_000
@@ -38,6 +41,8 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._index_path = path.with_name(f"{path.name}-shm")
+        self._lost = False
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -54,6 +59,11 @@ class Database:
     def connection(self) -> sqlite3.Connection:
         """This thread's connection, opened on first use."""
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if self._lost or (connection is not None and self._cut_short()):
+            self._abandon()
+            raise sqlite3.OperationalError(
+                f"the files of {self.path} were cut short while in use; restore them and start again"
+            )
         if connection is None:
             connection = sqlite3.connect(
                 self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -64,6 +74,24 @@ class Database:
             with self._lock:
                 self._connections.append(connection)
         return connection
+
+    def _cut_short(self) -> bool:
+        """Whether somebody truncated the index of the write-ahead log, as copying a backup over it does.
+
+        SQLite has it mapped into memory: to touch what is no longer there would kill the process.
+        """
+        try:
+            return self._index_path.stat().st_size < _INDEX_BYTES
+        except OSError:
+            return False  # Deleted: what is mapped stays readable.
+
+    def _abandon(self) -> None:
+        """Never touch the connections again, not even to close them: that would kill the process too."""
+        self._lost = True
+        with self._lock:
+            for connection in self._connections:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            self._connections.clear()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:

@@ -196,7 +196,10 @@ def test_a_store_that_is_lost(upstream, tmp_path, what):
         assert found
         for path in found:
             if what == "overwritten":
-                path.write_bytes(b"This is not a database. " * 1000)
+                # The index of the log is mapped into memory: truncated within a transaction it ends the
+                # process, which its supervisor starts again. Between transactions the store notices.
+                if not path.name.endswith("-shm"):
+                    path.write_bytes(b"This is not a database. " * 1000)
             else:
                 path.unlink()
         if what == "folder deleted":
