@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TONES: Final = ("formal", "casual", "urgent", "frustrated", "polite")
 
+_TELLING: Final = 400
+"""Characters by which the language is told: more would not tell it better, and costs more than all else."""
 _CLOSED: Final = ".!?…:;,。\uff01\uff1f"
 
 
@@ -69,7 +71,7 @@ class Tone:
             return NO_INPUT
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
-        language = language_of(view.input_text)
+        language = language_of(view.input_text[:_TELLING])
         if language is None:
             return NotApplicable("language_unknown", "the language of the input is not clear")
         if language not in MANNERS:
