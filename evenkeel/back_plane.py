@@ -59,6 +59,7 @@ async def _serve(briefing: Briefing) -> None:
     monitor_store = SqliteMonitorStore(database)
     counters = CounterStore(database)
     costs = replays.prices(settings)
+    await asyncio.to_thread(replays.warm_up, costs)
     ledger = replays.ledger(settings, database)
     queue = open_queue(settings)
     tally = Tally()

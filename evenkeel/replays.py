@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evenkeel import __version__, choices
 from evenkeel.settings import Credential, route_table
 from metrics.verdict import BASELINE
+from shadow.languages import language_of
 from shadow.original import Reader, StatedTemplate
 from shadow.perturbations import by_name
 from shadow.planner import RoutePlan, needs_of
@@ -203,3 +204,9 @@ def replayer(settings: Settings) -> Replayer:
         timeout_s=settings.shadow.timeout_s,
         user_agent=f"evenkeel/{__version__}",
     )
+
+
+def warm_up(costs: Prices) -> None:
+    """Load what is loaded once and in one piece: it would hold up everything else later."""
+    costs.usd("gpt-4o", 1, 1)
+    language_of("The list of prices and the languages are loaded before the first exchange is read.")

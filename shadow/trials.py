@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shadow.prompt import PromptView
     from shadow.replay import Replayer, Target
     from shadow.rewriter import Rewriter
-    from shadow.spend import Prices, SpendLedger
+    from shadow.spend import Prices, Refused, SpendLedger
 
 
 _USUAL_SHARE_OF_CEILING = 1 / 3
@@ -99,8 +99,8 @@ class TrialMaker:
         self, original: Original, trial: Trial, outcome: PromptView | Draft, noise_rating: int | None
     ) -> Verdict | None:
         route = original.exchange.route
-        estimate = self._estimate(original)
-        refused = await asyncio.to_thread(self._ledger.reserve, estimate, route)
+        # In a thread as a whole: the first price of a process loads the list of them.
+        estimate, refused = await asyncio.to_thread(self._reserved, original)
         if refused is not None:
             self.skip(trial, route, refused)
             return None
@@ -206,6 +206,11 @@ class TrialMaker:
             tokens=spent.tokens,
             cost_usd=spent.usd,
         )
+
+    def _reserved(self, original: Original) -> tuple[Spend, Refused | None]:
+        """What is set aside for a trial; nothing is, if a budget refuses it."""
+        estimate = self._estimate(original)
+        return estimate, self._ledger.reserve(estimate, original.exchange.route)
 
     def _estimate(self, original: Original) -> Spend:
         """What a trial may cost: the original's size again, and the scoring of such a pair."""
