@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _INTRODUCTION = """\
 # Settings
 
-Written by `make docs` from `evenkeel/settings.py`.
+Written by `make docs` from `evenkeel/settings/`.
 
 `evenkeel up --config evenkeel.yaml` reads a YAML file; `evenkeel check-config --config evenkeel.yaml`
 checks it. Command-line options win over `EVENKEEL_…` variables (`EVENKEEL_LISTEN__PORT=8200`), those over

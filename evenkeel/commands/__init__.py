@@ -1,0 +1,27 @@
+"""One module a command: its options and its help. What it does is in the package it imports when it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel.commands.fingerprint import fingerprint
+from evenkeel.commands.judge_audit import judge_audit
+from evenkeel.commands.perturb import perturb
+from evenkeel.commands.serving import check_config, child, proxy, up
+from evenkeel.commands.simulate import demo, simulate
+
+if TYPE_CHECKING:
+    import click
+
+COMMANDS: tuple[click.Command, ...] = (
+    up,
+    proxy,
+    check_config,
+    perturb,
+    judge_audit,
+    simulate,
+    demo,
+    fingerprint,
+    child,
+)
+"""In the order of the help. A new command is one module and one name here."""

@@ -1,0 +1,76 @@
+"""Options that several commands share, and the settings they give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenkeel.settings import Settings, load
+
+
+def settings_options(command: Any) -> Any:
+    """Give a command the options that stand for settings."""
+    options = [
+        click.option("--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to."),
+        click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Settings file (YAML); the options below win over it.",
+        ),
+        click.option("--host", metavar="ADDRESS", help="Where applications connect.  [127.0.0.1]"),
+        click.option("--port", type=int, help="Port for applications; 0 picks one.  [8100]"),
+        click.option(
+            "--processes", type=int, metavar="N", help="Data-plane processes that share the port.  [1]"
+        ),
+        click.option("--admin-port", type=int, help="Port for console and metrics.  [8101]"),
+        click.option(
+            "--data-dir", type=click.Path(path_type=Path), metavar="DIR", help="Store.  [./evenkeel-data]"
+        ),
+        click.option(
+            "--sampling-rate", type=float, metavar="SHARE", help="Share of requests replayed, 0–1.  [0.1]"
+        ),
+        click.option("--task", help="Task of the requests, e.g. case_summary."),
+        click.option("--budget-usd", type=float, metavar="USD", help="Most spent on replays a day.  [10]"),
+        click.option("--budget-tokens", type=int, metavar="N", help="Most tokens a day.  [5000000]"),
+        click.option("--judge-model", metavar="NAME", help="Model that rates answers; none: cheap metrics."),
+        click.option("--judge-url", metavar="URL", help="Its endpoint.  [https://api.openai.com/v1]"),
+        click.option("--judge-key-env", metavar="VARIABLE", help="Holds its key.  [EVENKEEL_JUDGE_API_KEY]"),
+        click.option("--webhook", metavar="URL", help="Gets each alert as a JSON POST."),
+        click.option("--simulated", is_flag=True, default=None, hidden=True),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def settings_of(config: Path | None, given: dict[str, Any]) -> Settings:
+    """The settings of a file with those options laid over them.
+
+    Raises: SettingsError with a one-line message.
+    """
+    places = {
+        "host": ("listen", "host"),
+        "port": ("listen", "port"),
+        "processes": ("listen", "processes"),
+        "admin_port": ("admin", "port"),
+        "data_dir": ("data_dir",),
+        "budget_usd": ("budget", "usd_per_day"),
+        "budget_tokens": ("budget", "tokens_per_day"),
+        "judge_model": ("judge", "model"),
+        "judge_url": ("judge", "base_url"),
+        "judge_key_env": ("judge", "api_key_env"),
+        "webhook": ("alert", "webhook"),
+        "simulated": ("simulated",),
+    }
+    overrides: dict[str, Any] = {}
+    for name, path in places.items():
+        if given[name] is not None:
+            section = overrides
+            for part in path[:-1]:
+                section = section.setdefault(part, {})
+            section[path[-1]] = given[name]
+    route = {name: given[name] for name in ("upstream", "sampling_rate", "task") if given[name] is not None}
+    return load(config, overrides, route)

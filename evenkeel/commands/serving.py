@@ -1,0 +1,76 @@
+"""`up`, `proxy`, `check-config`, and the hidden `child` that the supervisor starts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenkeel import children
+from evenkeel.commands.options import settings_of, settings_options
+
+
+@click.command()
+@settings_options
+def up(config: Path | None, **given: Any) -> None:
+    """Run proxy, worker, monitor and console on this machine.
+
+    \b
+    Then point your applications at it:
+      OpenAI(base_url="http://127.0.0.1:8100/v1")
+
+    Replays use their own credential: put it into EVENKEEL_SHADOW_API_KEY if the endpoint needs one.
+    """
+    from evenkeel.choices import check
+    from evenkeel.up import up as serve
+
+    settings = settings_of(config, given)
+    check(settings, str(config or "settings"))
+    serve(settings, say=click.echo)
+
+
+@click.command()
+@settings_options
+def proxy(config: Path | None, **given: Any) -> None:
+    """Run the data plane alone: forward, sample, and queue in the data folder.
+
+    Metrics and health are served only with --admin-port.
+    """
+    from evenkeel.standalone import proxy as serve
+
+    serve(settings_of(config, given), admin=given["admin_port"] is not None, say=click.echo)
+
+
+@click.command("check-config")
+@settings_options
+def check_config(config: Path | None, **given: Any) -> None:
+    """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
+    from evenkeel.choices import check
+    from evenkeel.preflight import missing_keys, unreachable_upstreams
+
+    settings = settings_of(config, given)
+    check(settings, str(config or "settings"))
+    problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
+    for problem in problems:
+        click.echo(f"evenkeel: {problem}", err=True)
+    if problems:
+        sys.exit(1)
+    click.echo(f"settings are good: {len(settings.routes)} route(s), all upstreams reachable")
+
+
+@click.command(hidden=True)
+@click.argument("name")
+def child(name: str) -> None:
+    """Run one part under the supervisor, which writes the briefing to standard input."""
+    del name  # shows the part in process lists
+    briefing = children.receive()
+    if briefing.role == "proxy":
+        from evenkeel import data_plane
+
+        data_plane.run(briefing)
+    else:
+        from evenkeel import back_plane
+
+        back_plane.run(briefing)

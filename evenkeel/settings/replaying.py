@@ -1,0 +1,63 @@
+"""How replays are sent, rewritten and paid for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from evenkeel.settings.values import HttpUrl, Seconds, Section
+
+
+class Shadow(Section):
+    """How replays are sent."""
+
+    api_key_env: str = "EVENKEEL_SHADOW_API_KEY"
+    """Variable with the replays' own credential; sent only if it is set."""
+    api_key_header: str = "authorization"
+    """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Replays under way at once, all routes together."""
+    timeout_s: Seconds = 120.0
+    """Limit of one replay."""
+
+
+class Budget(Section):
+    """What replays and judging may cost per UTC day, all routes together. `null` = no limit."""
+
+    tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
+    """As the endpoints report them; estimated from the length where they do not."""
+    usd_per_day: Annotated[float, Field(ge=0)] | None = 10.0
+    """By `prices`, else public list prices; models without either count zero dollars."""
+    spread: bool = True
+    """A quarter is free at once and the rest as the day goes, so that nights are watched too."""
+
+
+class Price(Section):
+    """What a model costs, in US dollars per million tokens."""
+
+    input_usd: Annotated[float, Field(ge=0)]
+    """Tokens of the prompt."""
+    output_usd: Annotated[float, Field(ge=0)]
+    """Tokens of the answer."""
+
+
+class Rewriter(Section):
+    """An OpenAI-compatible model that paraphrases, changes the tone and translates."""
+
+    base_url: HttpUrl = "https://api.openai.com/v1"
+    """Its endpoint, up to and including the version."""
+    model: str
+    """Its model name."""
+    stronger_model: str | None = None
+    """Asked once when `model` has failed three times."""
+    api_key_env: str = "EVENKEEL_REWRITER_API_KEY"
+    """Variable with its key."""
+    timeout_s: Seconds = 60.0
+    """Limit of one call."""
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 4
+    """Calls under way at once, for each model."""
+    headroom_tokens: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Tokens allowed beyond the text itself; some thousand for models that reason first."""
+    check_meaning: bool | None = None
+    """Whether the judge checks that a text still means the same; `null` = if there is a judge."""

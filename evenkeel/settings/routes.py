@@ -1,0 +1,118 @@
+"""Routes: which requests go where, and how their exchanges are tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+import proxy.routing
+from evenkeel.settings.credential import Credential
+from evenkeel.settings.values import Name, Rate, Seconds, Section, UpstreamUrl
+from proxy.routing import RouteTable, Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+DEFAULT_PERTURBATIONS = (
+    "general.whitespace",
+    "general.punctuation",
+    "general.casing",
+    "general.spelling",
+    "general.tone",
+    "positional",
+)
+"""Those that work by rule and leave format and language of the answer alone: they need no judge."""
+
+
+class Timeouts(Section):
+    """Limits of a forwarded request, in seconds."""
+
+    connect_s: Seconds = 5.0
+    """For name resolution, TCP and TLS."""
+    first_byte_s: Seconds = 600.0
+    """From the end of the request to the first byte of the answer."""
+    idle_s: Seconds = 600.0
+    """Between two bytes of an answer."""
+    total_s: Seconds | None = None
+    """For the whole request, streams included."""
+
+
+class RouteBudget(Section):
+    """What shadow calls of one route may cost per UTC day, within the budget of all. `null` = no limit."""
+
+    tokens_per_day: Annotated[int, Field(ge=0)] | None = None
+    """As for all routes."""
+    usd_per_day: Annotated[float, Field(ge=0)] | None = None
+    """As for all routes."""
+
+
+class Route(Section):
+    """One route of the data plane and how its exchanges are tried."""
+
+    name: Name = "default"
+    """Label of the route in gauges and on the page."""
+    prefix: Annotated[str, Field(pattern=r"^(/[^/\s?#]+)*$")] = ""
+    """Path prefix that selects the route; removed before forwarding."""
+    hosts: list[str] = []
+    """`Host` values that select the route, with or without the port."""
+    headers: dict[str, str] = {}
+    """Request headers that select the route: all of them, with these values."""
+    key_fingerprints: list[str] = []
+    """API keys that select the route, by fingerprint: `evenkeel fingerprint` prints one."""
+    upstream: UpstreamUrl
+    """The endpoint. A client path under `/v1` is put on this URL's path, if it has one."""
+    fallbacks: list[UpstreamUrl] = []
+    """Endpoints to try in order when the one before does not take the request."""
+    api_key_env: str | None = None
+    """Variable with the key that is sent upstream; without it the client's own key passes through."""
+    api_key_header: str = "authorization"
+    """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
+    timeouts: Timeouts = Timeouts()
+    sampling_rate: Rate = 0.1
+    """Share of eligible requests that are replayed."""
+    task: str | None = None
+    """Task of the route's requests, e.g. `case_summary`; the application's header wins. None = it is
+    recognised where that is plain."""
+    template: list[str] = []
+    """The route's prompt template with its inputs as `{placeholders}`; none = it is learned."""
+    perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
+    """Which kinds are tried, besides the identical resend: names, categories (`format`) or patterns
+    (`crosslingual.*_to_en`)."""
+    severities: Annotated[list[Rate], Field(min_length=1)] = [0.1, 0.3, 0.5]
+    """Shares of the eligible places that are changed; one is drawn for each trial."""
+    trials_per_exchange: Annotated[int, Field(ge=0, le=50)] = 2
+    """Perturbed replays for each sampled exchange, besides the identical resend."""
+    budget: RouteBudget = RouteBudget()
+
+
+def route_table(routes: Sequence[Route]) -> RouteTable:
+    """The routes as the data plane takes them.
+
+    Raises: ValueError if two routes cannot be told apart, or a rule or credential is malformed.
+    """
+    return RouteTable([_data_plane_route(route) for route in routes])
+
+
+def _data_plane_route(route: Route) -> proxy.routing.Route:
+    inject: tuple[tuple[bytes, bytes], ...] = ()
+    if route.api_key_env:
+        credential = Credential.read(route.api_key_env, route.api_key_header)
+        if credential is None:
+            raise ValueError(
+                f"route {route.name!r}: the variable {route.api_key_env} named by api_key_env is empty"
+            )
+        inject = ((credential.header.encode(), credential.value.encode()),)
+    return proxy.routing.Route(
+        name=route.name,
+        upstream=Upstream.parse(route.upstream),
+        fallbacks=tuple(map(Upstream.parse, route.fallbacks)),
+        prefix=route.prefix,
+        hosts=tuple(route.hosts),
+        headers=tuple(route.headers.items()),
+        key_fingerprints=tuple(route.key_fingerprints),
+        sampling_rate=route.sampling_rate,
+        timeouts=proxy.routing.Timeouts(**route.timeouts.model_dump()),
+        inject=inject,
+    )

@@ -1,0 +1,72 @@
+"""Where evenkeel listens, and what it shows of itself."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from evenkeel.settings.values import Port, Seconds, Section
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Listen(Section):
+    """Where the data plane listens. Applications use `http://HOST:PORT/v1` as base URL."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; `0.0.0.0` for all."""
+    port: Port = 8100
+    """0 picks a free port."""
+
+    processes: Annotated[int, Field(ge=1, le=64)] = 1
+    """Data-plane processes that share the port; one a core is the most that helps."""
+
+    @property
+    def address(self) -> str:
+        """Host and port as they stand in a URL."""
+        return _address(self.host, self.port)
+
+
+class Admin(Section):
+    """Where metrics, health and the console listen: a port of their own."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Port = 8101
+    """0 picks a free port."""
+    token_env: str | None = None
+    """Variable with the admin token; required beyond loopback."""
+
+    @property
+    def address(self) -> str:
+        """Host and port as they stand in a URL."""
+        return _address(self.host, self.port)
+
+    @model_validator(mode="after")
+    def _token_beyond_loopback(self) -> Admin:
+        if self.host not in {"127.0.0.1", "::1", "localhost"}:
+            if self.token_env is None:
+                raise ValueError(
+                    f"the admin port shows prompts and answers; to listen on {self.host}, set token_env"
+                )
+            if not os.environ.get(self.token_env):
+                raise ValueError(f"the variable {self.token_env} named by token_env is empty")
+        return self
+
+
+class Telemetry(Section):
+    """What evenkeel tells other systems about itself, besides its metrics."""
+
+    traces: bool = False
+    """Spans of sampled exchanges, by OTLP as the `OTEL_…` variables say; needs the extra `otel`."""
+
+
+class Console(Section):
+    """What the web page shows."""
+
+    trend_interval_s: Seconds = 10.0
+    """Time between two points of a trend line."""
