@@ -3,7 +3,7 @@
 Run: python -m bench.cascade
 
 Reads ../shared/data beside the repository; says so and stops where it is absent. Beside the kinds of
-`bench.similarity` it makes pairs of which the right rating is known: answers misspelt by the product's
+`bench.kinds` it makes pairs of which the right rating is known: answers misspelt by the product's
 own slips (the same), answers in JSON written as YAML (the same), and answers of one model to one
 question in two languages (not comparable in words). The bands are the default ones: a 3 they give to a
 kind that is another answer is a mistake that no judge would see.
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from bench.similarity import DATA, gpt4o, pbss, rows, stsb
+from bench.kinds import every_kind
+from bench.metrics.corpus import DATA, strict_json
 from metrics.cascade import DEFAULT_BANDS
 from metrics.pair import AS_BEFORE, Answer, Pair, Wanted
 from metrics.similarity import CheapRater
@@ -69,9 +70,7 @@ def made() -> dict[str, list[Pair]]:
             if number in spoken[language]
             and {language_of(text), language_of(spoken[language][number])} == {"en", language}
         ]
-    records = [
-        _record(row["response"]) for row in rows("llm_stability/gpt4o_strict_json_7tasks_5runs.jsonl.gz")
-    ]
+    records = [_record(text) for texts in strict_json().values() for text in texts]
     found = [record for record in records if record]
     kinds["JSON written as YAML"] = [
         pair_of(json.dumps(record), yaml.safe_dump(record, allow_unicode=True), Wanted("yaml"))
@@ -107,8 +106,7 @@ def main() -> None:
         sys.exit("bench/cascade: no data beside the repository (../shared/data); nothing measured")
     rng, rater = random.Random(20), CheapRater(language_of=language_of)
     kinds = {
-        kind: [pair_of(*texts) for texts in pairs]
-        for kind, pairs in (gpt4o() | pbss(random.Random(20)) | stsb()).items()
+        kind: [pair_of(*texts) for texts in pairs] for kind, pairs in every_kind(random.Random(20)).items()
     } | made()
     stages, outcomes = ("equality", "bands 3", "bands 1", "judge"), (3, 2, 1, "cross_language")
     print(f"{'kind of pair':34}{'n':>5}  {'  '.join(stages)}   cheap {'  '.join(map(str, outcomes))}")

@@ -16,6 +16,7 @@ from metrics.entity.schema import read_schema
 from metrics.lexical.tokens import read_ngrams, tokens
 from metrics.pair import Answer, Pair
 from metrics.registry import CHEAP
+from metrics.similarity import normalised, words
 from metrics.similarity.details import read_details
 from metrics.structured import reading
 
@@ -65,8 +66,10 @@ def pairs() -> dict[str, Pair]:
 
 def forget() -> None:
     """Empty the caches in which texts are read once."""
-    for cache in (reading.forget, read_ngrams.cache_clear, read_schema.cache_clear, read_details.cache_clear):
-        cache()
+    for cache in (read_ngrams, read_schema, read_details):
+        cache.cache_clear()
+    for module in (reading, normalised, words):
+        module.forget()
 
 
 def cost_ms(call: Callable[[], object]) -> float:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from console.sources import ConsoleSources
-    from metrics.cells import CellReport
+    from metrics.cells import CellReport, RollupReport
 
 MAX_VERDICTS = 500
 
@@ -23,15 +23,26 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
-    """`/api/cells`, `/api/alerts`, `/api/verdicts` and `/api/pipeline`, each an object."""
+    """`/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`, each an object."""
 
     @get("/api/cells", sync_to_thread=True)
     def cells() -> Response[bytes]:
-        return json_response({"cells": [_cell(report) for report in sources.reports()]})
+        now = sources.clock()
+        return json_response({"cells": [_reported(report, now) for report in sources.reports()]})
+
+    @get("/api/rollups", sync_to_thread=True)
+    def rollups() -> Response[bytes]:
+        now = sources.clock()
+        return json_response({"rollups": [_reported(report, now) for report in sources.rollups()]})
+
+    @get("/api/changes", sync_to_thread=True)
+    def changes() -> Response[bytes]:
+        return json_response({"routes": [asdict(route) for route in sources.changes()]})
 
     @get("/api/alerts", sync_to_thread=True)
     def alerts(limit: Limit = 100) -> Response[bytes]:
-        raised = [_cell(report) for report in sources.reports() if report.alert]
+        now = sources.clock()
+        raised = [_reported(report, now) for report in sources.reports() if report.alert]
         events = [asdict(event) for event in sources.monitor_store.events(limit)]
         return json_response({"active": raised, "events": events})
 
@@ -46,7 +57,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     def pipeline() -> Response[bytes]:
         return json_response(asdict(sources.pipeline()))
 
-    return [cells, alerts, verdicts, pipeline]
+    return [cells, rollups, changes, alerts, verdicts, pipeline]
 
 
 def json_response(body: Any, status_code: int = 200) -> Response[bytes]:
@@ -61,9 +72,12 @@ def json_response(body: Any, status_code: int = 200) -> Response[bytes]:
     )
 
 
-def _cell(report: CellReport) -> dict[str, Any]:
+def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:
+    """A report, its key beside its estimates, with the age of its latest rating in seconds."""
     flat = asdict(report)
-    return {**flat.pop("key"), **flat}
+    flat.pop("revision", None)
+    last = report.last_scored_at
+    return {**flat.pop("key"), **flat, "stale_s": None if last is None else max(0.0, now - last)}
 
 
 def _strict(value: Any) -> Any:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, MediaType, Request, Response, get
 from litestar.config.compression import CompressionConfig
-from litestar.exceptions import HTTPException, NotFoundException
+from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.params import FromPath
 
 from console.api import api_handlers, json_response
 from console.assets import Assets
+from console.goldens import golden_handlers
+from console.goldens_api import golden_api_handlers
 from console.overview import overview_handlers
 from console.probes import probe_handlers
 from console.rendering import Renderer
 from console.trial import trial_handlers
+from console.writing import csrf_config
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 _SECURITY_HEADERS = (
@@ -44,21 +47,26 @@ _log = logging.getLogger("evenkeel.console")
 def create_app(sources: ConsoleSources) -> Litestar:
     """The console over the given sources, an ASGI application to be served at the root of a port.
 
-    It keeps no state. All sources may block: they are called in worker threads, several at a time.
+    It keeps no state; goldens are the only thing that it changes, in their store. All sources may block:
+    they are called in worker threads, several at a time.
     Its pages show prompts and answers, so whoever serves it on other than loopback must put
     authentication in front.
     """
     assets = Assets()
-    renderer = Renderer(assets)
+    goldens = sources.goldens
+    renderer = Renderer(assets, goldens=goldens is not None)
     return Litestar(
         route_handlers=[
             *overview_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *api_handlers(sources),
+            *(golden_handlers(sources, goldens, renderer) if goldens else ()),
+            *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(sources.exposition, sources.ready),
             _static_handler(assets),
         ],
         before_send=[_add_headers],
+        csrf_config=csrf_config(),
         exception_handlers={Exception: _error_handler(renderer)},
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=4, minimum_size=2048),
         openapi_config=None,  # its documentation page loads scripts from elsewhere
@@ -95,6 +103,8 @@ def _error_handler(renderer: Renderer) -> Any:
         """A page for people, JSON for machines; details of a fault go to the log only."""
         if isinstance(error, HTTPException):
             status_code, text = error.status_code, str(error.detail)
+            if isinstance(error, PermissionDeniedException):
+                text = f"{text.rstrip('.')}. Nothing was changed; open the page anew and try again."
         else:
             _log.error("console: %s failed", request.scope["path"], exc_info=error)
             status_code = 500

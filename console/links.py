@@ -27,3 +27,14 @@ def verdict_link(verdict_id: str) -> str:
 def path_part(text: str) -> str:
     """Any text as one part of a path or an element id."""
     return quote(text, safe="", errors="replace")
+
+
+def goldens_link(**parts: str | None) -> str:
+    """The list of goldens, narrowed to `route`, `task`, `show`."""
+    query = overview_query(**parts)
+    return f"/goldens?{query}" if query else "/goldens"
+
+
+def golden_link(golden_id: str) -> str:
+    """The page of one golden."""
+    return f"/goldens/{path_part(golden_id)}"

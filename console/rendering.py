@@ -30,7 +30,13 @@ class Renderer:
     the framework would render them on the event loop that also answers health checks.
     """
 
-    def __init__(self, assets: Assets) -> None:
+    def __init__(self, assets: Assets, *, goldens: bool = False) -> None:
+        """Load the templates.
+
+        Args:
+            assets: static files.
+            goldens: whether there are pages about goldens to link to.
+        """
         self._environment = Environment(
             loader=PackageLoader("console"),
             autoescape=True,
@@ -40,6 +46,7 @@ class Renderer:
             finalize=visible,
         )
         self._environment.globals["asset"] = assets.url
+        self._environment.globals["has_goldens"] = goldens
 
     def page(self, template: str, **values: Any) -> bytes:
         """The template filled in, as UTF-8.

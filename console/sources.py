@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics.cells import CellReport
+    from metrics.cells import CellReport, RollupReport, RouteChanges
+    from metrics.goldens import GoldenStore
+    from metrics.stores.exchanges import ExchangeArchive
     from metrics.stores.protocols import MonitorStore, VerdictLog
     from metrics.verdict import Scorer
 
@@ -75,6 +77,15 @@ class PipelineView:
 
 
 @dataclass(frozen=True, slots=True)
+class GoldenSources:
+    """Where goldens are looked up and approved: the only thing that the console changes."""
+
+    store: GoldenStore
+    archive: ExchangeArchive
+    """Exchanges that can be approved."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConsoleSources:
     """Everything the console reads. All of it may block and is called from several threads."""
 
@@ -89,3 +100,9 @@ class ConsoleSources:
     pipeline: Callable[[], PipelineView]
     clock: Callable[[], float]
     """Unix time in seconds."""
+    rollups: Callable[[], list[RollupReport]] = list
+    """Estimates over several cells."""
+    changes: Callable[[], list[RouteChanges]] = list
+    """Changes of model and prompt, by route."""
+    goldens: GoldenSources | None = None
+    """None leaves the pages about goldens out."""

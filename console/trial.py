@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from litestar import MediaType, Response, get
+from litestar import MediaType, Request, Response, get
 from litestar.params import FromPath
 
+from console.golden_views import approval
+from console.goldens import user_of
 from console.verdicts import exhibit_in_full, view
+from console.writing import form_token
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -23,7 +26,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
     # The path type also takes ids that hold a slash.
     @get("/verdicts/{verdict_id:path}", sync_to_thread=True)
-    def page(verdict_id: VerdictId) -> Response[bytes]:
+    def page(request: Request[Any, Any, Any], verdict_id: VerdictId) -> Response[bytes]:
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:
             content = renderer.page(
@@ -37,6 +40,9 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             "trial.html",
             verdict=view(verdict, exhibit_in_full(evidence) if evidence else None, sources.clock()),
             raw=verdict,
+            approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
+            token=form_token(request),
+            user=user_of(request),
         )
         return Response(content, media_type=MediaType.HTML)
 

@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from console import ConsoleSources, create_app
+from console import ConsoleSources, GoldenSources, create_app
 from evenkeel import __version__, replays
 from evenkeel.access import TokenGuard
 from evenkeel.admin_server import serving
 from evenkeel.children import when_orphaned
 from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue
+from evenkeel.encoders import make_encoder
 from evenkeel.pipeline import Pipeline
+from evenkeel.responsiveness import stay_responsive
 from evenkeel.scorers import make_judge, make_scorer
 from evenkeel.templates import TemplateKeeper
-from metrics.export.prometheus import CellCollector
+from metrics.export.prometheus import CellText, MonitorReading
 from metrics.export.snapshots import SnapshotCollector
+from metrics.goldens import SqliteGoldens
 from metrics.monitor import Monitor, MonitorSettings
 from metrics.notify import Notifier, Webhook
 from metrics.stores.counters import CounterStore, Tally
@@ -58,13 +61,15 @@ async def _serve(briefing: Briefing) -> None:
     verdicts = SqliteVerdictLog(database)
     monitor_store = SqliteMonitorStore(database)
     counters = CounterStore(database)
+    archive = await asyncio.to_thread(replays.archive, settings, database)
     costs = replays.prices(settings)
     await asyncio.to_thread(replays.warm_up, costs)
     ledger = replays.ledger(settings, database)
     queue = open_queue(settings)
     tally = Tally()
     judge, health = make_judge(settings, database, costs)
-    scorer = await asyncio.to_thread(make_scorer, settings, judge, tally)
+    encoder = await asyncio.to_thread(make_encoder, settings, costs)
+    scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
     monitor = Monitor(verdicts, monitor_store, _monitor_settings(settings), clock=time.time)
     notifier = Notifier(monitor_store, _announce, _webhook(settings))
     replayer = replays.replayer(settings)
@@ -90,20 +95,26 @@ async def _serve(briefing: Briefing) -> None:
         tally=tally,
         needs=replays.Needs(monitor.reports, settings.alert.min_trials),
         hold=lambda: health.hold,
+        keep=replays.archivist(settings, archive, tally),
     )
     pipeline = Pipeline(settings, counters, queue, ledger, health)
+    cells = CellText(
+        MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=__version__
+    )
     registry = CollectorRegistry()
-    registry.register(CellCollector(monitor.reports, version=__version__))
     registry.register(SnapshotCollector(lambda: [*counters.read(), monitor.snapshot(), pipeline.snapshot()]))
     app = create_app(
         ConsoleSources(
             reports=monitor.reports,
+            rollups=monitor.rollups,
+            changes=monitor.changes,
             log=verdicts,
             monitor_store=monitor_store,
-            exposition=lambda: generate_latest(registry),
+            exposition=lambda: cells.render() + generate_latest(registry),
             ready=pipeline.problems,
             pipeline=pipeline.view,
             clock=time.time,
+            goldens=GoldenSources(SqliteGoldens(database), archive),
         )
     )
 
@@ -113,13 +124,14 @@ async def _serve(briefing: Briefing) -> None:
     when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
     stopping = threading.Event()
     threads = [
-        threading.Thread(target=monitor.run, args=(stopping, _MONITOR_POLL_S), name="monitor"),
+        threading.Thread(target=monitor.run, args=(stopping, _MONITOR_POLL_S, cells.refresh), name="monitor"),
         threading.Thread(target=notifier.run, args=(stopping, _MONITOR_POLL_S), name="notify"),
         threading.Thread(target=_publish, args=(stopping, briefing.source, counters, tally), name="publish"),
         threading.Thread(target=templates.run, args=(stopping, _KEEP_TEMPLATES_EVERY_S), name="templates"),
     ]
     for thread in threads:
         thread.start()
+    stay_responsive()
     async with serving(TokenGuard(app, _admin_token(settings)), briefing.open_sockets()):
         checking = asyncio.create_task(health.run(stop))
         working = asyncio.create_task(worker.run(stop))
@@ -132,6 +144,7 @@ async def _serve(briefing: Briefing) -> None:
     await replayer.close()
     if rewriter is not None:
         await rewriter.close()
+    await encoder.close()
     await health.close()
     database.close()
 

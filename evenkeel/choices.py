@@ -1,4 +1,4 @@
-"""What the settings choose by name (perturbations, tasks, qualities, bands), looked up and checked.
+"""What the settings choose by name (perturbations, tasks, qualities, a calibration), looked up and checked.
 
 Apart from `settings`, which the data plane reads too: what is looked up here takes tens of megabytes
 that a forwarded request never needs.
@@ -10,9 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from evenkeel.settings import SettingsError
-from metrics.cascade import BandsError, read_bands
+from metrics.cascade import BandsError
 from metrics.quality.bundles import bundles_by
 from metrics.quality.custom import custom_prompt
+from metrics.similarity.embeddings import name_of
+from metrics.similarity.meaning import endpoint_encoder
 from metrics.tasks import task_named
 from shadow.original import StatedTemplate
 from shadow.perturbations import by_name, catalogue
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenkeel.settings import Settings
+    from metrics.calibration import Calibration
     from metrics.cascade import Bands
     from metrics.quality.bundles import Bundle
     from metrics.tasks import Task
@@ -51,20 +54,47 @@ def bundles(settings: Settings) -> Mapping[Task, Bundle]:
     return bundles_by(settings.scoring.tasks, custom)
 
 
-def bands(settings: Settings) -> Bands | None:
-    """The bands of the cascade, None without a file.
+def encoder_name(settings: Settings) -> str | None:
+    """Name of the encoder the settings ask for, None for none; whether it can be loaded is not tried."""
+    chosen = settings.scoring.embeddings
+    if chosen.enabled is False:
+        return None
+    return endpoint_encoder(chosen.model or "") if chosen.base_url else name_of(chosen.model)
 
-    Raises: ValueError if the file can't be read.
+
+def calibration(settings: Settings) -> Calibration | None:
+    """What `evenkeel calibrate` found, None without a file.
+
+    Raises: ValueError if the file can't be read, or is about other metrics or another encoder.
     """
-    path = settings.scoring.bands
+    path = settings.scoring.calibration
     if path is None:
         return None
+    # Brings numpy and every metric, which nobody without such a file needs.
+    from metrics.calibration import CalibrationError, read_calibration  # noqa: PLC0415
+    from metrics.calibration.columns import versions  # noqa: PLC0415
+
+    encoder = encoder_name(settings)
     try:
-        return read_bands(path.read_text(encoding="utf-8"))
+        found = read_calibration(path.read_text(encoding="utf-8"))
+        # Thresholds that no encoder stands behind hold beside any.
+        found.check(versions(), None if found.encoder is None else encoder)
+        if found.bands is not None:
+            found.bands.check_encoder(encoder)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    except BandsError as error:
+    except (CalibrationError, BandsError) as error:
         raise ValueError(f"{path}: {error}") from error
+    return found
+
+
+def bands(settings: Settings) -> Bands | None:
+    """The bands of the cascade that the calibration holds, None without any: then careful ones decide.
+
+    Raises: ValueError as `calibration`.
+    """
+    found = calibration(settings)
+    return None if found is None else found.bands
 
 
 def check(settings: Settings, where: str) -> None:
@@ -78,7 +108,7 @@ def check(settings: Settings, where: str) -> None:
     """
     known = _looked_up(f"{where}: languages, compounds", partial(perturbations, settings))
     _looked_up(f"{where}: scoring", partial(bundles, settings))
-    _looked_up(f"{where}: scoring.bands", partial(bands, settings))
+    _looked_up(f"{where}: scoring.calibration", partial(calibration, settings))
     for index, route in enumerate(settings.routes):
         place = f"{where}: routes[{index}]"
         _looked_up(f"{place}.perturbations", partial(by_name, route.perturbations, known))

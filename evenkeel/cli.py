@@ -12,6 +12,7 @@ from evenkeel import __version__
 from evenkeel.commands import COMMANDS
 from evenkeel.settings import SettingsError
 from evenkeel.supervisor import ListenError
+from metrics.goldens.golden import GoldenError
 from metrics.stores.sqlite import StoreError
 
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -26,7 +27,7 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SettingsError, ListenError, StoreError) as error:
+        except (SettingsError, ListenError, StoreError, GoldenError) as error:
             click.echo(f"evenkeel: {error}", err=True)
             ctx.exit(2)
 

@@ -6,6 +6,8 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
+from evenkeel.choices import encoder_name
+from metrics.similarity.embeddings import MINILM
 from proxy.routing import Upstream
 
 if TYPE_CHECKING:
@@ -34,13 +36,27 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
 
 def missing_keys(settings: Settings) -> list[str]:
     """One line for each named credential whose variable is empty."""
-    models = {"judge": settings.judge, "rewriter": settings.rewriter}
+    embeddings = settings.scoring.embeddings
+    remote = embeddings if embeddings.base_url and embeddings.enabled is not False else None
+    models = {"judge": settings.judge, "rewriter": settings.rewriter, "scoring.embeddings": remote}
     return [
         f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
         f"Set it, or name another with {part}.api_key_env."
         for part, model in models.items()
         if model and not os.environ.get(model.api_key_env)
     ]
+
+
+def notes(settings: Settings) -> list[str]:
+    """What to know about the encoder in the settings, one line each; nothing of it is an error."""
+    chosen, encoder = settings.scoring.embeddings, encoder_name(settings)
+    if encoder in (None, MINILM) or chosen.same_meaning is not None:
+        return []
+    note = (
+        f"scoring.embeddings: the cut-offs were set on {MINILM}; cosines of {encoder} are recorded with each "
+        "verdict and decide nothing until same_meaning and other_meaning say what they mean (docs/judging.md)"
+    )
+    return [note]
 
 
 def _connect(upstream: Upstream) -> str | None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from evenkeel import __version__, choices
 from evenkeel.settings import Credential, route_table
+from metrics.stores.exchanges import SqliteExchangeArchive
 from metrics.verdict import BASELINE
+from shadow.archive import Archivist
 from shadow.languages import language_of
 from shadow.original import Reader, StatedTemplate
 from shadow.perturbations import by_name
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from metrics.cells import CellReport
     from metrics.judge import Judge
     from metrics.stores.counters import Tally
+    from metrics.stores.exchanges import ExchangeArchive
     from metrics.stores.sqlite import Database
     from shadow.handoff import Exchange
+    from shadow.original import Original
     from shadow.perturbations import Perturbation, Requirement
     from shadow.planner import Need
     from shadow.prompt.template import TemplateLearner
@@ -204,6 +208,24 @@ def replayer(settings: Settings) -> Replayer:
         timeout_s=settings.shadow.timeout_s,
         user_agent=f"evenkeel/{__version__}",
     )
+
+
+def archive(settings: Settings, database: Database) -> SqliteExchangeArchive:
+    """The archive of exchanges, within the limits that are set now."""
+    opened = SqliteExchangeArchive(
+        database,
+        per_route=settings.archive.exchanges_per_route,
+        total_bytes=round(settings.archive.megabytes * 1e6),
+    )
+    opened.prune()
+    return opened
+
+
+def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callable[[Original], None] | None:
+    """Archives exchanges; None if none are to be kept."""
+    if settings.archive.exchanges_per_route == 0:
+        return None
+    return Archivist(kept, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
 
 
 def warm_up(costs: Prices) -> None:

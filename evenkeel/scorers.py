@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING
 
@@ -10,19 +9,16 @@ from evenkeel import choices
 from evenkeel.judge_health import JudgeHealth
 from metrics.judge import Breaker, Judge, RateLimits, SqliteJudgeCache
 from metrics.scoring import cheap_scorer, judge_scorer
-from metrics.similarity import EmbeddingsUnavailableError, load_embeddings
 from metrics.similarity.cheap import CheapRater
 from shadow.languages import language_of
 
 if TYPE_CHECKING:
+    from evenkeel.encoders import Encoder
     from evenkeel.settings import Settings
     from metrics.scoring import TwoStageScorer
-    from metrics.similarity import Embeddings
     from metrics.stores.counters import Tally
     from metrics.stores.sqlite import Database
     from shadow.spend import Prices
-
-log = logging.getLogger("evenkeel")
 
 _REPAIRS = 1
 """A reply that can't be read is asked for once more: endpoints without structured output chat."""
@@ -52,12 +48,17 @@ def make_judge(settings: Settings, database: Database, prices: Prices) -> tuple[
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 
 
-def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoStageScorer:
-    """Scores by the judge where one is needed, else by cheap metrics. Loading embeddings takes seconds."""
+def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally: Tally) -> TwoStageScorer:
+    """Scores by the judge where one is needed, else by cheap metrics."""
     bundles = choices.bundles(settings)
-    embeddings = _embeddings(settings)
+    cheap = CheapRater(
+        encoder.embeddings,
+        encoder.cutoffs,
+        language_of=language_of,
+        count=lambda failure: tally.add("embeddings_failures", reason=failure.reason),
+    )
     if judge is None:
-        return cheap_scorer(embeddings, language_of=language_of, bundles=bundles)
+        return cheap_scorer(cheap, bundles=bundles)
     chosen = settings.judge
     assert chosen is not None  # who has a judge has its settings
     return judge_scorer(
@@ -65,21 +66,9 @@ def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoSta
         votes=chosen.votes,
         swap_share=chosen.swap_share,
         recheck_share=chosen.recheck_share,
-        cheap=CheapRater(embeddings, language_of=language_of) if chosen.cascade else None,
+        cheap=cheap if chosen.cascade else None,
         bands=choices.bands(settings),
         audit_share=chosen.audit_share,
         bundles=bundles,
         count=lambda outcome: tally.add("judge_rechecks", outcome=outcome),
     )
-
-
-def _embeddings(settings: Settings) -> Embeddings | None:
-    wanted = settings.scoring.embeddings
-    if wanted is False:
-        return None
-    try:
-        return load_embeddings(language_of=language_of)
-    except EmbeddingsUnavailableError as error:
-        if wanted:
-            log.warning("no sentence embeddings: %s; scoring goes on without them", error)
-        return None

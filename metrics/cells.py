@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from metrics.verdict import Scorer
@@ -31,6 +31,100 @@ class Estimate:
     upper: float
     n: int
     """Observations behind it: rated trials, shifted trials, pairs or second ratings, as the estimate says."""
+
+
+Window = Literal["1h", "24h", "500", "since_change"]
+"""What an estimate looks back on, besides everything since the cell began ("all").
+
+"1h" and "24h": of verdict time, the running slot (5 minutes, an hour) and the whole ones before it.
+"500": the last so many trials of a cell, or exchanges of a roll-up. "since_change": since the last
+change of model or prompt on the route. The interval of a sliding window holds for its start, at all
+times of looking together; it does not hold for all starts together.
+"""
+
+WINDOWS: Final[tuple[Window, ...]] = ("1h", "24h", "500", "since_change")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEstimates:
+    """A cell's estimates from one window; each is None below the minimum number of observations."""
+
+    trials: int
+    """Trials with a rating in the window."""
+    content_delta: Estimate | None
+    robustness: Estimate | None
+    excess: Estimate | None
+
+
+Level = Literal["category", "model", "route", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class RollupKey:
+    """What is rolled up: a category of a model of a route, such a model, a route, or everything."""
+
+    level: Level
+    route: str = ""
+    """"" above the level of routes; likewise below."""
+    model: str = ""
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RollupEstimates:
+    """Estimates over several cells; each is None below the minimum number of exchanges.
+
+    Every exchange weighs the same, and within it every trial (see `metrics.estimate.exchanges`).
+    """
+
+    exchanges: int
+    """With a rated perturbed trial."""
+    content_delta: Estimate | None
+    quality_delta: Estimate | None
+    quality_worse: Estimate | None
+    quality_better: Estimate | None
+    robustness: Estimate | None
+    noise_floor: Estimate | None
+    excess: Estimate | None
+    judge_noise: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class RollupReport:
+    """What is known of one roll-up."""
+
+    key: RollupKey
+    trials: int
+    """Perturbed trials with a rating."""
+    last_scored_at: float | None
+    scorer: Scorer
+    """Who decided the latest rating."""
+    windows: dict[Literal[Window, "all"], RollupEstimates]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMark:
+    """Something about a route changed: from here on its answers are another population."""
+
+    kind: str
+    """"model" or "prompt_version", or what else is entered into the log as a change."""
+    before: str
+    after: str
+    at: float
+    """Unix time in seconds of the first verdict after it."""
+    offset: int
+    """Place of that verdict in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteChanges:
+    """The changes of one route."""
+
+    route: str
+    counts: dict[str, int]
+    """So far, by kind."""
+    latest: tuple[ChangeMark, ...]
+    """The last few, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +170,7 @@ class CellReport:
     """P(the judge says what the bands said), over audited pairs of this route and model."""
     decided: dict[str, int] = field(default_factory=dict)
     """Ratings on this route and model by the stage that decided them, with a judge; else empty."""
+    windows: dict[Window, WindowEstimates] = field(default_factory=dict)
+    """What the sliding windows say."""
+    revision: int | None = None
+    """Verdicts of the cell so far, rated or not. None if unknown: such reports are always rendered anew."""

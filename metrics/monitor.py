@@ -8,14 +8,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from metrics.fold import CheckpointError, MonitorSettings, MonitorState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from metrics.cells import CellReport
+    from metrics.cells import CellReport, RollupReport, RouteChanges
     from metrics.fold import TrendRow
     from metrics.stores.counters import Snapshot
     from metrics.stores.protocols import AlertEvent, MonitorStore, VerdictLog
@@ -51,7 +52,9 @@ class Monitor:
         self._batch = batch
         self._lock = threading.Lock()
         self._state: MonitorState | None = None
-        self._shown: list[CellReport] = []
+        self._cells: list[CellReport] = []
+        self._rollups: list[RollupReport] = []
+        self._changes: list[RouteChanges] = []
         self._folded = 0
         self._failures = 0
         self._stepped_at: float | None = None
@@ -76,7 +79,15 @@ class Monitor:
                     applied = state.apply(logged)
                     events += applied.events
                     trend += applied.trend
-                self._store.commit(state.to_bytes(), state.offset, events, trend)
+                checkpoint = state.checkpoint()
+                self._store.commit(
+                    checkpoint.head,
+                    state.offset,
+                    events,
+                    trend,
+                    parts=checkpoint.parts,
+                    whole=checkpoint.whole,
+                )
                 self._state = state
             self._folded += len(verdicts)
         self._stepped_at = self._clock()
@@ -86,10 +97,10 @@ class Monitor:
         if self._state is not None:
             return self._state
         state = MonitorState(self._settings)
-        data, _ = self._store.load()
-        if data is not None:
+        head, _ = self._store.load()
+        if head is not None:
             try:
-                state = MonitorState.from_bytes(data, self._settings)
+                state = MonitorState.restored(head, self._store.parts(), self._settings)
             except CheckpointError as error:
                 _LOG.warning("%s; folding the verdict log again from its start", error)
         with self._lock:
@@ -102,17 +113,42 @@ class Monitor:
         While a commit waits for the store, the reports of the previous call are given after a
         quarter of a second, so that a scrape does not hang with it.
         """
+        with self._readable() as state:
+            if state is not None:
+                self._cells = state.reports()
+            return self._cells
+
+    def rollups(self) -> list[RollupReport]:
+        """Every roll-up's report, likewise."""
+        with self._readable() as state:
+            if state is not None:
+                self._rollups = state.rollups()
+            return self._rollups
+
+    def changes(self) -> list[RouteChanges]:
+        """The changes of every route, likewise."""
+        with self._readable() as state:
+            if state is not None:
+                self._changes = state.changes()
+            return self._changes
+
+    @contextmanager
+    def _readable(self) -> Iterator[MonitorState | None]:
+        """The committed state while nothing folds; None if a commit takes too long or has failed."""
         if not self._lock.acquire(timeout=_SCRAPE_PATIENCE_S):
-            return self._shown
+            yield None
+            return
         try:
-            if self._state is not None:
-                self._shown = self._state.reports()
-            return self._shown
+            yield self._state
         finally:
             self._lock.release()
 
-    def run(self, stop: threading.Event, poll_s: float = 1.0) -> None:
+    def run(
+        self, stop: threading.Event, poll_s: float = 1.0, refresh: Callable[[], None] | None = None
+    ) -> None:
         """Step until `stop` is set, resting `poll_s` seconds whenever the log is used up.
+
+        Then `refresh` is called if anything was folded, to prepare what is shown to others.
 
         A failing log or store is counted, reported once for each new message, and tried again.
         """
@@ -121,6 +157,8 @@ class Monitor:
             folded = 0
             try:
                 folded = self.step()
+                if refresh is not None and 0 < folded < self._batch:
+                    refresh()
                 reported = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 self._failures += 1

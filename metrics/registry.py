@@ -18,6 +18,13 @@ from metrics.similarity.embeddings import Embeddings
 from metrics.similarity.normalised import NormalisedEquality
 from metrics.similarity.rouge_l import RougeL
 from metrics.similarity.tool_calls import ToolCalls
+from metrics.structural import BUILTIN as STRUCTURAL
+from metrics.structural.chain import ChainF1
+from metrics.structural.graph import GraphF1
+from metrics.structural.judge import WorkflowJudge
+from metrics.structural.meaning import StepBertScore
+from metrics.structural.tau import Tau, WeightedTau
+from metrics.structural.wording import WorkflowBleu, WorkflowGleu
 from metrics.structured.json_rouge import JsonRouge
 from metrics.structured.json_similarity import JsonSimilarity
 from metrics.structured.validity import FormatValidity
@@ -33,12 +40,28 @@ if TYPE_CHECKING:
     from metrics.semantic.protocol import AsyncMetric
     from metrics.similarity.protocol import Metric
 
-Family = Literal["equality", "lexical", "semantic", "structured", "entity", "tools", "surface"]
+Family = Literal[
+    "equality",
+    "lexical",
+    "sequence",
+    "vocabulary",
+    "semantic",
+    "structured",
+    "structural",
+    "order",
+    "entity",
+    "tools",
+    "surface",
+    "judge",
+]
+"""What a metric looks at: "structured" is data in an answer, "structural" are the steps of a workflow,
+"order" is their order. Of the lexical ones, those that look for the longest "sequence" see what moved, those
+that look at the "vocabulary" alone do not, and n-grams lie between."""
 Cost = Literal["microseconds", "model", "judge"]
 """What a pair costs: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
 HighMeans = Literal["alike", "better"]
 """The direction: a high value says that the answers are alike, or that the candidate is good."""
-Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher"]
+Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
 
 ANY = ("*",)
 """Languages of a metric that reads all of them, as far as the model behind it does."""
@@ -61,6 +84,13 @@ class Listed:
     """Base tags of the languages it was made for, `ANY` for all."""
     needs: Needs = "nothing"
     """What its constructor asks for; metrics that need nothing are in `CHEAP`."""
+    akin: Family | None = None
+    """Family whose blind spots it shares, if that is another one than its own."""
+
+    @property
+    def blind_as(self) -> Family:
+        """Family in a calibration, where primary and secondary metric must not share their blind spots."""
+        return self.akin or self.family
 
 
 class UnknownMetricError(LookupError):
@@ -75,26 +105,35 @@ def _listed(
     high_means: HighMeans = "alike",
     languages: tuple[str, ...] = ANY,
     needs: Needs = "nothing",
+    akin: Family | None = None,
 ) -> Listed:
     # The protocol declares both as properties, the classes as constants.
     name, version = str(kind.name), int(kind.version)  # type: ignore[call-overload]
-    return Listed(kind, name, version, family, cost, high_means, languages, needs)
+    return Listed(kind, name, version, family, cost, high_means, languages, needs, akin)
 
 
 METRICS: tuple[Listed, ...] = (
     _listed(NormalisedEquality, "equality"),
-    _listed(RougeL, "lexical"),
+    _listed(RougeL, "lexical", akin="sequence"),
     _listed(Bleu, "lexical"),
     _listed(Gleu, "lexical"),
-    _listed(EditSimilarity, "lexical"),
-    _listed(ContentWords, "lexical", languages=_ENGLISH_BEST),
-    _listed(Details, "lexical", languages=_ENGLISH_BEST),
+    _listed(EditSimilarity, "lexical", akin="sequence"),
+    _listed(ContentWords, "lexical", languages=_ENGLISH_BEST, akin="vocabulary"),
+    _listed(Details, "lexical", languages=_ENGLISH_BEST, akin="entity"),
     _listed(Embeddings, "semantic", cost="model", needs="encoder"),
     _listed(EndpointEmbeddings, "semantic", cost="model", needs="client"),
     _listed(BertScore, "semantic", cost="model", needs="token_matcher"),
     _listed(JsonRouge, "structured"),
     _listed(JsonSimilarity, "structured", cost="model", needs="encoder"),
     _listed(FormatValidity, "structured", high_means="better"),
+    _listed(ChainF1, "structural"),
+    _listed(GraphF1, "structural"),
+    _listed(Tau, "structural", akin="order"),
+    _listed(WeightedTau, "structural", akin="order"),
+    _listed(WorkflowBleu, "structural", akin="lexical"),
+    _listed(WorkflowGleu, "structural", akin="lexical"),
+    _listed(StepBertScore, "structural", cost="model", needs="token_matcher", akin="semantic"),
+    _listed(WorkflowJudge, "judge", cost="judge", needs="judge"),
     _listed(SlotMatch, "entity"),
     _listed(SlotRouge, "entity"),
     _listed(ToolCalls, "tools"),
@@ -106,7 +145,7 @@ METRICS: tuple[Listed, ...] = (
     _listed(LengthRatio, "surface"),
     _listed(TruncationAgreement, "surface"),
 )
-"""All of them, by family. A new metric is one file and one line here."""
+"""All of them, by what they read. A new metric is one file and one line here."""
 
 CHEAP: tuple[Metric, ...] = (
     NormalisedEquality(),
@@ -118,6 +157,7 @@ CHEAP: tuple[Metric, ...] = (
     Details(),
     JsonRouge(),
     FormatValidity(),
+    *STRUCTURAL,
     SlotMatch(),
     SlotRouge(),
     ToolCalls(),

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from metrics.cascade import CascadeRater
+from metrics.endpoints.price import Expense
 from metrics.judge.quality import JudgedQuality
-from metrics.judge.reply import Expense
 from metrics.judge.similarity import JudgeRater
 from metrics.noise.sampler import JudgeNoise
 from metrics.quality.bundles import BUNDLES
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
     from metrics.cascade import Bands
     from metrics.judge.client import Judge
-    from metrics.languages import LanguageOf
     from metrics.pair import Pair
     from metrics.quality.bundles import Bundle
     from metrics.quality.protocol import PairQuality
-    from metrics.similarity.embeddings import Embeddings
     from metrics.similarity.protocol import Rater
     from metrics.verdict import Scorer
 
@@ -123,22 +121,21 @@ class TwoStageScorer:
 
 
 def cheap_scorer(
-    embeddings: Embeddings | None = None,
-    *,
-    language_of: LanguageOf | None = None,
-    bundles: Mapping[Task, Bundle] = BUNDLES,
+    rater: CheapRater | None = None, *, bundles: Mapping[Task, Bundle] = BUNDLES
 ) -> TwoStageScorer:
     """A scorer without a judge: cheap metrics rate, stand-ins named `*_proxy` measure quality.
 
     Args:
-        embeddings: From `metrics.similarity.load_embeddings`, if the extra `semantic` is installed.
-        language_of: Tells a text's language; without it answers in two languages may pass for shifted.
+        rater: Default: one without embeddings that tells no languages, so that answers in two languages may
+            pass for shifted.
         bundles: The qualities of each task.
     """
+    rater = rater or CheapRater()
     return TwoStageScorer(
         "metrics",
-        CheapRater(embeddings, language_of=language_of),
+        rater,
         {task: bundle.measures() for task, bundle in bundles.items()},
+        lambda answers_chars, _context_chars, _task: rater.expense(answers_chars),
     )
 
 
@@ -181,6 +178,8 @@ def judge_scorer(
 
     def estimate(answers_chars: int, context_chars: int, task: Task) -> Expense:
         calls = [asked.estimate(answers_chars)]
+        if cheap is not None:
+            calls.append(cheap.expense(answers_chars))
         # Each quality is asked of each answer; half of the answers' characters is that of one.
         one_chars = context_chars + answers_chars // 2
         calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 from metrics.pair import Answer, ToolCall
 
 Scorer = Literal["judge", "metrics"]
@@ -142,6 +144,8 @@ class Verdict:
     tokens: int = 0
     """Spent on this trial: replay and judge."""
     cost_usd: float = 0.0
+    trace_id: str = ""
+    """32 hex digits of the trace in which the trial was made, "" if it was not traced."""
 
     @property
     def shifted(self) -> bool | None:
@@ -183,11 +187,23 @@ class Verdict:
     @classmethod
     def from_json(cls, text: str) -> Verdict:
         """Read what `to_json` wrote."""
+        try:
+            # Three times as fast as what follows, and what the monitor spends its time on.
+            return _DECODER.decode(text)
+        except msgspec.MsgspecError:
+            # NaN among the details, or types that only look alike.
+            return cls._lenient(text)
+
+    @classmethod
+    def _lenient(cls, text: str) -> Verdict:
         raw: dict[str, Any] = json.loads(text)
         raw["quality"] = tuple(QualityScore(**score) for score in raw["quality"])
         raw["failure"] = Failure(**raw["failure"]) if raw["failure"] else None
         raw["quality_failures"] = tuple(Failure(**failure) for failure in raw.get("quality_failures", ()))
         return cls(**raw)
+
+
+_DECODER = msgspec.json.Decoder(Verdict)
 
 
 def evidence_to_json(evidence: Evidence) -> str:

@@ -10,19 +10,22 @@ import asyncio
 import email.utils
 import math
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import httpx2
 
+from metrics.endpoints.observing import NO_REPORT, CallResult
 from metrics.verdict import Failure
 from shadow.answer import read_answer
 from shadow.encodings import UnreadableBody
 from shadow.handoff import LOOP_GUARD_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
+    from metrics.endpoints.observing import CallReport
     from metrics.pair import Answer
     from shadow.prompt import Api
 
@@ -114,26 +117,51 @@ class Replayer:
             )
         return self._clients[unix_path]
 
-    async def send(self, target: Target, body: bytes, *, api: Api = "chat") -> Replay | Failure:
-        """The upstream's answer to `body`, a request of that API, or why there is none."""
+    async def send(
+        self,
+        target: Target,
+        body: bytes,
+        *,
+        api: Api = "chat",
+        observed: Callable[[], AbstractContextManager[CallReport]] = lambda: nullcontext(NO_REPORT),
+    ) -> Replay | Failure:
+        """The upstream's answer, or why there is none.
+
+        Args:
+            target: Where to.
+            body: A request of that API.
+            api: Of the request.
+            observed: Opened around each attempt; the headers it asks for are sent along.
+        """
         async with self._slots:
             for attempt in range(1, _ATTEMPTS + 1):
                 await self._give_way(target)
-                started = self._clock()
-                try:
-                    response = await self._client(target.unix_path).post(
-                        target.url,
-                        content=body,
-                        headers=[("content-type", "application/json"), *target.headers],
-                    )
-                except httpx2.TimeoutException as error:
-                    return _failure("timeout", f"no answer in time ({type(error).__name__})")
-                except httpx2.HTTPError as error:
-                    return _failure("connection", f"{type(error).__name__}: {error}")
-                if response.status_code not in _THROTTLED:
+                with observed() as report:
+                    started = self._clock()
+                    response = await self._post(target, body, report.headers)
+                    if isinstance(response, Failure):
+                        outcome: Replay | Failure = response
+                    else:
+                        outcome = self._read(response, self._clock() - started, api)
+                    report.ended(_result(outcome))
+                if isinstance(response, Failure) or response.status_code not in _THROTTLED:
                     break
                 self._throttle(target, response, attempt)
-        return self._read(response, self._clock() - started, api)
+        return outcome
+
+    async def _post(
+        self, target: Target, body: bytes, further: Mapping[str, str]
+    ) -> httpx2.Response | Failure:
+        try:
+            return await self._client(target.unix_path).post(
+                target.url,
+                content=body,
+                headers=[("content-type", "application/json"), *target.headers, *further.items()],
+            )
+        except httpx2.TimeoutException as error:
+            return _failure("timeout", f"no answer in time ({type(error).__name__})")
+        except httpx2.HTTPError as error:
+            return _failure("connection", f"{type(error).__name__}: {error}")
 
     async def _give_way(self, target: Target) -> None:
         wait = self._not_before.get(_host(target), 0.0) - self._clock()
@@ -169,6 +197,15 @@ class Replayer:
 
 def _host(target: Target) -> str:
     return target.unix_path or httpx2.URL(target.url).netloc.decode()
+
+
+def _result(outcome: Replay | Failure) -> CallResult:
+    if isinstance(outcome, Failure):
+        return CallResult(failure=outcome.reason)
+    answer = outcome.answer
+    return CallResult(
+        answer.model, answer.prompt_tokens, answer.completion_tokens, answer.finish_reason, answer.text
+    )
 
 
 def _failure(reason: str, detail: str) -> Failure:

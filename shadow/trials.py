@@ -6,8 +6,10 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
+from metrics.endpoints.observing import ModelCall, Said
 from metrics.pair import Pair
 from metrics.verdict import Evidence, Failure, Judgement, Verdict
+from shadow.observing import NOBODY
 from shadow.perturbations import Draft, NotApplicable
 from shadow.replay import Replay
 from shadow.spend import NOTHING, RewriterPurse, Spend, estimate_tokens
@@ -15,15 +17,17 @@ from shadow.spend import NOTHING, RewriterPurse, Spend, estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from metrics.endpoints.observing import Operation
     from metrics.pair import Answer
     from metrics.scoring import TwoStageScorer
     from metrics.stores.counters import Tally
     from metrics.stores.protocols import VerdictLog
     from shadow.handoff import Exchange
+    from shadow.observing import ShadowObserver, TrialReport
     from shadow.original import Original
     from shadow.perturbations import Outcome
     from shadow.planner import Trial
-    from shadow.prompt import PromptView
+    from shadow.prompt import Api, PromptView
     from shadow.replay import Replayer, Target
     from shadow.rewriter import Rewriter
     from shadow.spend import Prices, Refused, SpendLedger
@@ -35,6 +39,10 @@ To set aside the ceiling would leave much of a small budget unused."""
 _AT_ONCE = 16
 """Trials under way together: enough to keep replays and judge busy, few enough that what is set aside for
 them is a small part of a budget."""
+
+
+_OPERATIONS: dict[Api, Operation] = {"completions": "text_completion"}
+"""What a call of an API is called; of all others it is a chat."""
 
 
 class TrialMaker:
@@ -52,6 +60,7 @@ class TrialMaker:
         tally: Tally,
         clock: Callable[[], float],
         rewriter: Rewriter | None = None,
+        observer: ShadowObserver = NOBODY,
     ) -> None:
         """Wire it.
 
@@ -65,6 +74,7 @@ class TrialMaker:
             tally: Counters of this process.
             clock: Unix time in seconds.
             rewriter: Writes texts anew for the kinds that need a model.
+            observer: Told of trials and replays.
         """
         self._verdicts = verdicts
         self._scorer = scorer
@@ -75,6 +85,7 @@ class TrialMaker:
         self._tally = tally
         self._clock = clock
         self._rewriter = rewriter
+        self._observer = observer
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     def skip(self, trial: Trial, route: str, reason: str) -> None:
@@ -93,35 +104,43 @@ class TrialMaker:
             noise_rating: Rating of the identical resend, None if there is none.
         """
         async with self._slots:
-            return await self._make(original, trial, outcome, noise_rating)
+            with self._observer.trial(trial) as report:
+                return await self._make(original, trial, outcome, noise_rating, report)
 
     async def _make(
-        self, original: Original, trial: Trial, outcome: PromptView | Draft, noise_rating: int | None
+        self,
+        original: Original,
+        trial: Trial,
+        outcome: PromptView | Draft,
+        noise_rating: int | None,
+        report: TrialReport,
     ) -> Verdict | None:
         route = original.exchange.route
         # In a thread as a whole: the first price of a process loads the list of them.
         estimate, refused = await asyncio.to_thread(self._reserved, original)
         if refused is not None:
             self.skip(trial, route, refused)
+            report.skipped(refused)
             return None
         replayed, judged = NOTHING, NOTHING
         try:
             variant = await self._finished(outcome, route)
             if isinstance(variant, NotApplicable):
                 self.skip(trial, route, variant.reason)
+                report.skipped(variant.reason)
                 return None
-            replay = await self._replayer.send(
-                self._target(original.exchange), variant.for_replay(), api=variant.api
-            )
+            replay = await self._replay(original, variant)
             candidate = replay.answer if isinstance(replay, Replay) else None
             judgement = None
             if candidate is not None:
                 replayed = self._spent(original, candidate)
                 judgement = await self._judge(original, trial, candidate)
                 judged = Spend(judgement.tokens, judgement.cost_usd)
-            verdict = self._verdict(original, trial, noise_rating, replay, judgement, replayed.plus(judged))
+            spent = replayed.plus(judged)
+            verdict = self._verdict(original, trial, noise_rating, replay, judgement, spent, report.trace_id)
             evidence = Evidence(original.view.text, variant.text, original.answer, candidate)
             await asyncio.to_thread(self._verdicts.append, verdict, evidence)
+            report.logged(verdict)
         finally:
             await asyncio.to_thread(
                 self._ledger.settle, estimate, route, {"replay": replayed, "judge": judged}
@@ -152,6 +171,20 @@ class TrialMaker:
             outcome = await asyncio.to_thread(outcome.finish, texts)
         return outcome
 
+    async def _replay(self, original: Original, variant: PromptView) -> Replay | Failure:
+        target = self._target(original.exchange)
+        call = ModelCall(
+            "replay",
+            _OPERATIONS.get(variant.api, "chat"),
+            variant.model or original.model,
+            target.url,
+            target.unix_path,
+            content=lambda: [Said(one.role, one.text) for one in variant.messages],
+        )
+        return await self._replayer.send(
+            target, variant.for_replay(), api=variant.api, observed=lambda: self._observer.call(call)
+        )
+
     async def _judge(self, original: Original, trial: Trial, candidate: Answer) -> Judgement:
         answer = original.answer
         if answer.model and candidate.model and answer.model != candidate.model:
@@ -171,6 +204,7 @@ class TrialMaker:
         replay: Replay | Failure,
         judgement: Judgement | None,
         spent: Spend,
+        trace_id: str,
     ) -> Verdict:
         failure = replay if isinstance(replay, Failure) else None
         quality_failures: tuple[Failure, ...] = ()
@@ -205,6 +239,7 @@ class TrialMaker:
             replay_s=replay.duration_s if isinstance(replay, Replay) else 0.0,
             tokens=spent.tokens,
             cost_usd=spent.usd,
+            trace_id=trace_id,
         )
 
     def _reserved(self, original: Original) -> tuple[Spend, Refused | None]:

@@ -12,6 +12,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from shadow.observing import NOBODY
 from shadow.original import Left
 from shadow.perturbations import NotApplicable
 from shadow.perturbations.baseline import Identical
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from metrics.stores.counters import Tally
     from metrics.stores.protocols import VerdictLog
     from shadow.handoff import Exchange, ExchangeQueue, Lease
+    from shadow.observing import ExchangeReport, ShadowObserver
     from shadow.original import Original, Reader
     from shadow.perturbations import Draft
     from shadow.planner import Need, Trial
@@ -67,6 +69,8 @@ class Worker:
         settings: WorkerSettings | None = None,
         needs: Callable[[str, str], Mapping[str, Need]] = lambda _route, _model: {},
         hold: Callable[[], bool] = lambda: False,
+        keep: Callable[[Original], None] | None = None,
+        observer: ShadowObserver = NOBODY,
     ) -> None:
         """Wire the worker.
 
@@ -79,6 +83,8 @@ class Worker:
             settings: How the queue is treated.
             needs: Route and model → what is still to be learnt, by perturbation.
             hold: While true, nothing new is taken: what is queued waits for a scorer in trouble.
+            keep: Archives an exchange that could be read; called in a thread, and never raises.
+            observer: Told of exchanges.
         """
         self._queue = queue
         self._verdicts = verdicts
@@ -88,6 +94,8 @@ class Worker:
         self._settings = settings or WorkerSettings()
         self._needs = needs
         self._hold = hold
+        self._keep = keep
+        self._observer = observer
         self._held: dict[str, asyncio.Task[None]] = {}
 
     async def run(self, stop: asyncio.Event, *, grace_s: float = 10.0) -> None:
@@ -142,32 +150,45 @@ class Worker:
     async def _work(self, lease: Lease) -> None:
         exchange = lease.exchange
         try:
-            if lease.attempt > self._settings.attempts:
-                await self._bury(exchange, "too_many_attempts")
-                return
-            original = await asyncio.to_thread(self._reader.read, exchange)
-            if isinstance(original, Left):
-                if original.dead:
-                    await self._bury(exchange, original.reason)
-                else:
-                    self._tally.add("exchanges_skipped", route=exchange.route, reason=original.reason)
-                    await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
-                return
-            logged = await self._make_trials(original)
-            await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
-            if logged:
-                self._tally.add("exchanges_scored", route=exchange.route)
-            else:
-                self._tally.add("exchanges_skipped", route=exchange.route, reason="budget")
+            with self._observer.exchange(exchange, lease.attempt) as report:
+                await self._try(lease, report)
         except Exception:  # the boundary of the worker loop: the lease runs out and it is tried again
             log.exception("exchange %s failed; it will be tried again", exchange.id)
             self._tally.add("worker_errors", where="exchange")
         finally:
             self._held.pop(exchange.id, None)
 
-    async def _bury(self, exchange: Exchange, reason: str) -> None:
+    async def _try(self, lease: Lease, report: ExchangeReport) -> None:
+        exchange = lease.exchange
+        if lease.attempt > self._settings.attempts:
+            await self._bury(exchange, "too_many_attempts", report)
+            return
+        original = await asyncio.to_thread(self._reader.read, exchange)
+        if isinstance(original, Left):
+            if original.dead:
+                await self._bury(exchange, original.reason, report)
+            else:
+                await self._skip(exchange, original.reason, report)
+            return
+        report.read(original)
+        if self._keep is not None:
+            await asyncio.to_thread(self._keep, original)
+        if await self._make_trials(original):
+            await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
+            self._tally.add("exchanges_scored", route=exchange.route)
+            report.ended("scored")
+        else:
+            await self._skip(exchange, "budget", report)
+
+    async def _skip(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
+        await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
+        self._tally.add("exchanges_skipped", route=exchange.route, reason=reason)
+        report.ended("skipped", reason)
+
+    async def _bury(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
         self._tally.add("exchanges_dead", reason=reason)
         await asyncio.to_thread(self._queue.bury, exchange.id, reason)
+        report.ended("dead", reason)
 
     async def _make_trials(self, original: Original) -> int:
         """Make what is missing of the exchange's trials; returns how many verdicts it has now.

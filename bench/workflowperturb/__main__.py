@@ -19,14 +19,14 @@ from bench.workflowperturb import published, speed
 from bench.workflowperturb.compare import beside, sensitivities
 from bench.workflowperturb.goldens import FILE, goldens
 from bench.workflowperturb.measure import EXACT, Measured, Models, load_models, measure
-from metrics.structural.degrade import Added, Compressed, Duplicated, Missing, Reordered, Reworded
+from metrics.degrade.workflow import Added, Compressed, Duplicated, Missing, Reordered, Reworded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bench.metrics.table import Table
+    from metrics.degrade.workflow import Degradation
     from metrics.structural import Workflow
-    from metrics.structural.degrade import Degradation
 
 _NO_JUDGE = "LLM-as-Judge is not measured: it takes a judge."
 

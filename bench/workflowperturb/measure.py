@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bench.workflowperturb.published import Spread
+from metrics.degrade import SEVERITIES
 from metrics.pair import Answer, Pair
 from metrics.semantic.bert_score import load_bert_score
 from metrics.similarity.embeddings import EmbeddingsUnavailableError, packaged_minilm
@@ -23,15 +24,14 @@ from metrics.structural import (
     workflow_gleu,
 )
 from metrics.structural.compare import Both
-from metrics.structural.degrade import SEVERITIES
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from metrics.degrade.workflow import Degradation
     from metrics.semantic.bert_score import BertScore
     from metrics.structural import Aligner, Workflow
-    from metrics.structural.degrade import Degradation
 
 PRINTED: Final = "Kendall's τ, as printed"
 WEIGHTED: Final = "Kendall's τ, by coverage"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel.commands.calibrate import calibrate
 from evenkeel.commands.fingerprint import fingerprint
+from evenkeel.commands.gate import gate
+from evenkeel.commands.goldens import goldens
 from evenkeel.commands.judge_audit import judge_audit
 from evenkeel.commands.perturb import perturb
 from evenkeel.commands.serving import check_config, child, proxy, up
@@ -18,6 +21,9 @@ COMMANDS: tuple[click.Command, ...] = (
     proxy,
     check_config,
     perturb,
+    goldens,
+    gate,
+    calibrate,
     judge_audit,
     simulate,
     demo,

@@ -48,10 +48,12 @@ def proxy(config: Path | None, **given: Any) -> None:
 def check_config(config: Path | None, **given: Any) -> None:
     """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
     from evenkeel.choices import check
-    from evenkeel.preflight import missing_keys, unreachable_upstreams
+    from evenkeel.preflight import missing_keys, notes, unreachable_upstreams
 
     settings = settings_of(config, given)
     check(settings, str(config or "settings"))
+    for note in notes(settings):
+        click.echo(f"evenkeel: note: {note}", err=True)
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
     for problem in problems:
         click.echo(f"evenkeel: {problem}", err=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from evenkeel.settings.replaying import Budget, Price, Rewriter, Shadow
+from evenkeel.settings.replaying import Archive, Budget, Price, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
 from evenkeel.settings.serving import Admin, Console, Listen, Telemetry
@@ -32,6 +32,7 @@ class Settings(BaseSettings):
     """Folder of the store."""
     routes: Annotated[list[Route], Field(min_length=1)]
     shadow: Shadow = Shadow()
+    archive: Archive = Archive()
     budget: Budget = Budget()
     judge: Judge | None = None
     rewriter: Rewriter | None = None

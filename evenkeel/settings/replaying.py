@@ -22,6 +22,15 @@ class Shadow(Section):
     """Limit of one replay."""
 
 
+class Archive(Section):
+    """Sampled exchanges that are kept, the newest, so that they can be approved as goldens."""
+
+    exchanges_per_route: Annotated[int, Field(ge=0, le=100_000)] = 1_000
+    """0 keeps none, and drops those that were kept."""
+    megabytes: Annotated[float, Field(gt=0)] = 64.0
+    """What those of all routes may take of the store, compressed."""
+
+
 class Budget(Section):
     """What replays and judging may cost per UTC day, all routes together. `null` = no limit."""
 

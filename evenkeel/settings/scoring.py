@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from evenkeel.settings.values import HttpUrl, Rate, Seconds, Section
+from evenkeel.settings.values import HttpUrl, Rate, Seconds, Section, Tag
 
 
 class Quality(Section):
@@ -19,13 +19,60 @@ class Quality(Section):
     """What 3 (best), 2 and 1 mean."""
 
 
+class Embeddings(Section):
+    """Sentence embeddings: `true`, `false`, `null` (if the extra `semantic` is installed), or an encoder.
+
+    What is not a mapping says whether the default encoder is used.
+    """
+
+    enabled: bool | None = None
+    """What `true`, `false` or `null` in place of all this stands for."""
+    model: str | None = None
+    """Name or folder of a sentence-transformers model, or its name at `base_url`; none = all-MiniLM-L6-v2."""
+    languages: list[Tag] = []
+    """Languages the model knows; none = any, or English for all-MiniLM-L6-v2."""
+    same_meaning: Rate | None = None
+    """Cosine from which two answers mean the same; a model other than the default decides nothing without."""
+    other_meaning: Rate | None = None
+    """Cosine below which two answers are about something else."""
+    base_url: HttpUrl | None = None
+    """OpenAI-compatible endpoint with `/embeddings`, up to and including the version; none = this machine."""
+    api_key_env: str = "EVENKEEL_EMBEDDINGS_API_KEY"
+    """Variable with its key."""
+    timeout_s: Seconds = 30.0
+    """Limit of one call."""
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 4
+    """Calls under way at once, of up to 64 texts each."""
+    requests_per_minute: Annotated[float, Field(ge=1)] | None = None
+    """Pace of the calls; `null` = as the endpoint's `Retry-After` asks."""
+    tokens_per_minute: Annotated[float, Field(ge=1)] | None = None
+    """Pace of the texts' tokens."""
+    piece_words: Annotated[int, Field(ge=20, le=5000)] = 1000
+    """Longer texts go to the endpoint in pieces; some 300 for models that read 512 tokens."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        return {"enabled": given} if given is None or isinstance(given, (bool, str)) else given
+
+    @model_validator(mode="after")
+    def _whole(self) -> Embeddings:
+        if self.base_url and not self.model:
+            raise ValueError("an endpoint needs the name of its model: add `model`")
+        if (self.same_meaning is None) != (self.other_meaning is None):
+            raise ValueError("same_meaning and other_meaning go together: set both or none")
+        if (self.other_meaning or 0.0) > (self.same_meaning or 0.0):
+            raise ValueError(f"other_meaning {self.other_meaning} is above same_meaning {self.same_meaning}")
+        return self
+
+
 class Scoring(Section):
     """How answers are compared."""
 
-    embeddings: bool | None = None
-    """Sentence embeddings; `null` uses them if the extra `semantic` is installed."""
-    bands: Path | None = None
-    """File that says which pairs are clear without the judge; none = careful defaults."""
+    embeddings: Embeddings = Embeddings()
+    calibration: Path | None = None
+    """`calibration.yaml` of `evenkeel calibrate`, whose bands say which pairs are clear without the judge;
+    none = careful defaults."""
     qualities: dict[str, Quality] = {}
     """Further qualities that the judge rates, by name."""
     tasks: dict[str, list[str]] = {}

@@ -10,13 +10,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvicorn
-from litestar import Litestar, Response, asgi, get, put
+from litestar import Litestar, Response, asgi, get, post, put
 from litestar.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evenkeel.simulate.apis import APIS
 from evenkeel.simulate.call import BREAK, ModelCall
+from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.faults import WireError, check_key
+from evenkeel.simulate.requests import read_object
 from evenkeel.simulate.simulation import FIXED_TIME, Simulation, read_patch
 
 if TYPE_CHECKING:
@@ -58,11 +60,17 @@ def create_app(simulation: Simulation) -> Litestar:
     """The application: the API under `/v1`, the admin calls under `/simulate`.
 
     - `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/messages`
+    - `POST /v1/embeddings`, of `EMBEDDINGS_MODEL` alone
     - `GET /v1/models`, `GET /v1/models/{id}`
     - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
     - `GET /simulate/truth?model=`: the `Planted` deltas; `GET /simulate/stats`: `CallCounts` by model
     - `GET /healthz`
     """
+
+    @post("/v1/embeddings", status_code=200)
+    async def embeddings(request: Request[Any, Any, Any]) -> dict[str, Any]:
+        check_key(simulation.settings.api_key, request.scope["headers"])
+        return embeddings_reply(read_object(await request.body()))
 
     @get("/v1/models", sync_to_thread=False)
     def list_models(request: Request[Any, Any, Any]) -> dict[str, Any]:
@@ -101,7 +109,18 @@ def create_app(simulation: Simulation) -> Litestar:
 
     calls = [_call_handler(simulation, api) for api in APIS]
     return Litestar(
-        route_handlers=[*calls, list_models, one_model, states, state, change, truth, stats, healthz],
+        route_handlers=[
+            *calls,
+            embeddings,
+            list_models,
+            one_model,
+            states,
+            state,
+            change,
+            truth,
+            stats,
+            healthz,
+        ],
         exception_handlers={WireError: _wire_error, HTTPException: _http_error},
         openapi_config=None,
         logging_config=None,

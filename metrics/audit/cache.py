@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     from metrics.judge.prompts import Question
 
-FINAL = frozenset({"refused", "empty", "bad_schema", "out_of_scale"})
-"""Failures that are the judge's answer. Others are the endpoint's, and worth another call."""
+FINAL = frozenset({"refused", "empty", "bad_schema", "out_of_scale", "truncated"})
+"""Failures that are the judge's answer. Others are the endpoint's, and worth another call.
+
+At temperature 0 a reply that was cut off is cut off again, and it is the dearest one to ask for twice.
+"""
 
 
 def question_key(model: str, question: Question, occasion: str) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from metrics.calibration.calibration import AnswerForm
     from metrics.calibration.resampling import Measured
     from metrics.calibration.table import FailureMode, ScoreTable
     from metrics.calibration.threshold import Threshold
@@ -48,6 +49,7 @@ def calibrate(
     encoder: str | None,
     seed: int,
     rng: Random,
+    form: AnswerForm | None = None,
     placement: Placement | None = None,
     bands: Bands | None = None,
     resamples: int = 1000,
@@ -62,6 +64,7 @@ def calibrate(
         encoder: of the embeddings behind the scores, None if there are none.
         seed: of `rng`, written down so that the calibration can be repeated.
         rng: draws the resamples.
+        form: of the goldens' answers.
         placement: of the thresholds; default: at most a tenth of the mild candidates are flagged.
         bands: for the cascade, if a judge has rated pairs.
         resamples: of the bootstrap.
@@ -89,6 +92,7 @@ def calibrate(
         schema_version=SCHEMA,
         calibrated_on=calibrated_on.isoformat(),
         goldens=Goldens(source, len(table.goldens), table.digest),
+        form=form,
         encoder=encoder,
         placement=placement,
         confidence=confidence,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from pydantic import ConfigDict  # noqa: TC002 - read when a file is
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCHEMA: Final = 1
+AnswerForm = Literal["workflow", "prose", "list", "data"]
+"""What the goldens' answers are made of, as `metrics.degrade.form_of` tells it."""
 
 
 class CalibrationError(ValueError):
@@ -120,6 +122,8 @@ class Calibration:
     calibrated_on: str
     """Date, YYYY-MM-DD."""
     goldens: Goldens
+    form: AnswerForm | None = None
+    """Of the goldens' answers; None if nobody said. Scores of answers of another form mean something else."""
     encoder: str | None = None
     """Of the embeddings that metrics use; scores under another one are other scores."""
     placement: Placement

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from metrics.cascade.bands import Band, Bands
 from metrics.provenance import PROVENANCE
 from metrics.similarity.details import Details
+from metrics.similarity.embeddings import MINILM
 from metrics.similarity.normalised import NormalisedEquality
 from metrics.similarity.tool_calls import ToolCalls
 from metrics.structured.json_rouge import JsonRouge
@@ -91,6 +92,7 @@ def judge_bands(
     version: int,
     source: str,
     rater_version: int,
+    encoder: str = MINILM,
     agreement: float = 0.95,
     confidence: float = 0.95,
     guards: Sequence[Band] = GUARDS,
@@ -109,6 +111,7 @@ def judge_bands(
         version: of the bands.
         source: data, judge and encoder, in a line for people.
         rater_version: of the cheap rater.
+        encoder: of the embeddings among the scores.
         agreement: smallest share of decided pairs on which the judge says the same, in (0, 1).
         confidence: in (0, 1).
         guards: bands tried beside each score.
@@ -149,6 +152,7 @@ def judge_bands(
         version=version,
         source=source,
         rater_version=rater_version,
+        encoder=encoder,
         agreement=round(sum(side.agreed for side in sides) / decided, 4),
         **ends,
     )

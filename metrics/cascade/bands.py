@@ -11,6 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from metrics.similarity.cheap import CheapRater
 from metrics.similarity.content_words import ContentWords
 from metrics.similarity.details import Details
+from metrics.similarity.embeddings import MINILM, Embeddings
 from metrics.similarity.rouge_l import RougeL
 from metrics.similarity.tool_calls import ToolCalls
 from metrics.structured.json_rouge import JsonRouge
@@ -65,6 +66,8 @@ class Bands:
     """For answers of which at least one is data (JSON, YAML, XML)."""
     tool_calls: tuple[Band, ...] = ()
     """For answers that call tools."""
+    encoder: str = MINILM
+    """Whose cosines a band of `embeddings` is on: those of another one are on another scale."""
     agreement: float | None = None
     """Expected share of decided pairs on which the judge would say the same; None if unmeasured."""
 
@@ -107,6 +110,20 @@ class Bands:
                 f"this is version {CheapRater.version}: calibrate again, or leave them out"
             )
 
+    def check_encoder(self, encoder: str | None) -> None:
+        """Compare with the encoder there is; one without a name is taken to be the right one.
+
+        Raises:
+            BandsError: A band of `embeddings` was set on another one's. Without an encoder there is nothing
+                to object to: a score that is missing is never clear.
+        """
+        every = (*self.text, *self.structured, *self.tool_calls)
+        if encoder and encoder != self.encoder and any(band.metric == Embeddings.name for band in every):
+            raise BandsError(
+                f"bands version {self.version} were set on embeddings by {self.encoder}, these are by "
+                f"{encoder}: calibrate again, leave the bands of embeddings out, or say `encoder: {encoder}`"
+            )
+
     def _of(self, scores: Mapping[str, float]) -> tuple[Band, ...]:
         if ToolCalls.name in scores:
             return self.tool_calls
@@ -146,7 +163,7 @@ DEFAULT_BANDS: Final = Bands(
 
 They decide only a 3, and only next to equality: the same details, hardly a content word exchanged,
 the order kept. No 1: an answer that is worded from scratch shares about as few words with the
-reference as one about something else (PBSS in `python bench/similarity.py`).
+reference as one about something else (PBSS in `docs/metrics-quality.md`).
 """
 
 _ADAPTER: Final = TypeAdapter(Bands)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metrics.cascade.bands import DEFAULT_BANDS
 from metrics.draw import draw
@@ -52,7 +52,7 @@ class CascadeRater:
                 [0, 1]. Its rating is then the rating.
 
         Raises:
-            BandsError: The bands belong to another version of the cheap rater.
+            BandsError: The bands belong to another version of the cheap rater, or to another encoder.
             ValueError: The share is none.
         """
         if not 0 <= audit_share <= 1:
@@ -61,6 +61,7 @@ class CascadeRater:
         self._judge = judge
         self._bands = bands or DEFAULT_BANDS
         self._bands.check()
+        self._bands.check_encoder(cheap.encoder)
         self._audit_share = audit_share
 
     async def rate(self, pair: Pair) -> Rating:
@@ -84,7 +85,7 @@ class CascadeRater:
         judged = await self._judge.rate(pair)
         if isinstance(judged.outcome, Failure):
             kept = _decided(cheap, "bands")
-            return replace(kept, tokens=judged.tokens, cost_usd=judged.cost_usd)
+            return replace(kept, **_price(cheap, judged))
         audited = _judged(cheap, judged)
         return replace(audited, details=audited.details | {BANDS_RATING: float(decided)})
 
@@ -95,4 +96,9 @@ def _decided(cheap: Rating, stage: Stage) -> Rating:
 
 def _judged(cheap: Rating, judged: Rating) -> Rating:
     details = cheap.details | judged.details | {DECIDED_BY: float(STAGES.index("judge"))}
-    return replace(judged, details=details)
+    return replace(judged, details=details, **_price(cheap, judged))
+
+
+def _price(cheap: Rating, judged: Rating) -> dict[str, Any]:
+    """Of both: the embeddings behind a cheap rating may cost something."""
+    return {"tokens": cheap.tokens + judged.tokens, "cost_usd": cheap.cost_usd + judged.cost_usd}

@@ -1,9 +1,34 @@
-"""Sequential detection: evidence against a threshold, with a stated rate of false alarms.
+"""Sequential detection: evidence that a mean has moved, with a stated rate of false alarms.
 
-`e_detector` gathers the evidence, `alert` makes a two-state alert of two of them.
+`bets` says how evidence is gathered, `e_detector` gathers it, `watch` adds when the change began.
+`alert` holds a mean against a fixed line, `drift` against a cell's `baseline`, both ways; `family`
+says which of many cells are in alarm together.
 """
 
-from metrics.detect.alert import Alert, AlertRules, Change
-from metrics.detect.e_detector import Bets, EDetector, bets_against
+from metrics.detect.alert import Alert, AlertRules
+from metrics.detect.baseline import Baseline, Observable, estimate_of
+from metrics.detect.bets import Bets, Side, bets_against
+from metrics.detect.drift import DriftAlert, DriftChange, DriftRules, DriftState
+from metrics.detect.e_detector import EDetector
+from metrics.detect.family import Family, alarm_set
+from metrics.detect.watch import Change, Run
 
-__all__ = ["Alert", "AlertRules", "Bets", "Change", "EDetector", "bets_against"]
+__all__ = [
+    "Alert",
+    "AlertRules",
+    "Baseline",
+    "Bets",
+    "Change",
+    "DriftAlert",
+    "DriftChange",
+    "DriftRules",
+    "DriftState",
+    "EDetector",
+    "Family",
+    "Observable",
+    "Run",
+    "Side",
+    "alarm_set",
+    "bets_against",
+    "estimate_of",
+]

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from metrics.cells import Estimate
 from metrics.estimate.excess import paired_excess
+from metrics.estimate.outcome import OUTCOMES, outcome_of
 from metrics.estimate.proportion import proportion
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metrics.estimate.outcome import Outcome
     from metrics.verdict import Verdict
 
 _MOST_REASONS = 32
@@ -78,41 +82,45 @@ class Counts:
         Returns: what the pair says, 1 (only the variant shifted), −1 (only the identical resend
         did) or 0; None if there is no pair: the trial or its resend has no rating.
         """
-        shifted, rating = verdict.shifted, str(verdict.rating)
-        if shifted is None:
-            self._fail(verdict.failure.reason if verdict.failure else "unrated")
-            return None
-        if rating not in self.rated:
-            self._fail("rating_out_of_range")
-            return None
-        self.rated[rating] += 1
-        if shifted:
-            self._add_quality(verdict)
-        baseline = verdict.baseline_shifted
-        if baseline is None:
-            return None
-        difference = int(shifted) - int(baseline)
-        if difference > 0:
-            self.plus += 1
-        elif difference < 0:
-            self.minus += 1
-        else:
-            self.zero += 1
-        return difference
+        return self.count(outcome_of(verdict), verdict)
 
-    def _add_quality(self, verdict: Verdict) -> None:
-        changed = verdict.quality_changed
-        if changed is None:
+    def count(self, outcome: Outcome | str, verdict: Verdict) -> int | None:
+        """Count a verdict whose outcome is known already; returns what `add` returns."""
+        if isinstance(outcome, str):
+            self._fail(outcome)
+            return None
+        self._count(outcome, 1)
+        if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
-        elif not changed:
-            self.same += 1
-        elif verdict.direction == "worse":
-            self.worse += 1
-        elif verdict.direction == "better":
-            self.better += 1
+        return outcome.difference
+
+    def _count(self, outcome: Outcome, times: int) -> None:
+        self.rated[str(outcome.rating)] += times
+        if outcome.quality == "same":
+            self.same += times
+        elif outcome.quality == "worse":
+            self.worse += times
+        elif outcome.quality == "better":
+            self.better += times
+        elif outcome.quality == "mixed":
+            self.mixed += times
+        if outcome.difference is None:
+            return
+        if outcome.difference > 0:
+            self.plus += times
+        elif outcome.difference < 0:
+            self.minus += times
         else:
-            self.mixed += 1
+            self.zero += times
+
+    @classmethod
+    def of_outcomes(cls, letters: Mapping[str, int]) -> Counts:
+        """The counts of a window, by how often each outcome's letter occurs in it; no failures."""
+        counts = cls()
+        for letter, times in letters.items():
+            counts._count(OUTCOMES[letter], times)
+        return counts
 
     def _fail(self, reason: str) -> None:
         known = reason in self.failures or len(self.failures) < _MOST_REASONS
@@ -126,13 +134,19 @@ class Counts:
             return proportion(successes, trials, alpha=alpha) if trials >= min_trials else None
 
         return CellEstimates(
-            content_delta=rate(self.shifted, self.trials),
+            content_delta=self.content_delta(alpha=alpha, min_trials=min_trials),
             quality_delta=rate(self.quality_changed, self.quality_scored),
             quality_worse=rate(self.worse, self.quality_scored),
             quality_better=rate(self.better, self.quality_scored),
             robustness=self.robustness(alpha=alpha, min_trials=min_trials),
             excess=self.excess(alpha=alpha, min_trials=min_trials),
         )
+
+    def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        """The rate of shifts; None with fewer than `min_trials` trials."""
+        if self.trials < min_trials:
+            return None
+        return proportion(self.shifted, self.trials, alpha=alpha)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """The paired excess; None with fewer than `min_trials` pairs."""

@@ -19,13 +19,20 @@ class Point(NamedTuple):
     slope: float
 
 
-def crossing(curve: Callable[[float], Point], inside: float, outside: float, *, reach: float = 0.0) -> float:
+def crossing(
+    curve: Callable[[float], Point],
+    inside: float,
+    outside: float,
+    *,
+    reach: float = 0.0,
+    tolerance: float = _TOLERANCE,
+) -> float:
     """The place between `inside` and `outside` where a convex curve reaches zero.
 
     Newton's method, kept between the two ends by bisection. The curve is below zero at `inside`
     and, being convex, crosses once on the way to `outside`, where it may be infinite: neither end
     is evaluated. On the outer side a tangent never overshoots, so the returned place errs outwards,
-    by at most 1e-10 of the width of the search: a confidence set is never made too small.
+    by at most `tolerance`: a confidence set is never made too small.
 
     Args:
         curve: value and slope at a place strictly between the ends.
@@ -33,8 +40,9 @@ def crossing(curve: Callable[[float], Point], inside: float, outside: float, *, 
         outside: a place where it is not below zero.
         reach: a guess of the distance from `inside` to the crossing, 0 if there is none, such as
             that of a parabola of the same depth and curvature. It only saves steps.
+        tolerance: as a share of the width of the search.
     """
-    tolerance = _TOLERANCE * abs(outside - inside)
+    tolerance *= abs(outside - inside)
     place = inside + min(reach or inf, abs(outside - inside) / 2) * (1 if outside > inside else -1)
     for _ in range(_MOST_STEPS):
         value, slope = curve(place)

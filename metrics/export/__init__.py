@@ -1,9 +1,10 @@
-"""Prometheus export: `prometheus` (the cells of the monitor), `snapshots` (counters of all processes).
+"""Prometheus export.
 
-Both are collectors for a registry that the caller owns.
+`families` says which series there are, `prometheus` exports them, `snapshots` the counters of all processes.
+The collectors are for a registry that the caller owns; `CellText` is the fast way for many cells.
 """
 
-from metrics.export.prometheus import CellCollector
+from metrics.export.prometheus import CellCollector, CellText, MonitorReading
 from metrics.export.snapshots import SnapshotCollector
 
-__all__ = ["CellCollector", "SnapshotCollector"]
+__all__ = ["CellCollector", "CellText", "MonitorReading", "SnapshotCollector"]

@@ -31,6 +31,7 @@ HELP = {
     "exchanges_queued": "Sampled exchanges stored in the queue",
     "exchanges_skipped": "Exchanges that were not sampled or not stored, by reason",
     "exchanges_scored": "Exchanges of which every trial has a verdict",
+    "exchanges_archived": "Exchanges kept for a while, so that they can be approved as goldens",
     "exchanges_dead": "Exchanges given up, by reason",
     "handoff_bytes": "Size of the sampled exchanges that wait to be stored",
     "queue_waiting": "Exchanges in the queue that no worker holds",
@@ -39,6 +40,7 @@ HELP = {
     "trials": "Trials made, by outcome",
     "trials_skipped": "Trials that were not made, by reason",
     "judge_rechecks": "Ratings of the judge made again to measure its noise, by outcome",
+    "embeddings_failures": "Ratings made without sentence embeddings because those failed, by reason",
     "rewrites": "Texts asked of the rewriter, by outcome",
     "spend_tokens": "Tokens spent on replays, judge and rewriter",
     "spend_usd": "US dollars spent on replays, judge and rewriter, by list price",
@@ -76,6 +78,28 @@ class SnapshotCollector(Collector):
             _add_histogram(_family(families, row[0], "histogram"), *row[1:])
         for key in sorted(families):
             yield families[key]
+        yield coverage(total)
+
+
+def coverage(total: Snapshot) -> Metric:
+    """How much of the traffic the estimates rest on, by route; a route without requests is absent."""
+    family = Metric(
+        "evenkeel_sampling_coverage",
+        "Share of the forwarded requests whose trials were scored, in [0, 1], since the counters began",
+        "gauge",
+    )
+    forwarded: dict[str, float] = {}
+    scored: dict[str, float] = {}
+    for name, labels, number in total["counters"]:
+        sums = {"proxy_requests": forwarded, "exchanges_scored": scored}.get(name)
+        if sums is not None and "route" in labels:
+            sums[labels["route"]] = sums.get(labels["route"], 0) + number
+    for route, requests in sorted(forwarded.items()):
+        if requests:
+            # More than all, for a while: the queue outlives the counters.
+            share = min(1.0, scored.get(route, 0) / requests)
+            family.add_sample(family.name, {"route": route}, share)
+    return family
 
 
 def _family(families: dict[tuple[str, str], Metric], name: str, kind: str) -> Metric:

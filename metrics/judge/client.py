@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
-from metrics.judge.breaker import Breaker
+from metrics.endpoints.calls import Calls
+from metrics.endpoints.faults import Fault
+from metrics.endpoints.limits import RateLimits
+from metrics.endpoints.observing import UNOBSERVED
+from metrics.endpoints.price import Expense, Price, free
 from metrics.judge.cache import CarefulCache, ruling_key
 from metrics.judge.completion import Usage, read_completion, reported
 from metrics.judge.estimate import question_tokens_at_most
-from metrics.judge.faults import UNHEALTHY, Fault, pause_s
-from metrics.judge.limits import RateLimits
 from metrics.judge.prompts import PROBE, reminded
 from metrics.judge.reading import Ruling, Unreadable
-from metrics.judge.reply import Expense, Price, Reply, free
+from metrics.judge.reply import Reply
 from metrics.judge.wire import Wire
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from openai.types.chat import ChatCompletion
 
+    from metrics.endpoints.breaker import Breaker
+    from metrics.endpoints.observing import CallObserver
     from metrics.judge.cache import JudgeCache
     from metrics.judge.prompts import Question
 
@@ -35,14 +38,6 @@ _FADING = 0.99
 _USAGE: tuple[Usage, Usage] = ("prompt_tokens", "completion_tokens")
 _REPAIRABLE = frozenset({"empty", "bad_schema", "out_of_scale"})
 """Odd replies that a reminder of the form may cure. A refusal is an answer."""
-
-
-class _Got(NamedTuple):
-    """What the attempts at one question came to."""
-
-    outcome: ChatCompletion | Fault
-    asked: bool = True
-    """Whether the endpoint was asked at all, so that the breaker should know."""
 
 
 class Judge:
@@ -73,6 +68,7 @@ class Judge:
         repairs: int = 0,
         reply_tokens: int = _REPLY_TOKENS,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        observer: CallObserver = UNOBSERVED,
     ) -> None:
         """Build the client; nothing is sent.
 
@@ -91,19 +87,25 @@ class Judge:
             reply_tokens: A usual reply's length at most, for estimates; longer ones raise it for
                 a while. Models that reason need some thousand.
             sleep: Waits so many seconds between attempts of one call.
+            observer: Told of each attempt.
         """
         self.model = model
-        self._wire = Wire(base_url=base_url, model=model, api_key=api_key, timeout_s=timeout_s)
+        self._wire = Wire(
+            base_url=base_url, model=model, api_key=api_key, timeout_s=timeout_s, observer=observer
+        )
         self._timeout_s = timeout_s
-        self._max_retries = max_retries
-        self._slots = asyncio.Semaphore(concurrency)
-        self._breaker = breaker or Breaker()
-        self._price = price
         self._limits = limits or RateLimits()
+        self._calls = Calls(
+            concurrency=concurrency,
+            max_retries=max_retries,
+            breaker=breaker,
+            limits=self._limits,
+            sleep=sleep,
+        )
+        self._price = price
         self._cache = CarefulCache(cache) if cache is not None else None
         self._repairs = repairs
         self._reply_tokens = self._longest_reply = reply_tokens
-        self._sleep = sleep
 
     def __repr__(self) -> str:
         return f"Judge(model={self.model!r}, host={self._wire.host!r})"
@@ -182,76 +184,18 @@ class Judge:
         return outcome if isinstance(outcome, Failure) else None
 
     async def _asked(self, question: Question, vote: int) -> Reply:
-        """A reply to one question, and word to the breaker."""
-        got = await self._attempts(question, vote)
-        if got.asked:
-            self._breaker.record(ok=not isinstance(got.outcome, Fault) or got.outcome.reason not in UNHEALTHY)
-        return self._reply(question, got.outcome)
+        """A reply to one question, after as many attempts as it takes."""
 
-    async def _attempts(self, question: Question, vote: int) -> _Got:
-        """Queue, ask, and ask again while that may help."""
-        patience_s = self._limits.longest_wait_s
-        got: _Got | None = None
-        allowed = False
-        try:
-            for attempt in range(self._max_retries + 1):
-                expected = self._expected_tokens(question)
-                if not self._limits.line_up(expected, patience_s):
-                    return got or _Got(self._impatient(), asked=False)
-                async with self._turn(expected):
-                    waited_s = await self._limits.admit(expected, patience_s)
-                    if waited_s is None:
-                        # An endpoint that wants such a pause is out of order, as the breaker shall know.
-                        return got or _Got(self._impatient())
-                    patience_s -= waited_s
-                    # Asked behind the queue, so that calls that waited while it opened are held back too.
-                    if not allowed and not self._breaker.allow():
-                        left_alone = "The judge failed repeatedly; it is left alone."
-                        return _Got(Fault("circuit_open", left_alone), asked=False)
-                    allowed = True
-                    got = _Got(await self._wire.complete(question, vote, self._timeout_s, self._repeated))
-                self._learn(got.outcome, expected)
-                if not isinstance(got.outcome, Fault):
-                    return got
-                await self._after(got.outcome, attempt)
-                if not got.outcome.passing:
-                    return got
-        except BaseException:
-            if allowed:
-                # A trial call that was cancelled tells nothing: the next call may try again soon.
-                self._breaker.abandon()
-            raise
-        assert got is not None
-        return got
+        async def send(expected: int) -> ChatCompletion | Fault:
+            got = await self._wire.complete(question, vote, self._timeout_s, self._repeated)
+            self._learn(got, expected)
+            return got
 
-    @asynccontextmanager
-    async def _turn(self, expected: int) -> AsyncIterator[None]:
-        """One of the places for calls under way, for one who stood in line."""
-        try:
-            await self._slots.acquire()
-        finally:
-            self._limits.step_out(expected)
-        try:
-            yield
-        finally:
-            self._slots.release()
+        return self._reply(question, await self._calls.make(send, lambda: self._expected_tokens(question)))
 
     def _repeated(self) -> None:
         """Count a request that the endpoint made necessary by rejecting another."""
         self._limits.count(1, 0)
-
-    async def _after(self, fault: Fault, attempt: int) -> None:
-        """Wait before the next attempt, with all others if the endpoint wants fewer calls."""
-        asked_s = fault.asked_pause_s
-        wait_s = pause_s(attempt) if asked_s is None else asked_s
-        if fault.throttled:
-            self._limits.pause(wait_s)
-        elif fault.passing and attempt < self._max_retries:
-            await self._sleep(wait_s)
-
-    def _impatient(self) -> Fault:
-        limit_s = self._limits.longest_wait_s
-        return Fault("rate_limited", f"Not asked: it would have had to wait for more than {limit_s:g} s.")
 
     def _expected_tokens(self, question: Question) -> int:
         return question_tokens_at_most(question) + self._longest_reply

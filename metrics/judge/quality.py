@@ -10,9 +10,9 @@ from metrics.judge.votes import Vote, check_votes, decide, poll
 from metrics.similarity.rendering import render
 
 if TYPE_CHECKING:
+    from metrics.endpoints.price import Expense
     from metrics.judge.client import Judge
     from metrics.judge.prompts import Prompt
-    from metrics.judge.reply import Expense
     from metrics.pair import Answer
     from metrics.similarity.protocol import Rating
 

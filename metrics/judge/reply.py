@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metrics.judge.reading import Ruling
     from metrics.verdict import Failure
-
-Price = Callable[[str, int, int], float]
-"""US dollars for (model, prompt tokens, completion tokens)."""
-
-
-class Expense(NamedTuple):
-    """Tokens, prompt and completion together, and US dollars."""
-
-    tokens: int
-    usd: float
-
-
-def free(model: str, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG001 - a Price
-    """The default price: nothing."""
-    return 0.0
 
 
 @dataclass(frozen=True, slots=True)

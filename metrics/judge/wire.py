@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import openai
 from openai.types.chat import ChatCompletion
 
+from metrics.endpoints.faults import Fault, fault
+from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
 from metrics.judge.endpoint import Accepted
-from metrics.judge.faults import Fault, fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from metrics.endpoints.observing import CallObserver
     from metrics.judge.prompts import Question
 
 _SEED = 7
@@ -26,8 +28,17 @@ class Wire:
     Asks for structured output, temperature 0 and a fixed seed, and does without what was rejected before.
     """
 
-    def __init__(self, *, base_url: str, model: str, api_key: str, timeout_s: float) -> None:
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        model: str,
+        api_key: str,
+        timeout_s: float,
+        observer: CallObserver = UNOBSERVED,
+    ) -> None:
         self.base_url = base_url
+        self._observer = observer
         self._model = model
         self._api_key = api_key
         # The SDK falls back to an environment variable for None and insists on some value. It must
@@ -57,15 +68,36 @@ class Wire:
             limit_s: For all of it, in seconds.
             repeated: Called before each request after the first.
         """
+        call = ModelCall(
+            "judge",
+            "chat",
+            self._model,
+            self.base_url,
+            prompt=question.prompt_version,
+            content=lambda: [Said(one.role, one.content) for one in question.messages],
+        )
+        with self._observer.call(call) as report:
+            got = await self._in_time(question, vote, limit_s, repeated, report.headers)
+            report.ended(CallResult(failure=got.reason) if isinstance(got, Fault) else result_of(got))
+        return got
+
+    async def _in_time(
+        self,
+        question: Question,
+        vote: int,
+        limit_s: float,
+        repeated: Callable[[], None],
+        headers: Mapping[str, str],
+    ) -> ChatCompletion | Fault:
         # The SDK's limit is on each silence: an endpoint that drips bytes never meets it.
         try:
             async with asyncio.timeout(limit_s):
-                return await self._negotiate(question, vote, repeated)
+                return await self._negotiate(question, vote, repeated, headers)
         except TimeoutError:
             return Fault("timeout", f"No complete reply within {limit_s:g} s.", passing=True)
 
     async def _negotiate(
-        self, question: Question, vote: int, repeated: Callable[[], None]
+        self, question: Question, vote: int, repeated: Callable[[], None], headers: Mapping[str, str]
     ) -> ChatCompletion | Fault:
         accepted: Accepted | None = self._accepted
         rejected: Fault | None = None
@@ -73,7 +105,8 @@ class Wire:
             if rejected:
                 repeated()
             try:
-                completion = await self._send(question, accepted.parameters(_SEED + vote, question.scale))
+                options = accepted.parameters(_SEED + vote, question.scale)
+                completion = await self._send(question, options, headers)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 rejected = fault(error, self._api_key)
                 accepted = accepted.after(str(error))
@@ -85,10 +118,12 @@ class Wire:
         assert rejected is not None
         return rejected
 
-    async def _send(self, question: Question, options: dict[str, Any]) -> ChatCompletion:
+    async def _send(
+        self, question: Question, options: dict[str, Any], headers: Mapping[str, str]
+    ) -> ChatCompletion:
         messages: list[Any] = [{"role": m.role, "content": m.content} for m in question.messages]
         completion: object = await self._client.chat.completions.create(
-            model=self._model, messages=messages, **options
+            model=self._model, messages=messages, extra_headers=headers, **options
         )
         if not isinstance(completion, ChatCompletion):
             # The SDK hands a body that is not declared as JSON through as text.

@@ -29,6 +29,7 @@ from metrics.quality.summary_prompts import (
     CHAT_FAITHFULNESS,
 )
 from metrics.quality.tool_arguments_match import ToolArgumentsMatch
+from metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
 from metrics.tasks.names import Task, find_task, nearest, task_named
 from metrics.tools.names import ToolNames
 from metrics.tools.order import ToolOrder
@@ -89,6 +90,11 @@ SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
     SlotCoverage(),
 )
 
+WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (
+    Agreement(WorkflowSteps(), tolerance=TOLERANCE, silent=frozenset((NO_WORKFLOW,))),
+)
+"""Silent unless an answer is a workflow."""
+
 _FORM: Final = (
     "format_validity",
     "language_match",
@@ -97,6 +103,13 @@ _FORM: Final = (
     "length_ratio",
 )
 _TEXT: Final = ("details", "content_words", "rouge_l")
+_STEPS: Final = (
+    "workflow_chain_f1",
+    "workflow_graph_f1",
+    "workflow_tau_weighted",
+    "workflow_bleu",
+    "workflow_gleu",
+)
 _TOOLS: Final = ("tool_names", "tool_arguments", "tool_order")
 _GROUNDED: Final[tuple[PairQuality, ...]] = (FaithfulnessProxy(), CompletenessProxy())
 
@@ -126,10 +139,10 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
             by_rule=(*SLOT_QUALITIES, *TOOL_QUALITIES),
         ),
         Task.WORKFLOW: Bundle(
-            ("json_rouge", "bleu", "gleu", *_TEXT, *_TOOLS, *_FORM),
+            (*_STEPS, "json_rouge", *_TEXT, *_TOOLS, *_FORM),
             (FAITHFULNESS, COMPLETENESS),
             _GROUNDED,
-            TOOL_QUALITIES,
+            (*WORKFLOW_QUALITIES, *TOOL_QUALITIES),
         ),
         Task.CHAT: Bundle(
             (*_TEXT, "json_rouge", *_TOOLS, *_FORM),

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-import openai
-
+from metrics.endpoints.faults import Fault
 from metrics.languages import ANY_LANGUAGE, Coverage
 from metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
+from metrics.similarity.meaning import Measured, PairBatches, endpoint_encoder
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from metrics.endpoints.price import Expense
     from metrics.pair import Pair
+    from metrics.semantic.client import EmbeddingsClient
 
 _PIECE_WORDS = 1000
 """Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""
-_PIECE_CHARACTERS = 6000
-_DETAIL_CHARACTERS = 300
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (openai.APITimeoutError, "timeout"),
-    (TimeoutError, "timeout"),
-    (openai.APIConnectionError, "connection"),
-    (openai.AuthenticationError, "unauthorized"),
-    (openai.PermissionDeniedError, "unauthorized"),
-    (openai.RateLimitError, "rate_limited"),
-    (openai.InternalServerError, "server_error"),
-    (openai.APIStatusError, "bad_request"),
-)
-"""First match wins: a timeout is a connection error to the SDK, and everything is a status error."""
+_CHARACTERS_PER_WORD = 6
+"""Of a piece, where nothing is divided into words."""
+_REQUEST_CHARACTERS = 200_000
+"""Endpoints also limit the tokens of all texts of a request together, to some 300,000."""
 
 
 class EndpointEmbeddings:
     """Cosine of the two texts' embeddings, computed by a model somewhere else.
 
-    The client is the caller's: its key, time limit and retries are settings of it, and so is closing.
+    Closing the client is the caller's business.
     """
 
     name: ClassVar[str] = "endpoint_embeddings"
@@ -44,72 +38,101 @@ class EndpointEmbeddings:
 
     def __init__(
         self,
-        client: openai.AsyncOpenAI,
-        model: str,
+        client: EmbeddingsClient,
         *,
         batch: int = 64,
         deadline_s: float = 120.0,
+        piece_words: int = _PIECE_WORDS,
         cache: VectorCache | None = None,
         coverage: Coverage = ANY_LANGUAGE,
     ) -> None:
         """Compare by an endpoint; nothing is sent.
 
         Args:
-            client: Of any OpenAI-compatible server that has `/embeddings`.
-            model: Model name as the endpoint knows it.
+            client: Of the endpoint.
             batch: Texts in a request at most.
-            deadline_s: Limit for all requests of one call of `score` or `score_all`, in seconds.
+            deadline_s: Limit for all requests of one call of `score`, `score_all` or `measure_all`, in
+                seconds.
+            piece_words: Longer texts are embedded in pieces of so many words, and six times as many
+                characters at most. Encoders that read 512 tokens need some 300.
             cache: Default: one of its own, for 2,048 texts.
             coverage: The languages the model knows.
         """
         self._client = client
-        self._model = model
         self._batch = batch
         self._deadline_s = deadline_s
+        self._piece_words = piece_words
         self._cache = VectorCache() if cache is None else cache
         self._coverage = coverage
+        self._batches = PairBatches(self.measure_all, at_once=client.concurrency)
+
+    @property
+    def encoder(self) -> str:
+        """The endpoint's model, marked as such: what serves it may cut and pool in its own way."""
+        return endpoint_encoder(self._client.model)
+
+    def on_scale(self, pair: Pair) -> bool:
+        """Whether cut-offs on the score mean anything: not in a language the model does not know."""
+        return not self._coverage.unknown(pair)
+
+    def expense(self, texts_chars: int) -> Expense:
+        """Upper estimate of what one pair costs, by the characters of both texts together."""
+        return self._client.expense(texts_chars)
 
     async def score(self, pair: Pair) -> float | Failure:
         """Cosine similarity of the two texts, negative values cut to 0.
 
-        A text longer than 1,000 words or 6,000 characters is embedded in pieces, whose vectors are
-        averaged by length.
+        A text longer than 1,000 words or 6,000 characters (or as set) is embedded in pieces, whose
+        vectors are averaged by length.
 
         Returns: ratio in [0, 1]; 1 = the same direction; what unrelated texts have depends on the
             model. A `Failure` "no_text" if a side has no text; "cross_language" if the answers are
-            in different languages and the model does not know both; "timeout", "connection",
-            "rate_limited", "unauthorized", "server_error", "bad_request" (after the client's
-            retries); or "bad_schema" (a reply without usable vectors).
+            in different languages and the model does not know both; "timeout" (also of the deadline);
+            or another reason of `EmbeddingsClient.embed`.
         """
         return (await self.score_all([pair]))[0]
 
     async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order, in as few requests as possible.
+        """What `score` gives for each pair, in order, in as few requests as possible."""
+        return [measured.outcome for measured in await self.measure_all(pairs)]
 
-        If a request fails, every pair that needed a vector has the failure.
+    async def measure(self, pair: Pair) -> Measured:
+        """What `score` gives and what it cost, together with other pairs that come at the same time."""
+        return await self._batches.measure(pair)
+
+    async def measure_all(self, pairs: Sequence[Pair]) -> list[Measured]:
+        """What `score` gives for each pair and what it cost, in order, in as few requests as possible.
+
+        If a request fails, the pairs that needed a vector of it have the failure. A text costs the first
+        pair that needs it; its share of a request's tokens is that of its length.
         """
-        refused = [self._refuses(pair) for pair in pairs]
-        texts = [(pair.reference.text.strip(), pair.candidate.text.strip()) for pair in pairs]
-        needed = [
-            text
-            for both, failure in zip(texts, refused, strict=True)
-            if failure is None and both[0] != both[1]
-            for text in both
+        asked = [self._refuses(pair) or _texts(pair) for pair in pairs]
+        payers: dict[str, int] = {}
+        for place, texts in enumerate(asked):
+            if not isinstance(texts, Failure) and texts.left != texts.right:
+                payers.setdefault(texts.left, place)
+                payers.setdefault(texts.right, place)
+        vectors = await self._vectors(list(payers))
+        tokens, usd = [0] * len(pairs), [0.0] * len(pairs)
+        for text, place in payers.items():
+            tokens[place] += vectors[text].tokens
+            usd[place] += vectors[text].cost_usd
+        outcomes = [
+            texts if isinstance(texts, Failure) else self._compared(texts, vectors) for texts in asked
         ]
-        vectors = await self._vectors(dict.fromkeys(needed))
-        scores: list[float | Failure] = []
-        for (left, right), failure in zip(texts, refused, strict=True):
-            if failure is not None:
-                scores.append(failure)
-            elif left == right:
-                scores.append(1.0)
-            elif isinstance(vectors, Failure):
-                scores.append(vectors)
-            elif len(vectors[left]) != len(vectors[right]):
-                scores.append(self._failure("bad_schema", "Two vectors have different lengths."))
-            else:
-                scores.append(cosine(vectors[left], vectors[right]))
-        return scores
+        return [Measured(*each) for each in zip(outcomes, tokens, usd, strict=True)]
+
+    def _compared(self, texts: _Texts, vectors: dict[str, _Paid]) -> float | Failure:
+        if texts.left == texts.right:
+            return 1.0
+        left, right = vectors[texts.left].vector, vectors[texts.right].vector
+        if isinstance(left, Fault):
+            return self._failure(left.reason, left.detail)
+        if isinstance(right, Fault):
+            return self._failure(right.reason, right.detail)
+        if len(left) != len(right):
+            return self._failure("bad_schema", "Two vectors have different lengths.")
+        return cosine(left, right)
 
     def _refuses(self, pair: Pair) -> Failure | None:
         if not pair.reference.text.strip() or not pair.candidate.text.strip():
@@ -117,77 +140,107 @@ class EndpointEmbeddings:
         gap = self._coverage.gap(pair)
         return self._failure("cross_language", gap) if gap else None
 
-    async def _vectors(self, texts: Iterable[str]) -> dict[str, Vector] | Failure:
+    async def _vectors(self, texts: Sequence[str]) -> dict[str, _Paid]:
         """Unit vectors of texts, from the cache or the endpoint."""
-        found: dict[str, Vector] = {}
-        missing: dict[str, list[str]] = {}
-        for text in texts:
-            kept = self._cache.get(self._model, text)
-            if kept is None:
-                missing[text] = _pieces(text)
-            else:
-                found[text] = kept
-        parts = [part for each in missing.values() for part in each]
+        kept = {text: self._cache.get(self.encoder, text) for text in texts}
+        found = {text: _Paid(vector) for text, vector in kept.items() if vector is not None}
+        parts = [
+            _Part(text, piece)
+            for text in texts
+            if text not in found
+            for piece in _pieces(text, self._piece_words)
+        ]
+        embedded: dict[str, list[tuple[str, _Paid]]] = {}
+        late = Fault("timeout", f"Not all vectors came within {self._deadline_s:g} s.")
+        paid_parts: list[_Paid] = []
         try:
             async with asyncio.timeout(self._deadline_s):
-                starts = range(0, len(parts), self._batch)
-                embedded = [
-                    vector
-                    for start in starts
-                    for vector in await self._embed(parts[start : start + self._batch])
-                ]
-        except Exception as error:  # noqa: BLE001 - named boundary: any endpoint, any SDK error
-            return self._fault(error)
-        every = iter(embedded)
-        for text, each in missing.items():
-            vectors = [next(every) for _ in each]
-            if len({len(vector) for vector in vectors}) != 1:
-                return self._failure("bad_schema", "The vectors of one text have different lengths.")
-            try:
-                found[text] = pool(each, vectors)
-            except ValueError as error:
-                return self._failure("bad_schema", str(error))
-            self._cache.put(self._model, text, found[text])
+                for request in self._requests(parts):
+                    paid_parts += await self._embed([part.piece for part in request])
+        except TimeoutError:
+            paid_parts += [_Paid(late)] * (len(parts) - len(paid_parts))
+        for part, paid in zip(parts, paid_parts, strict=True):
+            embedded.setdefault(part.text, []).append((part.piece, paid))
+        for text, each in embedded.items():
+            found[text] = _pooled(each)
+            vector = found[text].vector
+            if not isinstance(vector, Fault):
+                self._cache.put(self.encoder, text, vector)
         return found
 
-    async def _embed(self, texts: list[str]) -> list[Vector]:
-        reply: object = await self._client.embeddings.create(
-            model=self._model, input=texts, encoding_format="float"
-        )
-        # The SDK builds its objects without checking them, so any field can be missing or odd.
-        data = getattr(reply, "data", None)
-        if not isinstance(data, list) or len(data) != len(texts):
-            raise TypeError("the endpoint's reply has not one vector for each text")
-        by_index: dict[object, object] = {
-            getattr(item, "index", None): getattr(item, "embedding", None) for item in data
-        }
-        return [_checked(by_index.get(index)) for index in range(len(texts))]
+    def _requests(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+        request: list[_Part] = []
+        characters = 0
+        for part in parts:
+            characters += len(part.piece)
+            if request and (len(request) == self._batch or characters > _REQUEST_CHARACTERS):
+                yield request
+                request, characters = [], len(part.piece)
+            request.append(part)
+        if request:
+            yield request
 
-    def _fault(self, error: Exception) -> Failure:
-        reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), "bad_schema")
-        if reason == "unauthorized":
-            # Servers repeat parts of the key in this message.
-            return self._failure(reason, "The endpoint rejected the key.")
-        detail = " ".join(f"{type(error).__name__}: {error}".split())
-        key = self._client.api_key
-        if key:
-            detail = detail.replace(key, "***")
-        return self._failure(reason, detail[:_DETAIL_CHARACTERS])
+    async def _embed(self, texts: Sequence[str]) -> list[_Paid]:
+        reply = await self._client.embed(texts)
+        vectors: Sequence[Vector | Fault] = (
+            [reply.vectors] * len(texts) if isinstance(reply.vectors, Fault) else reply.vectors
+        )
+        whole = sum(map(len, texts))
+        # Rounded as a running sum, so that the parts together are the whole.
+        ends = [round(reply.tokens * end / whole) for end in accumulate(map(len, texts), initial=0)]
+        return [
+            _Paid(vector, end - start, reply.cost_usd * len(text) / whole)
+            for vector, text, (start, end) in zip(vectors, texts, pairwise(ends), strict=True)
+        ]
 
     def _failure(self, reason: str, detail: str) -> Failure:
         return Failure(self.name, self.version, reason, detail)
 
 
-def _pieces(text: str) -> list[str]:
+class _Texts(NamedTuple):
+    """What is compared."""
+
+    left: str
+    right: str
+
+
+class _Part(NamedTuple):
+    """A piece of a text, and the text."""
+
+    text: str
+    piece: str
+
+
+class _Paid(NamedTuple):
+    """A vector, or why there is none, and what it cost."""
+
+    vector: Vector | Fault
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+
+def _texts(pair: Pair) -> _Texts:
+    return _Texts(pair.reference.text.strip(), pair.candidate.text.strip())
+
+
+def _pieces(text: str, words: int) -> list[str]:
     """Pieces of so many words, and of so many characters where nothing is divided into words."""
+    characters = words * _CHARACTERS_PER_WORD
     return [
-        piece[start : start + _PIECE_CHARACTERS]
-        for piece in pieces(text, _PIECE_WORDS)
-        for start in range(0, len(piece), _PIECE_CHARACTERS)
+        piece[start : start + characters]
+        for piece in pieces(text, words)
+        for start in range(0, len(piece), characters)
     ]
 
 
-def _checked(vector: object) -> Vector:
-    if isinstance(vector, list) and vector and all(isinstance(x, (int, float)) for x in vector):
-        return vector
-    raise TypeError("an embedding is not a list of numbers")
+def _pooled(parts: Sequence[tuple[str, _Paid]]) -> _Paid:
+    """The vector of a text by those of its pieces, at the price of them all."""
+    tokens, cost_usd = sum(paid.tokens for _, paid in parts), sum(paid.cost_usd for _, paid in parts)
+    vectors: list[Vector] = []
+    for _, paid in parts:
+        if isinstance(paid.vector, Fault):
+            return _Paid(paid.vector, tokens, cost_usd)
+        vectors.append(paid.vector)
+    if len({len(vector) for vector in vectors}) > 1:
+        return _Paid(Fault("bad_schema", "The vectors of one text have different lengths."), tokens, cost_usd)
+    return _Paid(pool([piece for piece, _ in parts], vectors), tokens, cost_usd)

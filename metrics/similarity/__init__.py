@@ -4,8 +4,9 @@ A `Metric` gives a ratio or a `Failure`. `CheapRater` decides from them without 
 metric is one file, one line in `BUILTIN`, one test file.
 """
 
-from metrics.similarity.cheap import CheapRater, Cutoffs
+from metrics.similarity.cheap import CheapRater
 from metrics.similarity.content_words import ContentWords
+from metrics.similarity.cutoffs import Cutoffs
 from metrics.similarity.details import Details
 from metrics.similarity.edit import EditSimilarity
 from metrics.similarity.embeddings import Embeddings, EmbeddingsUnavailableError, load_embeddings

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
+from metrics.endpoints.price import NO_EXPENSE
 from metrics.languages import base_tag
 from metrics.similarity.content import read_content
 from metrics.similarity.content_words import ContentWords
+from metrics.similarity.cutoffs import DEFAULT_CUTOFFS, Cutoffs
 from metrics.similarity.details import Details, detail_overlap, read_details
 from metrics.similarity.edit import EditSimilarity
 from metrics.similarity.embeddings import Embeddings
+from metrics.similarity.meaning import EncoderMeaning
 from metrics.similarity.normalised import NormalisedEquality, is_empty
 from metrics.similarity.protocol import SCALE, Rating
 from metrics.similarity.rouge_l import RougeL
@@ -21,38 +24,22 @@ from metrics.similarity.words import words
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from metrics.endpoints.price import Expense
     from metrics.languages import LanguageOf
     from metrics.pair import Pair
     from metrics.similarity.content import Content
+    from metrics.similarity.meaning import Meaning
     from metrics.similarity.protocol import Metric
-
-
-@dataclass(frozen=True, slots=True)
-class Cutoffs:
-    """Where the rating changes. The defaults are set on real data: see `bench/similarity.py`."""
-
-    same_words: float = 0.65
-    """From here on two texts say the same things, by the overlap of their content words."""
-    same_letters: float = 0.85
-    """Or by edit similarity, which survives typos, lost spaces and glued words."""
-    same_values: float = 0.8
-    """Or by ROUGE-L over the values that answer each other, where an answer is data."""
-    same_meaning: float = 0.85
-    """Or by the cosine of sentence embeddings."""
-    same_details: float = 0.9
-    """At least this F1 of details for a 3: one lost or added in six is seen, one in seven is not."""
-    other_words: float = 0.35
-    """Below it the message is another one, unless there are embeddings: then they decide."""
-    other_meaning: float = 0.5
-    reworded: float = 0.8
-    """ROUGE-L from which texts are alike enough for a "not" or an opposite to turn the statement."""
 
 
 JSON_ROUGE = "json_rouge"
 SLOTS = "slots"
 CROSS_LANGUAGE = "cross_language"
 
-DEFAULT_CUTOFFS = Cutoffs()
+Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
+"""A rating on its way: asks for the closeness in meaning of a pair, and goes on when it is told."""
 
 
 class CheapRater:
@@ -77,28 +64,62 @@ class CheapRater:
 
     def __init__(
         self,
-        embeddings: Embeddings | None = None,
+        embeddings: Embeddings | Meaning | None = None,
         cutoffs: Cutoffs = DEFAULT_CUTOFFS,
         *,
         language_of: LanguageOf | None = None,
+        count: Callable[[Failure], None] = lambda _: None,
     ) -> None:
         """Choose what is compared.
 
         Args:
-            embeddings: Closeness in meaning, if there is an encoder; left out for texts that are certainly
-                in a language it does not know.
+            embeddings: Closeness in meaning, if there is an encoder here or behind an endpoint; left out for
+                texts that are certainly in a language it does not know. An encoder with a name that is not
+                the cut-offs' is only recorded.
             cutoffs: Where the rating changes.
             language_of: Tells a text's language. Without it only those pairs count as being in two
                 languages whose variant asked for another one.
+            count: Told why embeddings were left out of a rating. Called in threads.
         """
         self._cutoffs = cutoffs
+        self._count = count
         self._language_of = language_of
         self._spelling_metrics: tuple[Metric, ...] = (RougeL(), EditSimilarity(), ContentWords())
-        self._embeddings = embeddings
+        self._embeddings: Embeddings | None = None
+        self._meaning: Meaning | None = None
+        if isinstance(embeddings, Embeddings):
+            self._embeddings, self._meaning = embeddings, EncoderMeaning(embeddings)
+        else:
+            self._meaning = embeddings
+
+    @property
+    def encoder(self) -> str | None:
+        """Whose embeddings are compared, None if none are."""
+        return self._meaning.encoder if self._meaning else None
+
+    @property
+    def meaning_decides(self) -> bool:
+        """Whether the cut-offs were set on the encoder. One without a name is taken to be the right one."""
+        return self.encoder in ("", self._cutoffs.encoder)
+
+    def expense(self, texts_chars: int) -> Expense:
+        """Upper estimate of what one rating costs, by the characters of both answers together."""
+        return self._meaning.expense(texts_chars) if self._meaning else NO_EXPENSE
 
     async def rate(self, pair: Pair) -> Rating:
-        """The rating, computed in a thread. Details hold every metric's score by name."""
-        return await asyncio.to_thread(self.rate_now, pair)
+        """The rating, computed in a thread. Details hold every metric's score by name.
+
+        The meaning is measured together with that of other pairs, and its price is the rating's.
+        """
+        steps = self._steps(pair)
+        step = await asyncio.to_thread(_next, steps, None)
+        tokens, cost_usd = 0, 0.0
+        while not isinstance(step, Rating):
+            assert self._meaning is not None  # nobody else asks
+            measured = await self._meaning.measure(step)
+            tokens, cost_usd = tokens + measured.tokens, cost_usd + measured.cost_usd
+            step = await asyncio.to_thread(_next, steps, measured.outcome)
+        return replace(step, tokens=tokens, cost_usd=cost_usd) if tokens or cost_usd else step
 
     def rate_now(self, pair: Pair) -> Rating:
         """The rating, computed here.
@@ -106,7 +127,17 @@ class CheapRater:
         Returns: a `Rating` whose outcome is 3, 2 or 1, or a `Failure`: "no_text" if neither side has
             text or a tool call, "cross_language" if the answers are in two languages (and not equal).
             An embedding that fails is left out: the other metrics decide.
+        Raises: TypeError if the embeddings are an endpoint's, which needs a wait.
         """
+        steps = self._steps(pair)
+        step = _next(steps, None)
+        while not isinstance(step, Rating):
+            if self._embeddings is None:
+                raise TypeError("an endpoint's embeddings need a wait: use rate")
+            step = _next(steps, self._embeddings.score(step))
+        return step
+
+    def _steps(self, pair: Pair) -> Steps:
         equal = NormalisedEquality().score(pair)
         if isinstance(equal, Failure):
             return Rating(replace(equal, metric=self.name, version=self.version))
@@ -114,19 +145,19 @@ class CheapRater:
             return Rating(3, "Equal after normalisation.", {NormalisedEquality.name: 1.0})
         if is_empty(pair.reference) or is_empty(pair.candidate):
             return Rating(1, "Only one side answered.")
-        return self._rate_answers(pair)
+        return (yield from self._rate_answers(pair))
 
-    def _rate_answers(self, pair: Pair) -> Rating:
+    def _rate_answers(self, pair: Pair) -> Steps:
         acts = bool(pair.reference.tool_calls), bool(pair.candidate.tool_calls)
         if not any(acts):
-            return self._rate_text(pair)
+            return (yield from self._rate_text(pair))
         if not all(acts):
             return Rating(1, "Only one side calls tools.", {ToolCalls.name: 0.0})
         tools = self._rate_tools(pair)
         if tools.outcome == min(SCALE) or not pair.reference.text.strip() or not pair.candidate.text.strip():
             # Talk beside a call is optional: where one side leaves it out, the calls decide.
             return tools
-        text = self._rate_text(pair)
+        text = yield from self._rate_text(pair)
         worse = min(tools, text, key=_rank)
         return replace(worse, details=text.details | tools.details)
 
@@ -144,7 +175,7 @@ class CheapRater:
             return self._across(f"Tool arguments differ, and {pair.wanted.language} was asked for.", details)
         return Rating(2, "The same tools with other arguments.", details)
 
-    def _rate_text(self, pair: Pair) -> Rating:
+    def _rate_text(self, pair: Pair) -> Steps:
         content = read_content(pair)
         left, right = content.reference.text, content.candidate.text
         if not words(left) and not words(right):
@@ -155,10 +186,7 @@ class CheapRater:
             candidate=replace(pair.candidate, text=right),
         )
         scores: dict[str, float] = {}
-        metrics = self._spelling_metrics
-        if self._embeddings is not None and self._embeddings.on_scale(wording):
-            metrics += (self._embeddings,)
-        for metric in metrics:
+        for metric in self._spelling_metrics:
             score = metric.score(wording)
             if not isinstance(score, Failure):
                 scores[metric.name] = score
@@ -168,7 +196,15 @@ class CheapRater:
             read_details(content.reference.record), read_details(content.candidate.record)
         )
         gap = self._language_gap(wording, scores[ContentWords.name])
-        return self._across(gap, scores) if gap else self._decide(content, scores)
+        if gap:
+            return self._across(gap, scores)
+        if self._meaning is not None and self._meaning.on_scale(wording):
+            meaning = yield wording
+            if isinstance(meaning, Failure):
+                self._count(meaning)
+            else:
+                scores[Embeddings.name] = meaning
+        return self._decide(content, scores)
 
     def _language_gap(self, wording: Pair, shared: float) -> str | None:
         """Why the two texts cannot be compared in words; None if they can."""
@@ -191,7 +227,7 @@ class CheapRater:
     def _decide(self, content: Content, scores: dict[str, float]) -> Rating:
         cut = self._cutoffs
         shared, letters = scores[ContentWords.name], scores[EditSimilarity.name]
-        meaning = scores.get(Embeddings.name)
+        meaning = scores.get(Embeddings.name) if self.meaning_decides else None
         in_order = max(scores[RougeL.name], scores.get(JSON_ROUGE, 0.0))
         close = (
             shared >= cut.same_words
@@ -211,6 +247,15 @@ class CheapRater:
         if in_order >= cut.reworded and is_turned(content.reference.text, content.candidate.text):
             return Rating(2, "A statement was turned around in otherwise equal wording.", scores)
         return Rating(3, "The same content and details.", scores)
+
+
+def _next(steps: Steps, told: float | Failure | None) -> Pair | Rating:
+    """The pair whose closeness in meaning is asked for, or the rating."""
+    try:
+        return next(steps) if told is None else steps.send(told)
+    except StopIteration as done:
+        rating: Rating = done.value
+        return rating
 
 
 def _unknown(_: str) -> None:

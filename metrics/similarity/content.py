@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metrics.similarity.normalised import normalise
+from metrics.similarity.prose import LEAST_SLOTS, SLOT_WORDS, are_prose
 from metrics.similarity.rouge_l import rouge_l
 from metrics.similarity.words import same_word, words
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 _RULE_MARKS = frozenset("|:- \t")
 _DATA = ("json", "yaml", "xml")
 """Formats whose keys are the form's words and not the answer's."""
-_LEAST_SLOTS = 3
-_SLOT_WORDS = 4
-"""A value of up to so many words is a slot to fill; longer ones are prose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Content:
             for pair in self.values or ()
             if pair.reference is not None and pair.candidate is not None and _is_slot(pair)
         ]
-        if len(short) < (1 if self.is_data else _LEAST_SLOTS):
+        if len(short) < (1 if self.is_data else LEAST_SLOTS):
             return None
         return sum(_same_slot(left, right) for left, right in short) / len(short)
 
@@ -87,6 +85,9 @@ def read_content(pair: Pair) -> Content:
 
     What is too large or too deep to be read as a structure is taken as free text.
     """
+    if pair.wanted.format in (None, "free") and are_prose(pair.reference.text, pair.candidate.text):
+        texts = pair.reference.text, pair.candidate.text
+        return Content(Side(texts[0], texts[0]), Side(texts[1], texts[1]), None, is_data=False)
     reference = _read(pair.reference, None)
     candidate = _read(pair.candidate, pair.wanted.format)
     if candidate is None and reference is not None:
@@ -168,7 +169,7 @@ def _rouge(pair: ValuePair) -> float:
 
 
 def _is_slot(pair: ValuePair) -> bool:
-    return all(len(words(value)) <= _SLOT_WORDS for value in pair if value is not None)
+    return all(len(words(value)) <= SLOT_WORDS for value in pair if value is not None)
 
 
 def _same_slot(left: str, right: str) -> bool:

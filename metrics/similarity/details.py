@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from metrics.similarity.normalised import is_empty, normalise, parse_json
-from metrics.similarity.words import GLUE, content_words, find_word, same_word, words
+from metrics.similarity.words import GLUE, content_words, misspellable, nearest, same_word, words
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
@@ -43,6 +43,12 @@ class Reading:
     distinct: frozenset[str]
     content: frozenset[str]
     """Those of its words that carry content."""
+    misspellable: tuple[str, ...]
+    """Those of its words that may be mistyped, in order."""
+
+    def has(self, word: str) -> bool:
+        """Whether a word occurs here, a typo aside."""
+        return word in self.distinct or nearest(word, self.misspellable) is not None
 
     def keeps(self, detail: Detail) -> bool:
         """Whether this text holds a detail of another.
@@ -53,7 +59,7 @@ class Reading:
         if detail in self.details:
             return True
         if detail.kind == "number" and detail.text in _WORD_OF:
-            return find_word(_WORD_OF[detail.text], self.distinct) is not None
+            return self.has(_WORD_OF[detail.text])
         if detail.kind not in ("quoted", "name", "value"):
             return False
         return _contains(self, tuple(words(detail.text)))
@@ -104,7 +110,8 @@ def read_details(text: str) -> Reading:
         found = frozenset(detail for leaf in scalars for detail in _in_leaf(leaf))
         text = "\n".join(scalars)
     vocabulary = tuple(words(text))
-    return Reading(found, vocabulary, frozenset(vocabulary), content_words(text))
+    distinct = dict.fromkeys(vocabulary)
+    return Reading(found, vocabulary, frozenset(distinct), content_words(text), tuple(misspellable(distinct)))
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -118,6 +125,8 @@ _DATE = re.compile(
     rf"|\b{_ORDINAL.format(2)}\s+(?:of\s+)?{_MONTH_NAME.format(2)}(?!\w){_YEAR.format(2)}",
     re.IGNORECASE,
 )
+_MARKED_DIGITS = re.compile(r"\d[-/.]\d")
+_NUMBER_ALONE = re.compile(r"[\s\d](?:(?<=\s)\d|(?<=\d)(?i:st|nd|rd|th)?\s)")
 _URL = re.compile(r"\b(?:https?|ftp)://[^\s<>\"'`)\]}]+|\bwww\.[^\s<>\"'`)\]}]+", re.IGNORECASE)
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
 _IDENTIFIER = re.compile(
@@ -125,22 +134,31 @@ _IDENTIFIER = re.compile(
     # 0x8007), snake_case, or a path.
     r"(?<![\w.:/-])(?:"
     r"\d+(?:\.\d+){2,}|\d{1,2}:\d\d(?::\d\d)?"
-    r"|(?=[\w.:-]*[A-Za-z])(?=[\w.:-]*\d)[A-Za-z0-9][\w.:-]*\w"
+    r"|(?=[\w.:-]*\d)(?=[\w.:-]*[A-Za-z])[A-Za-z0-9][\w.:-]*\w"
     r"|[A-Za-z]+(?:_[A-Za-z]+)+"
     r"|(?:[A-Za-z]:\\|~?/)[\w.-]+(?:[\\/][\w.-]+)*"
     r")(?![\w-])"
 )
+_IDENTIFIER_HINT = re.compile(
+    # A letter between letters and "_", the begin of a path, or of the digits one that has a letter beside it,
+    # marks aside, or another number behind a mark.
+    r"[\d_/\\](?:(?<=[A-Za-z]_)(?=[A-Za-z])|(?<=/)(?<![\w.:/-]/)|(?<=:\\)"
+    r"|(?<=\d)(?:(?<=[^\W\d]\d)|(?<=[^\W\d][.:-]\d)|(?<=[.:-]{2}\d)|(?=[.:-]*[^\W\d])|(?=:\d\d|\.\d+\.\d)))"
+)
 _ORDINAL_NUMBER = re.compile(r"\A(\d+)(?:st|nd|rd|th)\Z", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,']*(?:\.\d+)?(?![\d])")
+# Here and below what may not stand before a match is looked for behind its first mark: from a first mark
+# the search jumps to the next, from a look behind it tries every place.
+_NUMBER = re.compile(r"[-\d](?<![\w.][-\d])(?:(?<=\d)|\d)[\d,']*(?:\.\d+)?(?![\d])")
 _COUNTED = "two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTED.split(), start=2)}
 _WORD_OF = {number: word for word, number in _NUMBER_WORDS.items()}
+_CHOICE_HINT = re.compile(r"\([A-Z]\)|boxed\{")
 _CHOICE = re.compile(r"\(([A-Z])\)|\bboxed\{\s*(?:\\text\{)?\(?([A-Z])\b")
-_QUOTED = re.compile(r'"([^"\n]{2,60})"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|(?<!\w)\'([^\'\n]{2,60})\'(?!\w)')
+_QUOTED = re.compile(r'"([^"\n]{2,60})"|“([^”\n]{2,60})”|`([^`\n]{2,60})`|\'(?<!\w\')([^\'\n]{2,60})\'(?!\w)')
 _LIST_NUMBER = re.compile(r"^[ \t]*(?:[-*+•][ \t]+)?(?:\*\*)?\d{1,2}[.)]\s", re.MULTILINE)
 _HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$|^[ \t]*\*\*[^*\n]{1,60}\*\*:?[ \t]*$", re.MULTILINE)
 _LABEL = re.compile(r"^[ \t]*(?:[-*+•][ \t]+)?\**[A-Za-z][\w /-]{0,40}:\**(?=\s|$)", re.MULTILINE)
-_SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n+")
+_SENTENCE = re.compile(r"\s(?:(?<=[.!?:;]\s)\s*|(?<=\n)\n*)")
 _NAME = re.compile(r"[A-Z][\w'-]*(?:[ \t]+(?:(?:of|de|van|von|du|la)[ \t]+)?[A-Z][\w'-]*)*")
 _LETTERS = re.compile(r"[A-Za-z][\w'-]*")
 _CAPITALISED_SHARE = 0.6
@@ -179,14 +197,16 @@ def _in_prose(text: str) -> Iterator[Detail]:
     """Details of a text. What one kind has claimed is blanked, so that no piece counts twice."""
     found: list[Detail] = []
     text = _LIST_NUMBER.sub("\n", text)
-    for read, pattern in _KINDS:
+    for read, pattern, may_hold in _KINDS:
+        if not may_hold(text):
+            continue
 
         def claim(match: re.Match[str], read: _Read = read) -> str:
             detail = read(match)
             if detail is None:
                 return match[0]
             found.append(detail)
-            return " · "
+            return _CLAIMED
 
         text = pattern.sub(claim, text)
     yield from found
@@ -194,6 +214,10 @@ def _in_prose(text: str) -> Iterator[Detail]:
         if word in _NUMBER_WORDS:
             yield Detail("number", _NUMBER_WORDS[word])
     yield from _names(text)
+
+
+_CLAIMED = " | "
+"""Stands for a piece that was claimed: a mark that no kind begins with or goes on behind."""
 
 
 _Read = Callable[[re.Match[str]], Detail | None]
@@ -234,16 +258,31 @@ def _number(match: re.Match[str]) -> Detail:
     return Detail("number", _plain_number(match[0]))
 
 
-_KINDS: tuple[tuple[_Read, re.Pattern[str]], ...] = (
-    (_choice, _CHOICE),
-    (_quoted, _QUOTED),
-    (_url, _URL),
-    (_email, _EMAIL),
-    (_date, _DATE),
-    (_identifier, _IDENTIFIER),
-    (_number, _NUMBER),
+def _may_hold_url(text: str) -> bool:
+    return "://" in text or "www." in text.lower()
+
+
+def _may_hold_email(text: str) -> bool:
+    return "@" in text
+
+
+def _may_hold_date(text: str) -> bool:
+    if _MARKED_DIGITS.search(text):
+        return True
+    folded = text.casefold()
+    return any(month in folded for month in _MONTHS) and _NUMBER_ALONE.search(text) is not None
+
+
+_KINDS: tuple[tuple[_Read, re.Pattern[str], Callable[[str], object]], ...] = (
+    (_choice, _CHOICE, _CHOICE_HINT.search),
+    (_quoted, _QUOTED, bool),
+    (_url, _URL, _may_hold_url),
+    (_email, _EMAIL, _may_hold_email),
+    (_date, _DATE, _may_hold_date),
+    (_identifier, _IDENTIFIER, _IDENTIFIER_HINT.search),
+    (_number, _NUMBER, bool),
 )
-"""In the order in which they may claim a piece of text."""
+"""In the order in which they may claim a piece of text. The last tells quickly that a text holds none."""
 
 
 def _plain_number(text: str) -> str:
@@ -261,32 +300,42 @@ def _plain_date(match: re.Match[str]) -> str:
         return "-".join(part.zfill(2) for part in re.split(r"[-./]", match[0]))
     month = match["month1"] or match["month2"]
     day = match["day1"] or match["day2"]
-    number = _MONTHS.index(month.lower()) + 1
+    number = _MONTHS.index(month.casefold()) + 1
     return f"{match['year1'] or match['year2'] or '-'}-{number:02}-{int(day):02}"
 
 
 def _names(text: str) -> Iterator[Detail]:
-    text = _LABEL.sub("\n", _HEADING.sub("\n", text))
+    if "#" in text or "**" in text:
+        text = _HEADING.sub("\n", text)
+    if ":" in text:
+        text = _LABEL.sub("\n", text)
     for sentence in _SENTENCE.split(text):
-        lettered = _LETTERS.findall(sentence)
-        capitals = sum(word[0].isupper() for word in lettered)
-        if len(lettered) >= _STYLED_MIN_WORDS and capitals > _CAPITALISED_SHARE * len(lettered):
-            continue
-        start = next((i for i, letter in enumerate(sentence) if letter.isalnum()), 0)
-        for match in _NAME.finditer(sentence):
-            parts = words(match[0])
-            if match.start() <= start:
-                # The first word is capitalised for being first, unless it is an acronym.
-                first = match[0].split()[0]
-                if not (first.isupper() and len(first) > 1):
-                    parts = parts[1:]
-            if len("".join(parts)) > 1 and not all(part in GLUE for part in parts):
-                yield Detail("name", " ".join(parts))
+        found = list(_names_of_sentence(sentence))
+        if found and not _is_styled(sentence):
+            yield from found
+
+
+def _names_of_sentence(sentence: str) -> Iterator[Detail]:
+    for index, match in enumerate(_NAME.finditer(sentence)):
+        parts = words(match[0])
+        if not index and not any(map(str.isalnum, sentence[: match.start()])):
+            # The first word is capitalised for being first, unless it is an acronym.
+            first = match[0].split()[0]
+            if not (first.isupper() and len(first) > 1):
+                parts = parts[1:]
+        if len("".join(parts)) > 1 and not all(part in GLUE for part in parts):
+            yield Detail("name", " ".join(parts))
+
+
+def _is_styled(sentence: str) -> bool:
+    lettered = _LETTERS.findall(sentence)
+    capitals = sum(word[0].isupper() for word in lettered)
+    return len(lettered) >= _STYLED_MIN_WORDS and capitals > _CAPITALISED_SHARE * len(lettered)
 
 
 def _contains(reading: Reading, phrase: tuple[str, ...]) -> bool:
     """Whether the words of a phrase follow each other in the text, typos aside."""
-    if not phrase or any(find_word(word, reading.distinct) is None for word in phrase):
+    if not phrase or not all(map(reading.has, phrase)):
         return False
     if len(phrase) == 1:
         return True

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from rapidfuzz.distance import Indel
-
 from metrics.similarity.normalised import is_empty
+from metrics.similarity.unlocked import indel_similarity
 from metrics.similarity.words import words
 from metrics.verdict import Failure
 
@@ -42,4 +41,4 @@ _LETTERS = 50_000
 def edit_similarity(reference: str, candidate: str) -> float:
     """Share of letters and digits kept in order, in [0, 1], over the first 50,000 of each text."""
     left, right = ("".join(words(text))[:_LETTERS] for text in (reference, candidate))
-    return Indel.normalized_similarity(left, right)
+    return indel_similarity(left, right)

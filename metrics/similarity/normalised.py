@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from metrics.verdict import Failure
@@ -16,10 +17,14 @@ _LINE_MARK = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+|(?:-{3,}|={3,}|\*{3,})[ \t]*$)", re.MULTILINE
 )
 # A star or an underscore with space on both sides, or letters on both sides, is arithmetic or a name.
-_EMPHASIS = re.compile(r"~~|`+|(?<!\w)[*_]{1,3}(?=\S)|(?<=[^\s*_])[*_]{1,3}(?!\w)")
-_QUOTES_AND_DASHES = str.maketrans(
-    {"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'", "\u2013": "-", "\u2014": "-"}
+# What stands before a mark is looked at from behind it, so that the search can jump from mark to mark.
+_EMPHASIS = re.compile(
+    r"[~`*_](?:(?<=~)~|(?<=`)`*|(?<=[*_])(?:(?<!\w[*_])[*_]{0,2}(?=\S)|(?<=[^\s*_][*_])[*_]{0,2}(?!\w)))"
 )
+_QUOTES_AND_DASHES = (
+    ("\u201c", '"'), ("\u201d", '"'), ("\u201e", '"'), ("\u2018", "'"), ("\u2019", "'"), ("\u2013", "-"),
+    ("\u2014", "-"),
+)  # fmt: skip
 _FENCE = "```"
 _TRAILING = ".,;:!?\u3002\u3001"
 """NFKC has already made full-width marks ASCII and the ellipsis three dots."""
@@ -75,6 +80,8 @@ def normalise(text: str) -> str:
 
     Returns: one line; "" for a text that is empty or only marks. `normalise` of it is itself.
     """
+    if text.isascii() and text.isalnum():
+        return text.lower()
     # Case folding and stripping marks can each expose more to normalise (a fold that decomposes,
     # a mark behind a mark), so it is repeated until nothing changes; text shrinks, so it ends.
     for _ in range(_ROUNDS):
@@ -89,14 +96,19 @@ _ROUNDS = 8
 
 
 def _normalise_once(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).translate(_QUOTES_AND_DASHES).casefold()
+    if text.isascii():
+        text = text.lower()
+    else:
+        text = unicodedata.normalize("NFKC", text)
+        for mark, plain in _QUOTES_AND_DASHES:
+            text = text.replace(mark, plain)
+        text = text.casefold()
     text = _EMPHASIS.sub("", _LINE_MARK.sub("", text))
-    return " ".join(word for token in text.split() if (word := _without_end_marks(token)))
+    tokens = [token if token[-1] not in _TRAILING else _without_end_marks(token) for token in text.split()]
+    return " ".join(filter(None, tokens))
 
 
 def _without_end_marks(token: str) -> str:
-    if token[-1] not in _TRAILING:
-        return token
     word = token.rstrip(_TRAILING)
     # "5!" is a factorial.
     return f"{word}!" if word[-1:].isdigit() and token.startswith(f"{word}!") else word
@@ -125,9 +137,25 @@ def _canonical(value: Any) -> Any:
 
 
 def canonical_text(text: str) -> str:
-    """The canonical JSON of a text that is JSON, else the normalised text."""
+    """The canonical JSON of a text that is JSON, else the normalised text.
+
+    Answers are kept after being read: the cascade, the rater and the next trial ask for the same.
+    """
+    return _kept_text(text) if len(text) <= _LONGEST_KEPT else _canonical_text(text)
+
+
+def forget() -> None:
+    """Forget the texts that were read, for measurements of what reading costs."""
+    _kept_text.cache_clear()
+
+
+def _canonical_text(text: str) -> str:
     value = parse_json(text)
     return normalise(text) if value is None else canonical_json(value)
+
+
+_LONGEST_KEPT = 20_000
+_kept_text = lru_cache(maxsize=128)(_canonical_text)
 
 
 def canonical_call(call: ToolCall) -> str:

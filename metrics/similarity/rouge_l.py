@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from rapidfuzz.distance import LCSseq
-
 from metrics.similarity.normalised import is_empty
+from metrics.similarity.unlocked import common_length
 from metrics.similarity.words import words
 from metrics.verdict import Failure
 
@@ -46,4 +45,4 @@ def rouge_l(reference: str, candidate: str) -> float:
     left, right = words(reference)[:_WORDS], words(candidate)[:_WORDS]
     if not left or not right:
         return float(not left and not right)
-    return 2 * LCSseq.similarity(left, right) / (len(left) + len(right))
+    return 2 * common_length(left, right) / (len(left) + len(right))

@@ -39,22 +39,24 @@ def is_turned(reference: str, candidate: str) -> bool:
     Mistyped negations ("nto", "withuot") are negations. Opposites are those of a short list, or
     words that differ by a negating prefix ("available", "unavailable").
     """
-    if _negations(reference, candidate) != _negations(candidate, reference):
+    own, others = Counter(words(reference)), Counter(words(candidate))
+    negated = negation_count(reference) + _mistyped_count(own, others)
+    if negated != negation_count(candidate) + _mistyped_count(others, own):
         return True
-    left, right = _forms(reference), _forms(candidate)
+    left, right = frozenset(map(stem, own)), frozenset(map(stem, others))
     return _has_opposite(left - right, right - left)
 
 
-def _negations(text: str, other: str) -> int:
-    """Negations of a text, with those that are mistyped here and spelled out in the other text."""
-    own, others = Counter(words(text)), Counter(words(other))
+def _mistyped_count(own: Counter[str], others: Counter[str]) -> int:
+    """Negations that are mistyped in one text and spelled out in the other."""
     spelled = [word for word in NEGATIONS if others[word] > own[word]]
-    mistyped = sum(
+    if not spelled:
+        return 0
+    return sum(
         count
         for word, count in (own - others).items()
         if word not in NEGATIONS and any(_mistyped(word, negation) for negation in spelled)
     )
-    return negation_count(text) + mistyped
 
 
 def _mistyped(word: str, negation: str) -> bool:
@@ -65,12 +67,10 @@ def _mistyped(word: str, negation: str) -> bool:
     return OSA.distance(word, negation, score_cutoff=1) <= 1
 
 
-def _forms(text: str) -> frozenset[str]:
-    return frozenset(map(stem, words(text)))
-
-
 def _has_opposite(left: frozenset[str], right: frozenset[str]) -> bool:
-    if any(both & left and both & right for both in _OPPOSED):
+    if not (left and right):
+        return False
+    if any(not left.isdisjoint(both) and not right.isdisjoint(both) for both in _OPPOSED):
         return True
     return _negated(left, right) or _negated(right, left)
 

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from rapidfuzz import process
+import numpy as np
 from rapidfuzz.distance import OSA
+from rapidfuzz.process import cdist, extractOne
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Sequence
 
 _WORD = re.compile(
     # Scripts written without spaces give one token a character; every other run of letters or
     # digits is one. "_" separates, as in the rouge-score package.
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
 )
+
+_SPOKEN = "abcdefghijklmnopqrstuvwxyz0123456789"
+_PLAIN = str.maketrans({mark: " " for mark in map(chr, range(128)) if mark.lower() not in _SPOKEN})
+"""For texts in ASCII, where cutting at spaces is several times as fast as an expression: no other marks."""
+_TYPOGRAPHY = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022"
+"""Quotes, dashes, dots and bullets, which are often all that keeps an English text from being ASCII."""
 
 NEGATIONS = frozenset(("no", "not", "never", "none", "neither", "nor", "without", "cannot", "nothing"))
 """Words that turn a statement around. "n't" counts as well, see `negation_count`."""
@@ -39,8 +46,19 @@ _TWO_TYPOS_MIN_LENGTH = 8
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words in order. Equal to the rouge-score package's tokens on ASCII text."""
-    return _WORD.findall(text.lower())
+    """Lower-case words in order. Equal to the rouge-score package's tokens on ASCII text.
+
+    Answers are kept after being read, as every metric reads the same; the list is the caller's own.
+    """
+    return list(_kept(text).in_order) if _is_kept(text) else _words(text)
+
+
+def _words(text: str) -> list[str]:
+    plain = text
+    if not plain.isascii():
+        for mark in _TYPOGRAPHY:
+            plain = plain.replace(mark, " ")
+    return plain.translate(_PLAIN).lower().split() if plain.isascii() else _WORD.findall(text.lower())
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -48,7 +66,37 @@ def content_words(text: str) -> frozenset[str]:
 
     Texts of glue alone keep all their words, so that "yes" and "no, it is" can be told apart.
     """
-    every = frozenset(words(text))
+    return _kept(text).content if _is_kept(text) else _content(_words(text))
+
+
+def forget() -> None:
+    """Forget the texts that were read, for measurements of what reading costs."""
+    _kept.cache_clear()
+
+
+def _is_kept(text: str) -> bool:
+    # Single values are read as quickly as they are found, and would drive the answers out.
+    return _SHORTEST_KEPT <= len(text) <= _LONGEST_KEPT_TEXT
+
+
+_SHORTEST_KEPT, _LONGEST_KEPT_TEXT = 200, 20_000
+
+
+class _Words(NamedTuple):
+    """A text that was read."""
+
+    in_order: tuple[str, ...]
+    content: frozenset[str]
+
+
+@lru_cache(maxsize=128)
+def _kept(text: str) -> _Words:
+    found = _words(text)
+    return _Words(tuple(found), _content(found))
+
+
+def _content(found: Iterable[str]) -> frozenset[str]:
+    every = frozenset(found)
     return every - GLUE or every
 
 
@@ -57,12 +105,12 @@ def stem(word: str) -> str:
 
     Crude on purpose: it only has to bring forms of a word together, not to give a real word.
     """
-    if not word.isalpha():
-        return word
     return _kept_stem(word) if len(word) <= _LONGEST_KEPT else _stem(word)
 
 
 def _stem(word: str) -> str:
+    if not word.isalpha():
+        return word
     for ending, rest in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("ly", "")):
         if word.endswith(ending) and len(word) - len(ending) >= _STEM_MIN_LENGTH and not word.endswith("ss"):
             word = word[: -len(ending)] + rest
@@ -79,8 +127,8 @@ _kept_stem = lru_cache(maxsize=16_384)(_stem)
 
 def negation_count(text: str) -> int:
     """How often a text negates: the words of `NEGATIONS` and contractions in n't."""
-    lowered = text.lower().replace("\u2019", "'")
-    return sum(word in NEGATIONS for word in words(lowered)) + lowered.count("n't")
+    # An apostrophe separates, whichever of the two it is.
+    return sum(map(NEGATIONS.__contains__, words(text))) + text.lower().replace("\u2019", "'").count("n't")
 
 
 def same_word(word: str, other: str) -> bool:
@@ -94,31 +142,54 @@ def same_word(word: str, other: str) -> bool:
 
 def find_word(word: str, others: Collection[str]) -> str | None:
     """The word of `others` that is the same word as `word`, a typo aside; None if there is none."""
-    if word in others:
-        return word
-    return _nearest(word, _with_typos(others)) if _typos(word, word) else None
+    return word if word in others else nearest(word, misspellable(others))
 
 
 def matched_count(some: Collection[str], others: Collection[str]) -> int:
     """How many words of `some` occur in `others` in any form, typos aside."""
-    stems = {stem(other) for other in others}
-    # Sorted out once: most words of an answer to another question come as far as being searched for.
-    misspelled = _with_typos(others)
-    return sum(stem(word) in stems or _nearest(word, misspelled) is not None for word in some)
+    stems = set(map(stem, others))
+    rest = [word for word in some if stem(word) not in stems]
+    return len(some) - len(rest) + _near_count(rest, misspellable(others))
 
 
-def _with_typos(others: Collection[str]) -> list[str]:
-    """The words that a typo may be forgiven in."""
-    return [other for other in others if len(other) >= _TYPO_MIN_LENGTH and other.isalpha()]
+def misspellable(words: Iterable[str]) -> list[str]:
+    """The words that a typo may be forgiven in, in their order."""
+    return [word for word in words if len(word) >= _TYPO_MIN_LENGTH and word.isalpha()]
 
 
-def _nearest(word: str, others: list[str]) -> str | None:
-    """The nearest of words that may have typos, if it is the same word."""
+def nearest(word: str, others: Collection[str]) -> str | None:
+    """The nearest of `misspellable` words if it is the same word; None if none is."""
     allowed = _typos(word, word)
     if not allowed:
         return None
-    found = process.extractOne(word, others, scorer=OSA.distance, score_cutoff=allowed)
-    return found[0] if found and same_word(word, found[0]) else None
+    found = extractOne(word, others, scorer=OSA.distance, score_cutoff=allowed)
+    if found is None or same_word(word, found[0]):
+        return found and found[0]
+    # Two typos from a short word came before two typos from a long one, where they are forgiven.
+    return next((other for other in others if same_word(word, other)), None)
+
+
+_CELLS = 1_000_000
+"""Distances that are held at once."""
+
+
+def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
+    """How many of some words have a `nearest` one among `misspellable` others.
+
+    All distances in one call: a tenth of the time of a search for each word, and other threads can run
+    meanwhile.
+    """
+    sought = misspellable(some)
+    if not sought or not others:
+        return 0
+    long = np.array([len(other) >= _TWO_TYPOS_MIN_LENGTH for other in others])
+    rows, count = max(1, _CELLS // len(others)), 0
+    for start in range(0, len(sought), rows):
+        part = sought[start : start + rows]
+        edits = cdist(part, others, scorer=OSA.distance, score_cutoff=2, dtype=np.uint8)
+        two = np.array([len(word) >= _TWO_TYPOS_MIN_LENGTH for word in part])[:, None] & long
+        count += int(np.count_nonzero((edits <= 1 + two).any(axis=1)))
+    return count
 
 
 def _typos(word: str, other: str) -> int:

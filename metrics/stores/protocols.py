@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from metrics.verdict import Evidence, Verdict
 
@@ -94,14 +94,30 @@ class MonitorStore(Protocol):
         """The last committed checkpoint and the log offset it includes; (None, 0) at first."""
         ...
 
+    def parts(self) -> dict[str, bytes]:
+        """Every part of the checkpoint as it was last committed, by name."""
+        ...
+
     def commit(
         self,
         state: bytes,
         offset: int,
         events: Sequence[AlertEvent],
         trend: Sequence[tuple[str, str, str, TrendPoint]],
+        *,
+        parts: Mapping[str, bytes] = ...,
+        whole: bool = ...,
     ) -> None:
-        """Store a checkpoint with the events and trend points (route, model, perturbation, point) since."""
+        """Store a checkpoint with the events and trend points (route, model, perturbation, point) since.
+
+        Args:
+            state: the checkpoint but for its parts; replaces the previous one.
+            offset: in the verdict log, up to which it counts.
+            events: in log order.
+            trend: in log order.
+            parts: those that changed, by name; the others stay as they are.
+            whole: whether these are all, so that any others are removed.
+        """
         ...
 
     def events(self, limit: int) -> list[AlertEvent]:

@@ -9,13 +9,14 @@ import sqlite3
 import threading
 import zlib
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from metrics.stores.protocols import AlertEvent, LoggedVerdict, TrendPoint
 from metrics.verdict import Verdict, evidence_from_json, evidence_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from metrics.verdict import Evidence
@@ -219,6 +220,7 @@ class SqliteMonitorStore:
         database.create(
             """CREATE TABLE IF NOT EXISTS monitor_state (
                  id INTEGER PRIMARY KEY CHECK (id = 1), offset INTEGER NOT NULL, body BLOB NOT NULL)""",
+            "CREATE TABLE IF NOT EXISTS monitor_parts (name TEXT PRIMARY KEY, body BLOB NOT NULL)",
             """CREATE TABLE IF NOT EXISTS alert_events (
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL,
                  delivered INTEGER NOT NULL DEFAULT 0)""",
@@ -233,18 +235,33 @@ class SqliteMonitorStore:
         row = self._database.connection().execute("SELECT body, offset FROM monitor_state").fetchone()
         return (zlib.decompress(row[0]), row[1]) if row else (None, 0)
 
+    def parts(self) -> dict[str, bytes]:
+        """Every part of the checkpoint, by name."""
+        rows = self._database.connection().execute("SELECT name, body FROM monitor_parts ORDER BY rowid")
+        return dict(rows.fetchall())
+
     def commit(
         self,
         state: bytes,
         offset: int,
         events: Sequence[AlertEvent],
         trend: Sequence[tuple[str, str, str, TrendPoint]],
+        *,
+        parts: Mapping[str, bytes] = MappingProxyType({}),
+        whole: bool = False,
     ) -> None:
-        """Store checkpoint, events and trend points in one transaction."""
+        """Store checkpoint, changed parts, events and trend points in one transaction."""
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO monitor_state (id, offset, body) VALUES (1, ?, ?)",
                 (offset, zlib.compress(state, 1)),
+            )
+            if whole:
+                connection.execute("DELETE FROM monitor_parts")
+            connection.executemany(
+                "INSERT INTO monitor_parts (name, body) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET body = excluded.body",
+                parts.items(),
             )
             connection.executemany(
                 "INSERT OR IGNORE INTO alert_events (id, body) VALUES (?, ?)",

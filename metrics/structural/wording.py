@@ -52,7 +52,10 @@ class WorkflowBleu:
         self._read = read
 
     def score(self, pair: Pair) -> float | Failure:
-        """`workflow_bleu` of the two answers; a `Failure` if one of them cannot be read as a workflow."""
+        """`workflow_bleu` of the two answers.
+
+        Returns: ratio in [0, 1]. A `Failure` if one of them cannot be read as a workflow, as `ChainF1.score`.
+        """
         both = read_both(self.name, self.version, pair, self._read)
         return both if isinstance(both, Failure) else workflow_bleu(both.reference, both.candidate)
 
@@ -68,7 +71,10 @@ class WorkflowGleu:
         self._read = read
 
     def score(self, pair: Pair) -> float | Failure:
-        """`workflow_gleu` of the two answers; a `Failure` if one of them cannot be read as a workflow."""
+        """`workflow_gleu` of the two answers.
+
+        Returns: ratio in [0, 1]. A `Failure` if one of them cannot be read as a workflow, as `ChainF1.score`.
+        """
         both = read_both(self.name, self.version, pair, self._read)
         return both if isinstance(both, Failure) else workflow_gleu(both.reference, both.candidate)
 

@@ -119,10 +119,10 @@ def _as_wanted(body: str, wanted: Structured) -> Structure | None:
         return _json_within(body, least_share=0.0)
     if wanted in ("xml", "html"):
         return _markup_within(body, wanted, least_share=0.0)
-    if wanted == "yaml" and not _looks_like(body, wanted):
+    if wanted == "yaml" and not looks_like(body, wanted):
         # One field is enough for what was asked for; prose that happens to parse is not.
         return _read(body, wanted, alone=True) if _YAML_FIELD.match(body) else None
-    return _read(body, wanted, alone=True) if _looks_like(body, wanted) else None
+    return _read(body, wanted, alone=True) if looks_like(body, wanted) else None
 
 
 def _as_found(body: str) -> Structure | None:
@@ -145,9 +145,9 @@ def _as_found(body: str) -> Structure | None:
 def _unfenced(body: str, *, alone: bool) -> Structure | None:
     found = _json_within(body, least_share=_MAIN_SHARE) or _markup_within(body, None, least_share=_MAIN_SHARE)
     if found is None:
-        if _looks_like(body, "yaml"):
+        if looks_like(body, "yaml"):
             found = _read(body, "yaml", alone=True)
-        if found is None and _looks_like(body, "markdown"):
+        if found is None and looks_like(body, "markdown"):
             found = _read(body, "markdown", alone=True)
     return found and Structure(found.format, found.tree, found.strict, found.alone and alone)
 
@@ -221,7 +221,8 @@ def _markup_within(text: str, wanted: Structured | None, *, least_share: float) 
     return _read(text[start:end] if end > start else text[start:], wanted, alone=alone)
 
 
-def _looks_like(text: str, format_: Structured) -> bool:
+def looks_like(text: str, format_: Structured) -> bool:
+    """Whether a text without white space around it may be YAML, or Markdown; others have clearer marks."""
     if format_ == "yaml":
         fields = [found[0].strip() for found in _YAML_FIELD.finditer(text)]
         # Keys of several words are headings of prose far more often than of records.

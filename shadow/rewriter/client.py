@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
+from metrics.endpoints.observing import UNOBSERVED
 from shadow.rewriter.cache import cache_key
 from shadow.rewriter.endpoint import ModelEndpoint, free
 from shadow.rewriter.gate import faults_of
@@ -14,6 +15,7 @@ from shadow.rewriter.protocol import Fault, Rejection
 from shadow.rewriter.reply import NoText, declines
 
 if TYPE_CHECKING:
+    from metrics.endpoints.observing import CallObserver
     from shadow.perturbations.protocol import RewriteTask
     from shadow.rewriter.protocol import Count, EqualMeaning, Price, Purse, RewriteCache
 
@@ -94,6 +96,7 @@ class Rewriter:
         price: Price = free,
         equal_meaning: EqualMeaning | None = None,
         count: Count = _uncounted,
+        observer: CallObserver = UNOBSERVED,
     ) -> Self:
         """A rewriter whose models are behind one endpoint; nothing is sent.
 
@@ -109,6 +112,7 @@ class Rewriter:
             price: Cost of the tokens; default free.
             equal_meaning: As for the constructor.
             count: Told each outcome.
+            observer: Told of each request.
         """
 
         def endpoint(name: str) -> ModelEndpoint:
@@ -120,6 +124,7 @@ class Rewriter:
                 concurrency=concurrency,
                 headroom_tokens=headroom_tokens,
                 price=price,
+                observer=observer,
             )
 
         stronger = endpoint(stronger_model) if stronger_model else None

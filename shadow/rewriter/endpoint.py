@@ -11,23 +11,25 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
-from metrics.judge.breaker import Breaker
+from metrics.endpoints.breaker import Breaker
+from metrics.endpoints.faults import described, reason_of
+from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
 from shadow.replay import retry_after_s
 from shadow.rewriter.options import Options
 from shadow.rewriter.reply import NoText, read_reply
 from shadow.spend import Spend
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from metrics.endpoints.observing import CallObserver
     from metrics.judge.prompts import Message
-    from shadow.rewriter.protocol import Price, Purse, Trouble
+    from shadow.rewriter.protocol import Price, Purse
 
 NOTHING: Final = Spend(0, 0.0)
 
 _UNHEALTHY: Final = frozenset({"timeout", "rate_limited", "unauthorized", "connection", "server_error"})
 """Troubles of the endpoint, which open the breaker; the others are about one reply."""
-_DETAIL_CHARS: Final = 300
 _FIRST_PAUSE_S: Final = 0.5
 _BYTES_PER_TOKEN: Final = 4
 _LEAST_BYTES_PER_TOKEN: Final = 2
@@ -74,6 +76,7 @@ class ModelEndpoint:
         price: Price = free,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        observer: CallObserver = UNOBSERVED,
     ) -> None:
         """Build the client; nothing is sent.
 
@@ -89,8 +92,11 @@ class ModelEndpoint:
             price: Cost of the tokens; default free.
             clock: Unix time in seconds.
             sleep: Waits so many seconds.
+            observer: Told of each request.
         """
         self.model = model
+        self._base_url = base_url
+        self._observer = observer
         self._api_key = api_key
         # The SDK falls back to an environment variable for None and insists on some value. It must
         # not retry by itself: those calls would not be paid for.
@@ -185,8 +191,7 @@ class ModelEndpoint:
         spent = charge.spend
         complaint = ""
         try:
-            async with asyncio.timeout(self._timeout_s):
-                completion = await self._send(messages, parameters)
+            completion = await self._observed(messages, parameters)
             spent = self._spent(messages, completion)
             self._pause_s = _FIRST_PAUSE_S
             return read_reply(completion), ""
@@ -202,10 +207,33 @@ class ModelEndpoint:
         finally:
             await asyncio.to_thread(purse.settle, charge.spend, spent)
 
-    async def _send(self, messages: Sequence[Message], parameters: dict[str, Any]) -> ChatCompletion:
+    async def _observed(self, messages: Sequence[Message], parameters: dict[str, Any]) -> ChatCompletion:
+        call = ModelCall(
+            "rewriter",
+            "chat",
+            self.model,
+            self._base_url,
+            content=lambda: [Said(one.role, one.content) for one in messages],
+        )
+        with self._observer.call(call) as report:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    completion = await self._send(messages, parameters, report.headers)
+            except TimeoutError:
+                report.ended(CallResult(failure="timeout"))
+                raise
+            except Exception as error:
+                report.ended(CallResult(failure=reason_of(error)))
+                raise
+            report.ended(result_of(completion))
+        return completion
+
+    async def _send(
+        self, messages: Sequence[Message], parameters: dict[str, Any], headers: Mapping[str, str]
+    ) -> ChatCompletion:
         sent: list[Any] = [{"role": one.role, "content": one.content} for one in messages]
         completion: object = await self._client.chat.completions.create(
-            model=self.model, messages=sent, **parameters
+            model=self.model, messages=sent, extra_headers=headers, **parameters
         )
         if not isinstance(completion, ChatCompletion):
             # The SDK hands a body that is not declared as JSON through as text.
@@ -232,26 +260,7 @@ class ModelEndpoint:
         self._pause_s = min(2 * self._pause_s, self._longest_pause_s)
 
     def _trouble(self, error: Exception) -> NoText:
-        reason: Trouble = next((reason for kind, reason in _REASONS if isinstance(error, kind)), "bad_schema")
-        if reason == "unauthorized":
-            # Servers repeat parts of the key in this message.
-            return NoText(reason, "The endpoint rejected the key.")
-        detail = " ".join(f"{type(error).__name__}: {error}".split())
-        if self._api_key:
-            detail = detail.replace(self._api_key, "***")
-        return NoText(reason, detail[:_DETAIL_CHARS])
-
-
-_REASONS: Final[tuple[tuple[type[Exception], Trouble], ...]] = (
-    (openai.APITimeoutError, "timeout"),
-    (openai.APIConnectionError, "connection"),
-    (openai.AuthenticationError, "unauthorized"),
-    (openai.PermissionDeniedError, "unauthorized"),
-    (openai.RateLimitError, "rate_limited"),
-    (openai.InternalServerError, "server_error"),
-    (openai.APIStatusError, "bad_request"),
-)
-"""First match wins: a timeout is a connection error to the SDK, and everything is a status error."""
+        return NoText(reason_of(error), described(error, self._api_key))
 
 
 def _size(text: str) -> int:

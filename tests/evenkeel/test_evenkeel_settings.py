@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from evenkeel import replays
-from evenkeel.choices import bundles, check
+from evenkeel.choices import bands, bundles, check, encoder_name
+from evenkeel.encoders import make_encoder
+from evenkeel.preflight import missing_keys, notes
 from evenkeel.settings import SettingsError, load, route_table
+from metrics.calibration import Calibration, Placement, calibration_to_yaml
+from metrics.calibration.calibration import Goldens, MetricResult
+from metrics.cascade import Band, Bands
+from metrics.similarity import CheapRater
 from metrics.tasks import Task
+from shadow.spend import Prices
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 
@@ -90,7 +100,7 @@ ROUTE = "routes:\n  - {upstream: 'http://a'}"
             "scoring: {tasks: {case_summary: [faithfullness]}}\nroutes: [{upstream: 'http://a'}]",
             r"faithfulness",
         ),
-        ("scoring: {bands: nowhere.yaml}\n" + ROUTE, r"nowhere\.yaml cannot be read"),
+        ("scoring: {calibration: nowhere.yaml}\n" + ROUTE, r"nowhere\.yaml cannot be read"),
         (
             "scoring: {qualities: {kind: {description: How kind it is, scale: {3: kind}}}}\n" + ROUTE,
             r"kind",
@@ -98,7 +108,7 @@ ROUTE = "routes:\n  - {upstream: 'http://a'}"
     ],
 )
 def test_what_is_chosen_by_name_must_exist(write, text, message):
-    """Perturbations, tasks, templates, compounds, qualities and bands are looked up before the start."""
+    """Whatever is chosen by name, and the calibration, is looked up before the start."""
     path = write(text)
     with pytest.raises(SettingsError, match=message) as caught:
         check(load(path, {}, {}), str(path))
@@ -179,3 +189,153 @@ def test_a_named_but_empty_admin_token_is_refused(write, monkeypatch):
     path = write("admin: {host: 0.0.0.0, token_env: ADMIN_TOKEN}\nroutes: [{upstream: 'http://a'}]")
     with pytest.raises(SettingsError, match=r"ADMIN_TOKEN named by token_env is empty"):
         load(path, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "enabled", "encoder"),
+    [
+        ("true", True, "all-MiniLM-L6-v2"),
+        ("false", False, None),
+        ("null", None, "all-MiniLM-L6-v2"),
+        ("{}", None, "all-MiniLM-L6-v2"),
+        ("{model: sentence-transformers/all-MiniLM-L6-v2}", None, "all-MiniLM-L6-v2"),
+        ("{model: some/encoder, languages: [de, en]}", None, "some/encoder"),
+        ("{model: m, enabled: false}", False, None),
+        ("{model: m, base_url: 'http://a/v1'}", None, "m (endpoint)"),
+    ],
+)
+def test_embeddings_are_a_word_or_an_encoder(write, text, enabled, encoder):
+    """What is in use has a name, and one that is not the default's own is known by it."""
+    path = write(f"scoring: {{embeddings: {text}}}\nroutes: [{{upstream: 'http://a'}}]")
+    settings = load(path, {}, {})
+    assert settings.scoring.embeddings.enabled is enabled
+    assert encoder_name(settings) == encoder
+    assert bool(notes(settings)) == (encoder not in (None, "all-MiniLM-L6-v2"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("maybe", r"scoring\.embeddings\.enabled: .*boolean.*it is 'maybe'"),
+        ("{modle: m}", r"scoring\.embeddings\.modle: unknown setting; did you mean 'model'\?"),
+        ("{base_url: 'http://a/v1'}", r"scoring\.embeddings: an endpoint needs the name of its model"),
+        ("{model: m, same_meaning: 0.9}", r"same_meaning and other_meaning go together"),
+        (
+            "{model: m, same_meaning: 0.4, other_meaning: 0.5}",
+            r"other_meaning 0\.5 is above same_meaning 0\.4",
+        ),
+        ("{model: m, languages: [German]}", r"scoring\.embeddings\.languages\[0\]"),
+    ],
+)
+def test_a_bad_encoder_is_one_clear_line(write, text, message):
+    """Where, what is wrong, and what to do."""
+    path = write(f"scoring: {{embeddings: {text}}}\nroutes: [{{upstream: 'http://a'}}]")
+    with pytest.raises(SettingsError, match=message):
+        load(path, {}, {})
+
+
+def test_the_environment_turns_embeddings_off_and_names_encoders(monkeypatch):
+    """By a word, by JSON, or value by value."""
+    for name, value, expected in (
+        ("", "false", (False, None)),
+        ("", '{"model": "m"}', (None, "m")),
+        ("__MODEL", "n", (None, "n")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"EVENKEEL_SCORING__EMBEDDINGS{name}", value)
+            found = load(None, {}, UPSTREAM).scoring.embeddings
+        assert (found.enabled, found.model) == expected
+
+
+def calibration_file(tmp_path, **changed):
+    """A calibration as `evenkeel calibrate` writes it, without a threshold."""
+    found = Calibration(
+        schema_version=1,
+        calibrated_on="2026-01-02",
+        goldens=Goldens("test", 2, "0" * 64),
+        placement=Placement(),
+        confidence=0.95,
+        resamples=20,
+        seed=0,
+        metrics=(MetricResult("rouge_l", 1, "lexical", 0.0, 0.1, {}, {}),),
+        modes=(),
+    )
+    path = tmp_path / "calibration.yaml"
+    path.write_text(calibration_to_yaml(replace(found, **changed)), encoding="utf-8")
+    return path
+
+
+def test_bands_come_out_of_the_calibration(write, tmp_path):
+    """The cascade's bands are those of the file; one without any leaves the careful ones in place."""
+    own = Bands(1, "test", CheapRater.version, text=(Band("content_words", same_from=0.9),))
+    for found in (own, None):
+        path = calibration_file(tmp_path, bands=found)
+        settings = load(
+            write(f"scoring: {{calibration: {path}}}\nroutes: [{{upstream: 'http://a'}}]"), {}, {}
+        )
+        check(settings, "here")
+        assert bands(settings) == found
+
+
+@pytest.mark.parametrize(
+    ("changed", "embeddings", "message"),
+    [
+        (
+            {"bands": Bands(1, "t", CheapRater.version, text=(Band("embeddings", same_from=0.95),))},
+            "{model: other}",
+            r".*by all-MiniLM-L6-v2, these are by other",
+        ),
+        ({"bands": Bands(1, "t", 1)}, "true", r"bands: .*cheap_rater version 1"),
+        (
+            {"encoder": "all-MiniLM-L6-v2"},
+            "false",
+            r"encoder: calibrated with all-MiniLM-L6-v2, in use is None",
+        ),
+        ({"encoder": "mine"}, "true", r"encoder: calibrated with mine, in use is all-MiniLM-L6-v2"),
+        ({"schema_version": 2}, "true", r"schema_version: 2 is newer"),
+    ],
+)
+def test_a_calibration_must_fit_what_scores(write, tmp_path, changed, embeddings, message):
+    """Another encoder, another version of the rater, another schema: one line before anything starts."""
+    path = calibration_file(tmp_path, **changed)
+    scoring = (
+        f"scoring: {{calibration: {path}, embeddings: {embeddings}}}\nroutes: [{{upstream: 'http://a'}}]"
+    )
+    with pytest.raises(
+        SettingsError, match=rf"here: scoring\.calibration: .*calibration\.yaml: {message}"
+    ) as caught:
+        check(load(write(scoring), {}, {}), "here")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_calibration_without_an_encoder_fits_beside_any(write, tmp_path):
+    """Thresholds of metrics that need none are the same with one."""
+    path = calibration_file(tmp_path)
+    scoring = f"scoring: {{calibration: {path}, embeddings: true}}\nroutes: [{{upstream: 'http://a'}}]"
+    check(load(write(scoring), {}, {}), "here")
+
+
+def test_an_encoder_of_the_settings_is_noted_and_its_key_asked_for(write, monkeypatch):
+    """`check-config` says that its cosines decide nothing yet; the key is a problem, the note is none."""
+    monkeypatch.delenv("EVENKEEL_EMBEDDINGS_API_KEY", raising=False)
+    text = "scoring: {embeddings: {model: m, base_url: 'http://a/v1'%s}}\nroutes: [{upstream: 'http://a'}]"
+    settings = load(write(text % ""), {}, {})
+    assert "cosines of m (endpoint) are recorded" in notes(settings)[0]
+    assert "EVENKEEL_EMBEDDINGS_API_KEY is empty" in missing_keys(settings)[0]
+    assert notes(load(write(text % ", same_meaning: 0.9, other_meaning: 0.6"), {}, {})) == []
+    monkeypatch.setenv("EVENKEEL_EMBEDDINGS_API_KEY", "k")
+    assert missing_keys(settings) == []
+
+
+def test_the_settings_become_an_encoder_with_its_cutoffs(write):
+    """An endpoint decides by cut-offs of its own; without any its cosines are on nobody's scale."""
+    text = "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'%s}}\nroutes: [{upstream: 'http://a'}]"
+    for more, decides in (("", False), (", same_meaning: 0.9, other_meaning: 0.6", True)):
+        encoder = make_encoder(load(write(text % more), {}, {}), Prices())
+        assert CheapRater(encoder.embeddings, encoder.cutoffs).meaning_decides is decides
+        asyncio.run(encoder.close())
+    off = make_encoder(
+        load(write("scoring: {embeddings: false}\nroutes: [{upstream: 'http://a'}]"), {}, {}), Prices()
+    )
+    assert off.embeddings is None
+    asyncio.run(off.close())

@@ -96,17 +96,18 @@ def test_a_line_cut_by_a_kill_is_dropped_and_asked_again(tmp_path):
 
 
 def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_is_not(tmp_path):
-    """A refusal is an answer; a timeout is worth another call."""
-    reasons = ["refused", "empty", "bad_schema", "out_of_scale", "timeout", "rate_limited", "server_error"]
+    """A refusal is an answer, and so is a reply without end; a timeout is worth another call."""
+    final = ["refused", "empty", "bad_schema", "out_of_scale", "truncated"]
+    reasons = [*final, "timeout", "rate_limited", "server_error"]
     path = tmp_path / "calls.jsonl"
     with ReplyCache(path) as cache:
-        run(Script(lambda number: failed(reasons[number])), plan(7), cache)
+        run(Script(lambda number: failed(reasons[number])), plan(8), cache)
     with ReplyCache(path) as cache:
-        assert len(cache) == 4
+        assert len(cache) == 5
         judge = Script(good)
-        replies = run(judge, plan(7), cache)
-    assert sorted(judge.asked) == [4, 5, 6]
-    assert replies[0] == failed("refused")
+        replies = run(judge, plan(8), cache)
+    assert sorted(judge.asked) == [5, 6, 7]
+    assert [replies[number] for number in range(5)] == [failed(reason) for reason in final]
 
 
 def test_a_foreign_file_is_no_cache(tmp_path):

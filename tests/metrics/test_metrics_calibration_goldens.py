@@ -10,8 +10,9 @@ from random import Random
 import pytest
 
 from metrics.calibration import FailureMode, MetricFacts, Scored, calibrate, score_table
+from metrics.degrade import SEVERITIES
+from metrics.degrade.workflow import Compressed, Missing, Reordered
 from metrics.structural import ExactText, chain_f1, graph_f1, kendall_tau, workflow, workflow_bleu
-from metrics.structural.degrade import SEVERITIES, Compressed, Missing, Reordered
 from tests.conftest import SHARED_DATA
 
 FACTS = (

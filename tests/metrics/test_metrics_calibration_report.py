@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration import MetricFacts, calibrate, score_table, table_lines, trajectories
+from metrics.calibration import MetricFacts, Scored, calibrate, score_table, table_lines, trajectories
 from metrics.calibration.report import plots, report
 from metrics.calibration.resampling import multiplicities
 from metrics.cascade.bands import DEFAULT_BANDS
 from metrics.verdict import Failure
-from tests.metrics.planted_scores import FACTS, planted_rows, published_rows
+from tests.metrics.planted_scores import FACTS, MISSING, planted_rows, published_rows
 
 VOID = {"meta", "path", "rect", "line", "circle"}
 
@@ -81,6 +81,25 @@ def test_the_page_holds_every_picture_and_figure():
     assert "content_words" in page.text
 
 
+def test_a_picture_shows_eight_metrics_and_says_how_many_more_there_are():
+    """Those that watch the mode and the steepest, each in a colour of its own."""
+    names = [f"metric_{i}" for i in range(11)]
+    facts = [MetricFacts(name, 1, name) for name in names]
+    rows = [
+        Scored(
+            f"g{golden}", MISSING, severity, 1 - severity,
+            {name: 1 - severity * (i + golden % 2) / 10 for i, name in enumerate(names)},
+        )
+        for golden in range(30)
+        for severity in (0.1, 0.3, 0.5)
+    ]  # fmt: skip
+    _, text = page_of(rows, facts, form="prose")
+    assert "Missing sentences" in text
+    assert "(planted &lt;workflows&gt;, prose)" in text
+    assert "3 more are in the tables" in text
+    assert sorted(re.findall(r'<g class="way (s\d)">', text)) == [f"s{i}" for i in range(8)]
+
+
 def test_the_page_needs_nothing_else_and_knows_dark_and_light():
     """No script, no request; both schemes."""
     _, text = page_of(published_rows(40), FACTS)
@@ -113,11 +132,12 @@ def test_what_could_not_be_measured_is_said():
 
 def test_the_example_of_the_docs_runs(tmp_path, monkeypatch):
     """From a file of scores to calibration, rules and page."""
-    (tmp_path / "scores.jsonl").write_text(
+    (tmp_path / "calibration-scores.jsonl").write_text(
         "\n".join(table_lines(published_rows(40), FACTS)), encoding="utf-8"
     )
     docs = Path(__file__).parents[2] / "docs" / "calibration.md"
-    (example,) = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
+    examples = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = [one for one in examples if "read_table(" in one]
     monkeypatch.chdir(tmp_path)
     exec(compile(example, "docs/calibration.md", "exec"), {})
     for name in ("calibration.yaml", "rules.yaml", "calibration.html"):

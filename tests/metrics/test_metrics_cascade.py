@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.similarity import DATA, gpt4o
+from bench.kinds import gpt4o
+from bench.metrics.corpus import DATA
 from metrics.cascade import DEFAULT_BANDS, Band, Bands, BandsError, CascadeRater, bands_to_json, read_bands
 from metrics.draw import draw
+from metrics.endpoints.price import Expense
 from metrics.noise.sampler import JudgeNoise
 from metrics.pair import Answer, Pair, ToolCall, Wanted
 from metrics.provenance import (
@@ -25,6 +27,7 @@ from metrics.provenance import (
 )
 from metrics.scoring import TwoStageScorer
 from metrics.similarity import CheapRater, NormalisedEquality, Rating
+from metrics.similarity.meaning import Measured
 from metrics.verdict import Failure
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
@@ -131,6 +134,53 @@ def test_the_whole_chain_leaves_its_trace_in_the_judgement():
     trace = {name: rating.details[name] for name in PROVENANCE}
     assert trace == {DECIDED_BY: 2, BANDS_RATING: 3, JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
     assert (rating.outcome, rating.tokens, len(fresh.seen)) == (2, 30, 2)
+
+
+class Paid:
+    """Embeddings of another model than the default, at three tokens a pair."""
+
+    encoder = "other"
+
+    def on_scale(self, _):
+        """Always."""
+        return True
+
+    def expense(self, texts_chars):
+        """A token a character."""
+        return Expense(texts_chars, 0.0)
+
+    async def measure(self, _):
+        """The same for all."""
+        return Measured(0.9, 3, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "share", "outcome", "tokens", "usd"),
+    [
+        (NEAR, 0.0, 2, 3, 0.25),
+        (NEAR, 1.0, 2, 13, 0.75),
+        (NEAR, 1.0, Failure("similarity", 1, "timeout"), 13, 0.75),
+        (SAME.replace("4711", "4712"), 0.0, 2, 13, 0.75),
+    ],
+)
+def test_paid_embeddings_are_part_of_every_ratings_price(candidate, share, outcome, tokens, usd):
+    """Decided without the judge, audited, audited in vain, and judged."""
+    cascade = CascadeRater(CheapRater(Paid()), Script(outcome), ALL, audit_share=share)
+    rating = asyncio.run(cascade.rate(pair_of(SAME, candidate)))
+    assert (rating.tokens, rating.cost_usd) == (tokens, usd)
+
+
+def test_bands_of_embeddings_hold_for_one_encoder():
+    """Under another encoder they are refused, unless they say that they were set on it."""
+    band = Band("embeddings", same_from=0.95)
+    default, other = CheapRater(), CheapRater(Paid())
+    bands = replace(ALL, text=(band,))
+    CascadeRater(default, Script(), bands)
+    CascadeRater(other, Script(), ALL)
+    CascadeRater(other, Script(), replace(bands, encoder="other"))
+    with pytest.raises(BandsError, match="set on embeddings by all-MiniLM-L6-v2, these are by other"):
+        CascadeRater(other, Script(), bands)
+    assert read_bands(bands_to_json(replace(bands, encoder="other"))).encoder == "other"
 
 
 def test_nothing_to_compare_is_nobodys_case():

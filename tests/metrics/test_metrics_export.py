@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,10 +13,22 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from metrics.cells import CellKey, CellReport, Estimate
-from metrics.export import CellCollector, SnapshotCollector
+from metrics.cells import (
+    CellKey,
+    CellReport,
+    ChangeMark,
+    Estimate,
+    RollupEstimates,
+    RollupKey,
+    RollupReport,
+    RouteChanges,
+    WindowEstimates,
+)
+from metrics.export import CellCollector, CellText, MonitorReading, SnapshotCollector
 from metrics.export.snapshots import HELP
-from metrics.verdict import BASELINE
+from metrics.fold import MonitorSettings, MonitorState
+from metrics.stores.protocols import LoggedVerdict
+from metrics.verdict import BASELINE, QualityScore, Verdict
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
 FULL = CellReport(
@@ -35,7 +49,34 @@ FULL = CellReport(
     alarm_log10=4.0,
     threshold=0.1,
     alert=True,
+    judge_noise=Estimate(0.03, 0.01, 0.2, 50),
+    decided={"equality": 60, "judge": 40},
+    windows={
+        "1h": WindowEstimates(10, None, None, None),
+        "24h": WindowEstimates(
+            60, Estimate(0.2, 0.1, 0.3, 60), Estimate(0.8, 0.7, 0.9, 59), Estimate(0.1, 0.0, 0.2, 55)
+        ),
+    },
 )
+ROLLED = RollupEstimates(
+    exchanges=40,
+    content_delta=Estimate(0.25, 0.1, 0.4, 40),
+    quality_delta=None,
+    quality_worse=None,
+    quality_better=None,
+    robustness=Estimate(0.9, 0.8, 0.95, 40),
+    noise_floor=Estimate(0.05, 0.01, 0.2, 40),
+    excess=Estimate(-0.05, -0.1, 0.1, 40),
+    judge_noise=None,
+)
+ROLLUPS = [
+    RollupReport(RollupKey("all"), 160, 1234.5, "judge", {"all": ROLLED, "1h": ROLLED}),
+    RollupReport(RollupKey("category", "chat", "m", "general"), 9, None, "metrics", {"all": ROLLED}),
+]
+CHANGES = [
+    RouteChanges("chat", {"model": 2}, (ChangeMark("model", "a", "m", 77.0, 5),)),
+    RouteChanges("still", {}, ()),
+]
 RESEND = CellReport(
     key=CellKey("chat", "m", BASELINE),
     scorer="metrics",
@@ -195,12 +236,113 @@ def test_a_registry_refuses_a_second_collector_of_cells():
         registry.register(CellCollector(list, version="1"))
 
 
+def test_windows_and_rollups_say_what_they_look_back_on():
+    """A label `window`, the level of a roll-up, and open labels left empty."""
+    registry = CollectorRegistry()
+    registry.register(
+        CellCollector(MonitorReading(lambda: [FULL], lambda: ROLLUPS, lambda: CHANGES), version="1")
+    )
+    cell = {**CELL, "scorer": "judge"}
+    for name, value in (("robustness_score", 0.8), ("content_delta", 0.2), ("excess", 0.1)):
+        found = f"evenkeel_window_{name}"
+        assert registry.get_sample_value(found, {**cell, "window": "24h"}) == value
+        assert registry.get_sample_value(found, {**cell, "window": "1h"}) is None
+    assert registry.get_sample_value("evenkeel_window_excess_observations", {**cell, "window": "24h"}) == 55
+    whole = {"level": "all", "route": "", "model": "", "category": ""}
+    rolled = {**whole, "window": "1h", "scorer": "judge"}
+    assert registry.get_sample_value("evenkeel_rollup_robustness_score", rolled) == 0.9
+    assert registry.get_sample_value("evenkeel_rollup_noise_floor_upper", rolled) == 0.2
+    assert registry.get_sample_value("evenkeel_rollup_quality_delta", rolled) is None
+    assert registry.get_sample_value("evenkeel_rollup_rated_trials", whole) == 160
+    assert registry.get_sample_value("evenkeel_rollup_last_score_timestamp_seconds", whole) == 1234.5
+    change = {"route": "chat", "kind": "model"}
+    assert registry.get_sample_value("evenkeel_changes_total", change) == 2
+    assert registry.get_sample_value("evenkeel_last_change_timestamp_seconds", change) == 77.0
+
+
+def test_the_text_is_what_a_registry_makes_of_the_same_reports():
+    """Byte for byte, escapes and large numbers included, at first and after some reports changed."""
+    cells = [FULL, RESEND, YOUNG]
+    rollups, changes = list(ROLLUPS), list(CHANGES)
+    reading = MonitorReading(lambda: cells, lambda: rollups, lambda: changes)
+    registry = CollectorRegistry()
+    registry.register(CellCollector(reading, version="1.2.3"))
+    text = CellText(reading, version="1.2.3")
+    assert text.render() == generate_latest(registry)
+    cells[1] = replace(
+        RESEND, trials=12_345_678, last_scored_at=1.7e9, content_delta=Estimate(1e-9, 0.0, 1.0, 7)
+    )
+    rollups[0] = replace(ROLLUPS[0], trials=161)
+    assert text.render() == generate_latest(registry)
+    cells.insert(1, replace(YOUNG, key=CellKey("a\nb", "\\", "x.y"), evidence_log10=float("-inf")))
+    changes.pop(0)
+    text.refresh()
+    assert text.render() == generate_latest(registry)
+    del cells[0], rollups[:]
+    assert text.render() == generate_latest(registry)
+    cells.clear()
+    assert text.render() == generate_latest(registry)
+
+
+def test_the_text_follows_the_monitor():
+    """Over a fold with windows that move, alerts and changes, kept lines never differ from fresh ones."""
+    choice = random.Random(4)
+    state = MonitorState(MonitorSettings(min_trials=5, mean_trials_between_false_alarms=30))
+    reading = MonitorReading(state.reports, state.rollups, state.changes)
+    text = CellText(reading, version="1")
+    for number in range(1, 1201):
+        rating = choice.choice([1, 3])
+        verdict = Verdict(
+            id=f"v{number}",
+            exchange_id=f"e{number // 3}",
+            scored_at=number * 20.0,
+            route="chat",
+            model="m" if number < 700 else "n",
+            perturbation=choice.choice([BASELINE, "general.casing", "format.json"]),
+            perturbation_version=1,
+            severity=0.3,
+            seed=1,
+            scorer=choice.choice(["judge", "metrics"]),
+            rating=rating,
+            baseline_rating=choice.choice([3, 3, 2]),
+            quality=(QualityScore("faithfulness", 1, 3, choice.choice([1, 3])),) if rating < 3 else (),
+        )
+        state.apply(LoggedVerdict(number, verdict))
+        if number % 60 == 0:
+            registry = CollectorRegistry()
+            registry.register(CellCollector(reading, version="1"))
+            assert text.render() == generate_latest(registry)
+    assert b'evenkeel_changes_total{kind="model",route="chat"} 1.0' in text.render()
+    assert b'window="since_change"' in text.render()
+
+
+def test_coverage_is_the_share_of_forwarded_requests_that_were_scored():
+    """Per route, over all classes of status; never above 1, and absent without requests."""
+    counters = [
+        ["proxy_requests", {"route": "a", "status_class": "2xx"}, 60],
+        ["proxy_requests", {"route": "a", "status_class": "5xx"}, 20],
+        ["exchanges_scored", {"route": "a"}, 8],
+        ["proxy_requests", {"route": "b", "status_class": "2xx"}, 3],
+        ["exchanges_scored", {"route": "b"}, 4],
+        ["exchanges_scored", {"route": "c"}, 4],
+        ["proxy_requests", {"route": "d", "status_class": "2xx"}, 0],
+    ]
+    registry = registry_of(snapshots=[{"counters": counters}])
+    covered = [registry.get_sample_value("evenkeel_sampling_coverage", {"route": route}) for route in "abcd"]
+    assert covered == [0.1, 1.0, None, None]
+
+
 @pytest.mark.service
 def test_promtool_has_nothing_to_say():
     """`promtool check metrics` accepts the exposition in silence."""
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not installed: apt-get install prometheus")
-    text = generate_latest(registry_of(FULL, RESEND, YOUNG, snapshots=[*SNAPSHOTS, EVERY_NAME]))
+    cells = CellText(
+        MonitorReading(lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES), version="1"
+    )
+    registry = CollectorRegistry()
+    registry.register(SnapshotCollector(lambda: [*SNAPSHOTS, EVERY_NAME]))
+    text = cells.render() + generate_latest(registry)
     result = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")

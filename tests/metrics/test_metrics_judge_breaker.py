@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metrics.judge.breaker import Breaker
+from metrics.endpoints.breaker import Breaker
 
 
 class Clock:

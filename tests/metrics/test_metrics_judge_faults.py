@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from metrics.endpoints.faults import asked_pause_s, pause_s
 from metrics.judge import Judge, JudgeRater
-from metrics.judge.faults import asked_pause_s, pause_s
 from metrics.pair import Answer, Pair
 from metrics.verdict import Failure
 from tests.metrics.scripted_judge import Canned, ScriptedJudge, error, judging, rated, run, said

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metrics.endpoints.limits import Bucket
 from metrics.judge import Breaker, RateLimits
-from metrics.judge.limits import Bucket
 from metrics.judge.reading import Ruling
 from metrics.verdict import Failure
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, run

@@ -95,6 +95,7 @@ class MemoryStore:
     faults: list[str] = field(default_factory=list)
     state: bytes | None = None
     offset: int = 0
+    kept: dict[str, bytes] = field(default_factory=dict)
     all_events: list[AlertEvent] = field(default_factory=list)
     rows: list[tuple] = field(default_factory=list)
 
@@ -102,12 +103,17 @@ class MemoryStore:
         """What was committed."""
         return self.state, self.offset
 
-    def commit(self, state, offset, events, trend):
+    def parts(self):
+        """The parts as they were committed."""
+        return dict(self.kept)
+
+    def commit(self, state, offset, events, trend, *, parts, whole):
         """Keep all of it, or fail as planned."""
         fault = self.faults.pop(0) if self.faults else "none"
         if fault == "lost":
             raise OSError("disk full")
         self.state, self.offset = state, offset
+        self.kept = dict(parts) if whole else {**self.kept, **parts}
         self.all_events += events
         self.rows += trend
         if fault == "stored, then failed":
@@ -269,7 +275,7 @@ def test_any_way_of_stepping_restarting_and_failing_ends_like_one_clean_fold(see
         except OSError:  # TimeoutError is one
             continue
     drain(broken)
-    assert (store.state, store.offset) == (clean.state, clean.offset)
+    assert (store.state, store.kept, store.offset) == (clean.state, clean.kept, clean.offset)
     assert store.all_events == clean.all_events
     assert store.rows == clean.rows
     assert broken.reports() == monitor.reports()
@@ -309,10 +315,10 @@ def test_reports_do_not_wait_for_a_commit_that_hangs():
     before = monitor.reports()
     entered, release, commit = threading.Event(), threading.Event(), store.commit
 
-    def slow(*arguments):
+    def slow(*arguments, **options):
         entered.set()
         assert release.wait(20)
-        commit(*arguments)
+        commit(*arguments, **options)
 
     store.commit = slow
     thread = threading.Thread(target=monitor.step)

@@ -177,10 +177,10 @@ def test_a_checkpoint_goes_on_like_a_fold_that_never_stopped(verdicts, stop):
 def test_a_checkpoint_from_before_the_judge_was_watched_is_folded_anew():
     """Its counts would lack what the log still tells."""
     data = json.loads(state_of(*STREAM).to_bytes())
-    assert data["judges"][0]["route"] == "chat"
-    old = {key: value for key, value in data.items() if key != "judges"} | {"version": 1}
+    assert data["head"]["judges"][0]["route"] == "chat"
+    old = {key: value for key, value in data["head"].items() if key != "judges"} | {"version": 1}
     with pytest.raises(CheckpointError, match="version 1"):
-        MonitorState.from_bytes(json.dumps(old).encode(), MonitorSettings())
+        MonitorState.from_bytes(json.dumps({**data, "head": old}).encode(), MonitorSettings())
 
 
 def test_the_judges_of_an_old_log_are_the_judges_all_the_same():

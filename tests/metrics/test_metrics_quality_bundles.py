@@ -100,6 +100,8 @@ def test_qualities_of_a_task_with_and_without_a_judge(
     rules = ["tool_names", "tool_arguments_match", "tool_order"]
     if task == "slot_filling":
         rules = ["slot_match", "slot_rouge", "slot_grounding", "slot_coverage", *rules]
+    if task == "workflow":
+        rules = ["workflow_steps", *rules]
     assert [quality.name for quality in bundle.measures(judges)] == judged + rules
     assert [quality.name for quality in bundle.measures()] == without + rules
     assert all(name.endswith("_proxy") for name in without)

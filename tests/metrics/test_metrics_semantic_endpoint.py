@@ -10,13 +10,13 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.languages import Coverage, base_tag, languages_of
 from metrics.pair import Answer, Pair, Wanted
+from metrics.semantic.client import EmbeddingsClient
 from metrics.semantic.endpoint import EndpointEmbeddings
 from metrics.semantic.vectors import VectorCache, cosine, pieces, pool, unit
 from metrics.similarity import Embeddings
@@ -25,6 +25,8 @@ from metrics.verdict import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from metrics.similarity.meaning import Measured
 
 KEY = "sk-test-0123456789"
 AXES = {"north": (0.0, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}
@@ -85,12 +87,24 @@ def serving(reply: Callable[[dict[str, Any]], tuple[int, Any]]) -> Iterator[tupl
 
 def ask(url: str, pairs: Sequence[Pair], **options: Any) -> list[float | Failure]:
     """Score by a fresh client without retries."""
+    return [measured.outcome for measured in measure(url, pairs, **options)]
 
-    async def run() -> list[float | Failure]:
-        async with openai.AsyncOpenAI(base_url=url, api_key=KEY, max_retries=0, timeout=5) as client:
-            return await EndpointEmbeddings(client, "compass", **options).score_all(pairs)
+
+def measure(url: str, pairs: Sequence[Pair], **options: Any) -> list[Measured]:
+    """The same with what it cost, at a cent a token."""
+
+    async def run() -> list[Measured]:
+        async with EmbeddingsClient(
+            base_url=url, model="compass", api_key=KEY, max_retries=0, timeout_s=5, price=a_cent_a_token
+        ) as client:
+            return await EndpointEmbeddings(client, **options).measure_all(pairs)
 
     return asyncio.run(run())
+
+
+def a_cent_a_token(model: str, prompt_tokens: int, completion_tokens: int) -> float:
+    assert (model, completion_tokens) == ("compass", 0)
+    return prompt_tokens / 100
 
 
 def test_the_score_is_the_cosine_of_the_endpoints_vectors() -> None:
@@ -129,6 +143,10 @@ def test_many_texts_go_in_batches_and_none_twice() -> None:
         ),
         (200, {"data": [{"index": i, "embedding": [1.7e308, 1.7e308]} for i in range(2)]}, "bad_schema"),
         (200, {"data": [{"index": i, "embedding": [math.nan, 1.0]} for i in range(2)]}, "bad_schema"),
+        (200, {"data": [{"index": i, "embedding": [0.0, 0.0]} for i in range(2)]}, "bad_schema"),
+        (200, {"data": [{"index": i, "embedding": []} for i in range(2)]}, "bad_schema"),
+        (200, {"data": [{"index": 5, "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}]}, "bad_schema"),
+        (200, {}, "bad_schema"),
         (200, ["odd"], "bad_schema"),
     ],
 )
@@ -162,6 +180,91 @@ def test_an_endpoint_that_is_not_there_or_never_answers_is_a_failure() -> None:
     assert late.reason == "timeout"
 
 
+def test_a_change_of_the_vectors_length_between_two_replies_is_a_failure() -> None:
+    """A kept vector of two numbers is not compared with a new one of three."""
+    cache = VectorCache()
+    with serving(vectors) as (url, _):
+        ask(url, [pair("north", "east")], cache=cache)
+
+    def longer(request: dict[str, Any]) -> tuple[int, Any]:
+        data = [{"index": i, "embedding": [1.0, 0.0, 0.0]} for i in range(len(request["input"]))]
+        return 200, {"data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+
+    with serving(longer) as (url, _):
+        failed = ask(url, [pair("north", "south")], cache=cache)[0]
+    assert isinstance(failed, Failure)
+    assert failed.reason == "bad_schema"
+
+
+def test_each_text_is_paid_once_by_the_first_pair_that_needs_it() -> None:
+    """10 tokens for 5 + 4 + 5 + 6 characters: 10·9/20 = 4.5 rounds to 4, 10·14/20 is 7, the last has 3."""
+
+    def ten_tokens(request: dict[str, Any]) -> tuple[int, Any]:
+        status, body = vectors(request)
+        return status, body | {"usage": {"prompt_tokens": 10, "total_tokens": 10}}
+
+    pairs = [
+        pair("north", "east"),
+        pair("north", "south"),
+        pair("north", "north"),
+        pair("", "east"),
+        pair("east", "n east"),
+    ]
+    with serving(ten_tokens) as (url, asked):
+        found = measure(url, pairs)
+    assert [request["input"] for request in asked] == [["north", "east", "south", "n east"]]
+    assert [one.tokens for one in found] == [4, 3, 0, 0, 3]
+    assert [one.cost_usd for one in found] == pytest.approx([0.045, 0.025, 0, 0, 0.03])
+
+
+def test_what_was_paid_before_a_failure_is_booked_and_kept() -> None:
+    """The second of two requests fails: its pair fails, the first pair's score and price stand."""
+    fails = iter([False, True])
+
+    def second_fails(request: dict[str, Any]) -> tuple[int, Any]:
+        return (500, {"error": {"message": "oops"}}) if next(fails) else vectors(request)
+
+    cache = VectorCache()
+    with serving(second_fails) as (url, _):
+        first, second = measure(
+            url, [pair("north", "east"), pair("south", "south east")], batch=2, cache=cache
+        )
+    assert (first.outcome, first.tokens) == (0.0, 1)
+    assert isinstance(second.outcome, Failure)
+    assert (second.outcome.reason, second.tokens, second.cost_usd) == ("server_error", 0, 0.0)
+    assert len(cache) == 2
+
+
+def test_tokens_are_estimated_where_the_endpoint_does_not_count_them() -> None:
+    """Nine characters together: 9 // 4 + 1 = 3 tokens; unusable vectors cost the same."""
+
+    def silent(request: dict[str, Any]) -> tuple[int, Any]:
+        return 200, {"data": vectors(request)[1]["data"]}
+
+    with serving(silent) as (url, _):
+        assert measure(url, [pair("north", "east")])[0].tokens == 3
+    with serving(lambda _: (200, {"data": []})) as (url, _):
+        unusable = measure(url, [pair("north", "east")])[0]
+    assert isinstance(unusable.outcome, Failure)
+    assert (unusable.tokens, unusable.cost_usd) == (3, pytest.approx(0.03))
+
+
+def test_pairs_that_come_together_share_a_request() -> None:
+    """Three concurrent measurements are one request, and none has another's score."""
+    scores = (0.0, math.sqrt(0.5), 0.0)
+    pairs = [pair("north", "east"), pair("north", "north east"), pair("south", "north")]
+
+    async def run(url: str) -> list[Measured]:
+        async with EmbeddingsClient(base_url=url, model="compass", api_key="") as client:
+            endpoint = EndpointEmbeddings(client)
+            return await asyncio.gather(*map(endpoint.measure, pairs))
+
+    with serving(vectors) as (url, asked):
+        found = asyncio.run(run(url))
+    assert [one.outcome for one in found] == pytest.approx(scores)
+    assert len(asked) == 1
+
+
 def test_missing_text_is_not_sent() -> None:
     """A side without text is a failure of its own."""
     with serving(vectors) as (url, asked):
@@ -176,6 +279,16 @@ def test_long_texts_go_in_pieces_whatever_they_are_written_in() -> None:
     with serving(vectors) as (url, asked):
         ask(url, [pair("north " * 2500, "再" * 13_000)])
     assert [len(request["input"]) for request in asked] == [6]
+    with serving(vectors) as (url, asked):
+        ask(url, [pair("north " * 2500, "east")], piece_words=300)
+    assert [len(request["input"]) for request in asked] == [10]
+
+
+def test_a_request_has_at_most_so_many_characters() -> None:
+    """Two texts of 150,000 characters, in pieces of 6,000, are two requests and not one of 50 texts."""
+    with serving(vectors) as (url, asked):
+        ask(url, [pair("北" * 150_000, "南" * 150_000)])
+    assert [sum(map(len, request["input"])) for request in asked] == [198_000, 102_000]
 
 
 # --- vectors

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from metrics.pair import Answer, Pair
+from metrics.similarity import details as detail_kinds
 from metrics.similarity.details import Detail, Details, detail_overlap, read_details
 
 
@@ -94,3 +97,25 @@ def test_a_detail_of_any_kind_can_be_mentioned_in_words() -> None:
     context = read_details("office-hours are 10:30 to 12")
     assert context.mentions(Detail("number", "10"))
     assert not context.mentions(Detail("number", "11"))
+
+
+CHARACTERS = "(){}AbC19_/\\:.-'\"`@~ \n,\u017f\u00e9\u0662"
+PARTS = ("boxed{", "http://", "www.", "10:30", "mar", "Oct.", "th", "of", "2024", "and", " 5")
+PIECES = st.lists(st.sampled_from((*CHARACTERS, *PARTS)), max_size=14).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(PIECES)
+@example("5TH of May")
+@example("see ~/a or C:\\b")
+@example("v..2")
+@example("2024/1/3")
+def test_no_kind_is_passed_over_in_a_text_that_holds_it(text: str) -> None:
+    """Whatever an expression finds, the quick look at the text before it has not ruled out."""
+    for _, pattern, may_hold in detail_kinds._KINDS:
+        assert may_hold(text) or not pattern.search(text)
+
+
+def test_a_month_with_a_long_s_is_a_month() -> None:
+    """Letters that fold to a month's are read as it, as the expression does."""
+    assert found("on 5 \u017fep 2024") == {("date", "2024-09-05")}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.similarity.words import find_word, matched_count, stem
+from metrics.similarity import words
+from metrics.similarity.words import find_word, matched_count, same_word, stem
 
 WORDS = st.lists(
     st.sampled_from(("restart", "restarted", "restrat", "printer", "pritner", "cat", "car", "inc42", "queue"))
@@ -31,6 +33,20 @@ def test_the_nearest_spelling_is_found() -> None:
     assert find_word("plant", ["plants", "planet"]) == "plants"
     assert find_word("cat", ["car"]) is None
     assert find_word("inc42", ["inc43"]) is None
+
+
+@pytest.mark.parametrize("others", [["pointer", "spinters"], ["spinters", "pointer"]])
+def test_the_order_of_equally_near_words_does_not_count(others: list[str]) -> None:
+    """Both are two edits away, which only the one of eight letters is forgiven, wherever it stands."""
+    assert find_word("printers", others) == "spinters"
+    assert matched_count(["printers"], others) == 1
+    assert not same_word("printers", "pointer")
+
+
+def test_words_are_matched_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More words than distances are held at once for give the same count."""
+    monkeypatch.setattr(words, "_CELLS", 3)
+    assert matched_count(["printr", "queeu", "plug"], ["printer", "queue", "cable", "sockets"]) == 2
 
 
 def test_words_of_any_length_have_a_stem() -> None:

@@ -7,13 +7,26 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import Indel, LCSseq
 
 from metrics.pair import Answer, Pair, ToolCall
 from metrics.similarity import BUILTIN, ContentWords, EditSimilarity, RougeL
 from metrics.similarity.content_words import word_overlap
 from metrics.similarity.edit import edit_similarity
 from metrics.similarity.rouge_l import rouge_l
-from metrics.similarity.words import content_words, find_word, negation_count, same_word, stem, words
+from metrics.similarity.unlocked import common_length, indel_similarity
+from metrics.similarity.words import (
+    _WORD as WORD,
+)
+from metrics.similarity.words import (
+    GLUE,
+    content_words,
+    find_word,
+    negation_count,
+    same_word,
+    stem,
+    words,
+)
 from metrics.verdict import Failure
 
 
@@ -92,6 +105,47 @@ def test_same_word_allows_typos_by_length(word: str, other: str, same: bool) -> 
     """One edit from four letters, two from eight, none in short words and anything with digits."""
     assert same_word(word, other) is same
     assert (find_word(word, {other, "unrelated"}) is not None) is same
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "Plain",
+                "caf\u00e9",
+                "don\u2019t",
+                "x_y",
+                "\u2026",
+                "\u2014",
+                "\u6f22\u5b57",
+                "5.2",
+                "\u0130",
+                "\n",
+            ]
+        )
+        | st.text(max_size=5),
+        max_size=60,
+    ).map(" ".join)
+)
+def test_words_are_the_runs_of_letters_and_digits_however_they_are_cut(text: str) -> None:
+    """In ASCII, with typographic marks and in other scripts, short and long: always the expression's runs."""
+    plain = WORD.findall(text.lower())
+    assert words(text) == words(text) == plain
+    assert content_words(text) == (frozenset(plain) - GLUE or frozenset(plain))
+
+
+def test_the_list_of_words_is_the_callers_own() -> None:
+    """What is done to it does not change what the next caller gets."""
+    text = "restart the pump " * 20
+    words(text).clear()
+    assert words(text)[:3] == ["restart", "the", "pump"]
+
+
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12))
+def test_comparisons_that_let_other_threads_run_are_those_that_do_not(left: str, right: str) -> None:
+    """Lengths of common subsequences and likenesses are those of rapidfuzz's functions for one pair."""
+    assert common_length(list(left), list(right)) == LCSseq.similarity(left, right)
+    assert indel_similarity(left, right) == Indel.normalized_similarity(left, right)
 
 
 def test_forms_of_a_word_share_a_stem() -> None:

@@ -7,8 +7,8 @@ import pytest
 from bench.workflowperturb import published
 from bench.workflowperturb.compare import beside, sensitivities
 from bench.workflowperturb.measure import BY_LENGTH, EXACT, PRINTED, WEIGHTED, Measured, Spread, measure
+from metrics.degrade.workflow import Missing, Reordered
 from metrics.structural import sequence
-from metrics.structural.degrade import Missing, Reordered
 
 
 def test_scores_of_two_workflows_are_averaged() -> None:

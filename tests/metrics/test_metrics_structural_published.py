@@ -9,6 +9,7 @@ import random
 
 import pytest
 
+from metrics.degrade.workflow import Missing, Reworded
 from metrics.structural import (
     ExactText,
     chain_f1,
@@ -18,7 +19,6 @@ from metrics.structural import (
     workflow_bleu,
     workflow_gleu,
 )
-from metrics.structural.degrade import Missing, Reworded
 from tests.conftest import SHARED_DATA
 
 SOURCES = frozenset(("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca"))

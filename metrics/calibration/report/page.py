@@ -9,27 +9,26 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metrics.calibration.report import plots
-from metrics.calibration.table import FailureMode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics.calibration.calibration import Calibration, MetricResult, Role
+    from metrics.calibration.calibration import AnswerForm, Calibration, MetricResult, Role
     from metrics.calibration.report.plots import Curves, Heatmap, Histogram
     from metrics.calibration.resampling import Measured
-    from metrics.calibration.table import ScoreTable
+    from metrics.calibration.table import FailureMode, ScoreTable
     from metrics.calibration.trajectory import Trajectory
 
-TITLES: Final[Mapping[FailureMode, str]] = {
-    FailureMode.MISSING: "Missing steps",
-    FailureMode.COMPRESSED: "Compressed steps",
-    FailureMode.REWORDED: "Reworded steps",
-    FailureMode.REORDERED: "Reordered steps",
-    FailureMode.DUPLICATED: "Duplicated steps",
-    FailureMode.ADDED: "Added steps",
+UNITS: Final[Mapping[AnswerForm | None, str]] = {
+    None: "steps",
+    "workflow": "steps",
+    "prose": "sentences",
+    "list": "items",
+    "data": "values",
 }
+"""What is missing, compressed and so on, by the form of the goldens."""
 _SERIES = 8
-"""Colours there are; a ninth metric has the first one again."""
+"""Colours there are, and lines in a picture: more cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,8 @@ class ModeView:
     title: str
     harmless: bool
     curves: Curves
+    left_out: int
+    """Metrics that are not in the picture."""
     parts: tuple[tuple[str, Role], ...]
     """(part, role); empty if nothing watches the mode."""
     histogram: Histogram | None
@@ -77,22 +78,50 @@ def _mode(
     calibration: Calibration, table: ScoreTable, ways: Sequence[Trajectory], mode: FailureMode
 ) -> ModeView:
     result = calibration.of(mode)
-    own = [way for way in ways if way.mode is mode]
+    own = _shown(calibration, ways, mode)
     names = [facts.name for facts in table.metrics]
+    title = f"{mode.value.capitalize()} {UNITS[calibration.form]}"
     parts = [] if result is None else [("primary", result.primary), ("secondary", result.secondary)]
     primary = None if result is None else result.primary
     return ModeView(
-        title=TITLES[mode],
+        title=title,
         harmless=result is not None and result.harmless,
         curves=plots.curves(
-            f"Mean scores by severity: {TITLES[mode].lower()}",
+            f"Mean scores by severity: {title.lower()}",
             own,
-            [names.index(way.metric) % _SERIES for way in own],
+            _colours([names.index(way.metric) for way in own]),
         ),
+        left_out=sum(way.mode is mode for way in ways) - len(own),
         parts=tuple((part, role) for part, role in parts if role is not None),
         histogram=None if primary is None else _histogram(calibration, table, mode, primary),
         why_not="" if result is None or result.failure is None else result.failure.detail,
     )
+
+
+def _shown(calibration: Calibration, ways: Sequence[Trajectory], mode: FailureMode) -> list[Trajectory]:
+    """The ways to draw: those that watch the mode and then the steepest, in the order of the table."""
+    result = calibration.of(mode)
+    roles = [] if result is None else [role for role in (result.primary, result.secondary) if role]
+    watching = [role.metric for role in roles]
+    falls = {
+        metric.name: metric.sensitivity[mode].value
+        for metric in calibration.metrics
+        if mode in metric.sensitivity
+    }
+    own = [way for way in ways if way.mode is mode]
+    first = sorted(own, key=lambda way: (way.metric not in watching, -falls.get(way.metric, 0.0)))[:_SERIES]
+    return [way for way in own if way in first]
+
+
+def _colours(places: Sequence[int]) -> list[int]:
+    """A colour for each metric by its place in the table: the same in all pictures, if it is free."""
+    taken: list[int] = []
+    for place in places:
+        colour = place % _SERIES
+        while colour in taken:
+            colour = (colour + 1) % _SERIES
+        taken.append(colour)
+    return taken
 
 
 def _histogram(
@@ -118,7 +147,8 @@ def _heatmap(calibration: Calibration, table: ScoreTable) -> Heatmap:
         if found is None:
             return None
         about = (
-            f"{metric.name}, {TITLES[mode].lower()}: [{found.lower:.2f}, {found.upper:.2f}], n = {found.n}"
+            f"{metric.name}, {mode.value} {UNITS[calibration.form]}: "
+            f"[{found.lower:.2f}, {found.upper:.2f}], n = {found.n}"
         )
         return found.value, about
 

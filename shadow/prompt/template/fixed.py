@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from shadow.prompt.segments import Block, Classifier, SlotText
     from shadow.prompt.template.skeleton import Skeleton
 
-_PLACEHOLDER: Final = re.compile(r"\{\{[^{}\n]{1,80}\}\}|\{[A-Za-z_][\w. -]{0,80}\}")
+PLACEHOLDER: Final = re.compile(r"\{\{[^{}\n]{1,80}\}\}|\{[A-Za-z_][\w. -]{0,80}\}")
+"""Where an input goes in a template: `{name}` or `{{name}}`."""
 
 
 def fixed_template(texts: Sequence[str]) -> Classifier:
@@ -36,7 +37,7 @@ def fixed_template(texts: Sequence[str]) -> Classifier:
 
 
 def _skeleton(text: str) -> Skeleton:
-    fragments = _PLACEHOLDER.split(padded(text))
+    fragments = PLACEHOLDER.split(padded(text))
     inner = [fragment for fragment in fragments[1:-1] if fragment]
     skeleton = (fragments[0], *inner, fragments[-1]) if len(fragments) > 1 else (fragments[0],)
     if not fixed_characters(skeleton):

@@ -1,0 +1,89 @@
+"""The pages about goldens: the list, and one of them with its history."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+from litestar import MediaType, Request, Response, Router, get, post
+from litestar.exceptions import HTTPException
+from litestar.params import FromPath, FromQuery, URLEncodedBody
+
+from console import links
+from console.golden_changes import change
+from console.golden_views import golden_list, golden_page
+from console.writing import form_token, own_pages_only
+from metrics.goldens import GoldenError
+
+if TYPE_CHECKING:
+    from litestar.types import ControllerRouterHandler
+
+    from console.rendering import Renderer
+    from console.sources import ConsoleSources, GoldenSources
+
+QueryText = FromQuery[str | None]
+GoldenId = FromPath[str]
+Form = URLEncodedBody[dict[str, str]]
+AnyRequest = Request[Any, Any, Any]
+
+
+def golden_handlers(
+    sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
+) -> list[ControllerRouterHandler]:
+    """GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
+
+    @get("/", sync_to_thread=True)
+    def listed(
+        request: AnyRequest, route: QueryText = None, task: QueryText = None, show: QueryText = None
+    ) -> Response[bytes]:
+        content = renderer.page(
+            "goldens.html",
+            page=golden_list(
+                goldens.store, route or None, task or None, retired=show == "all", now=sources.clock()
+            ),
+            token=form_token(request),
+            user=user_of(request),
+        )
+        return Response(content, media_type=MediaType.HTML)
+
+    # The path type also takes ids that hold a slash.
+    @get("/goldens/{golden_id:path}", sync_to_thread=True)
+    def one(request: AnyRequest, golden_id: GoldenId) -> Response[bytes]:
+        name = golden_id.removeprefix("/")
+        history = goldens.store.history(name)
+        if not history:
+            content = renderer.page(
+                "message.html", title="Golden not found", text="There is no golden of this id."
+            )
+            return Response(content, status_code=404, media_type=MediaType.HTML)
+        content = renderer.page(
+            "golden.html",
+            golden=golden_page(history, goldens.store.trail(name), sources.clock()),
+            token=form_token(request),
+            user=user_of(request),
+        )
+        return Response(content, media_type=MediaType.HTML)
+
+    @post("/", sync_to_thread=True, guards=[own_pages_only])
+    def changed(data: Form) -> Response[bytes]:
+        asked = {name: value for name, value in data.items() if name != "_csrf_token"}
+        try:
+            golden = change(goldens, asked, sources.clock())
+        except GoldenError as error:
+            raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
+        return Response(b"", status_code=303, headers={"location": links.golden_link(golden.id)})
+
+    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    return [Router("/goldens", route_handlers=[listed, changed]), one]
+
+
+def user_of(request: AnyRequest) -> str:
+    """The name under which a browser has signed in with the admin token, to begin with; "" for none."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[0]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,76 @@
+"""Pairs that both the cheap rater and a judge have rated, for the bands of the cascade."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metrics.calibration import JudgeBands, RatedPair, judge_bands
+from metrics.pair import Pair, Wanted
+from metrics.provenance import STAGES, stage_of
+from metrics.similarity.cheap import CheapRater
+from metrics.verdict import BASELINE, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Protocol
+
+    from evenkeel.calibrate.candidates import Candidate
+    from metrics.stores.protocols import LoggedVerdict
+    from metrics.verdict import Evidence, Verdict
+
+    class Log(Protocol):
+        """What is needed of a verdict log."""
+
+        def read_after(self, offset: int, limit: int) -> Sequence[LoggedVerdict]:
+            """As `VerdictLog`."""
+            ...
+
+        def evidence(self, verdict_id: str) -> Evidence | None:
+            """As `VerdictLog`."""
+            ...
+
+
+_BATCH = 1000
+_JUDGE = STAGES[2]
+
+
+def rated_candidates(rated: Iterable[tuple[Candidate, int]], rater: CheapRater) -> list[RatedPair]:
+    """Degraded goldens and the judge's ratings of them."""
+    return [RatedPair(rater.rate_now(candidate.pair), rating) for candidate, rating in rated]
+
+
+def rated_in_log(log: Log, rater: CheapRater) -> list[RatedPair]:
+    """Trials that the judge decided, one of each exchange: the newest that is no identical resend.
+
+    They are rated again by the cheap rater that there is now, so trials whose answers have been pruned
+    are passed over.
+    """
+    newest: dict[str, Verdict] = {}
+    offset = 0
+    while batch := log.read_after(offset, _BATCH):
+        offset = batch[-1].offset
+        for logged in batch:
+            verdict = logged.verdict
+            if (
+                verdict.scorer == "judge"
+                and verdict.rating is not None
+                and verdict.perturbation != BASELINE
+                and stage_of(verdict.details) == _JUDGE
+            ):
+                newest[verdict.exchange_id] = verdict
+    found = []
+    for verdict in newest.values():
+        evidence = log.evidence(verdict.id)
+        if evidence is None or evidence.candidate is None or verdict.rating is None:
+            continue
+        wanted = Wanted(verdict.wanted_format, verdict.wanted_language)  # type: ignore[arg-type]
+        pair = Pair(evidence.reference, evidence.candidate, evidence.prompt, verdict.task, wanted)
+        found.append(RatedPair(rater.rate_now(pair), verdict.rating))
+    return found
+
+
+def set_bands(pairs: Sequence[RatedPair], source: str, version: int = 1) -> JudgeBands | Failure:
+    """The bands that these pairs allow; see `judge_bands`."""
+    if not pairs:
+        return Failure("judge_bands", 1, "too_few_pairs", "No pair was rated by the judge.")
+    return judge_bands(pairs, version=version, source=source, rater_version=CheapRater.version)

@@ -1,0 +1,180 @@
+"""The body of `evenkeel calibrate`: goldens → candidates → scores → calibration → files."""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel.calibrate.asking import Asking
+from evenkeel.calibrate.bands import rated_candidates, rated_in_log, set_bands
+from evenkeel.calibrate.candidates import keys, source_of, versions
+from evenkeel.calibrate.goldens import Chosen, UnfitGoldensError, choose
+from evenkeel.calibrate.journal import Journal, Run
+from evenkeel.calibrate.judged import AskedSimilarity, AskedWorkflow
+from evenkeel.calibrate.options import JOURNAL
+from evenkeel.calibrate.rewriting import Rewriting
+from evenkeel.calibrate.scores import Field, Scores, gather
+from evenkeel.calibrate.scoring import Scoring
+from evenkeel.calibrate.written import Written, write
+from evenkeel.data_plane import DATABASE_FILE
+from metrics.calibration import calibrate, score_table
+from metrics.degrade import SEVERITIES
+from metrics.goldens import SqliteGoldens, load_goldens
+from metrics.goldens.asked import asked
+from metrics.registry import metric
+from metrics.similarity.cheap import CheapRater
+from metrics.stores.sqlite import Database, SqliteVerdictLog
+from metrics.verdict import Failure
+from shadow.languages import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import date
+
+    from rich.console import Console
+
+    from evenkeel.calibrate.options import CalibrateOptions
+    from metrics.calibration import Calibration, JudgeBands
+    from metrics.calibration.columns import Column
+    from metrics.goldens import Golden
+
+_JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A calibration, what it rests on, and where it is."""
+
+    calibration: Calibration
+    scores: Scores
+    chosen: Chosen
+    bands: JudgeBands | Failure | None
+    """None if nobody asked for them."""
+    written: Written
+    remembered: int
+    """Scores that an earlier run had made."""
+    cost_usd: float
+
+
+def run_calibrate(
+    options: CalibrateOptions, *, err: Console, confirm: Callable[[str], bool], today: date
+) -> Outcome:
+    """Read, score, calibrate and write.
+
+    Args:
+        options: what to do.
+        err: gets progress.
+        confirm: asked once before the first call of a judge, with an estimate of the cost.
+        today: written into the calibration.
+
+    Raises: GoldenError, UnfitGoldensError, JournalError, EmbeddingsUnavailableError, UnknownMetricError and
+        OSError for what cannot be used; NotConfirmedError; ModelFailedError, with what was scored until
+        then in the journal.
+    """
+    for name in options.metrics:
+        if name not in _JUDGE_NAMES:
+            metric(name)
+    chosen = choose(_goldens(options), options.form)
+    sources = [source_of(golden, asked(golden.request)) for golden in chosen.goldens]
+    options.out.mkdir(parents=True, exist_ok=True)
+    rewriter = options.rewriter
+    run = Run(
+        chosen.digest, chosen.form, options.seed, SEVERITIES, versions(chosen.form),
+        rewriter.name if rewriter else None,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        journal = stack.enter_context(Journal(options.journal or options.out / JOURNAL, run))
+        spent = 0.0
+        if rewriter is not None:
+            rewriting = Rewriting(
+                rewriter, chosen.form, sources, journal, seed=options.seed, most_usd=options.max_usd
+            )
+            rewriting.run(confirm, err)
+            spent += rewriting.cost_usd
+        scoring = Scoring(options, chosen.form, sources, journal, err)
+        columns = scoring.run(stack)
+        fields = [_field(column) for column in columns]
+        asking = None
+        if options.judge is not None:
+            asking = Asking(
+                options.judge, chosen.form, sources, journal,
+                seed=options.seed, most_goldens=options.judge_goldens,
+                most_usd=None if options.max_usd is None else options.max_usd - spent,
+            )  # fmt: skip
+            fields.append(asking.run(confirm, err))
+            spent += asking.cost_usd
+        bands = _bands(options, asking, CheapRater(scoring.embeddings, language_of=language_of))
+    wanted = {key for source in sources for key in keys(source.id, chosen.form)}
+    scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
+    if not scores.rows:
+        reasons = ", ".join(sorted(scores.undegradable))
+        raise UnfitGoldensError(f"no candidate could be made ({reasons}); approve longer answers")
+    if not scores.metrics:
+        raise UnfitGoldensError("no metric tells the degraded answers apart; take other --metrics")
+    in_use = {facts.name for facts in scores.metrics}
+    encoders = [column.encoder for column in columns if column.encoder and column.metric.name in in_use]
+    with err.status("calibrating"):
+        table = score_table(scores.rows, scores.metrics)
+        calibration = calibrate(
+            table,
+            source=_source(options),
+            calibrated_on=today,
+            encoder=encoders[0] if encoders else None,
+            seed=options.seed,
+            rng=random.Random(options.seed),
+            form=chosen.form,
+            placement=options.placement,
+            bands=None if bands is None or isinstance(bands, Failure) else bands.bands,
+            resamples=options.resamples,
+        )
+        written = write(calibration, scores, table, options.out)
+    return Outcome(calibration, scores, chosen, bands, written, journal.remembered, spent)
+
+
+def _goldens(options: CalibrateOptions) -> tuple[Golden, ...]:
+    if options.file is not None:
+        return load_goldens(options.file)
+    with _store(options) as database:
+        return SqliteGoldens(database).select(route=options.route)
+
+
+@contextmanager
+def _store(options: CalibrateOptions) -> Iterator[Database]:
+    """The store, which must be there: calibrating creates none."""
+    folder = options.data_dir
+    if folder is None or not (folder / DATABASE_FILE).is_file():
+        raise UnfitGoldensError(f"{folder}: there is no store of evenkeel; name its folder with --data-dir")
+    database = Database(folder / DATABASE_FILE)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _source(options: CalibrateOptions) -> str:
+    if options.source:
+        return options.source
+    if options.file is not None:
+        return options.file.name
+    return f"approved exchanges of route {options.route}" if options.route else "approved exchanges"
+
+
+def _field(column: Column) -> Field:
+    return Field(column.key, column.metric.name, column.metric.version, column.family)
+
+
+def _bands(
+    options: CalibrateOptions, asking: Asking | None, rater: CheapRater
+) -> JudgeBands | Failure | None:
+    """The cascade's bands, if anything was asked from which they follow."""
+    if options.bands_from_store:
+        with _store(options) as database:
+            pairs = rated_in_log(SqliteVerdictLog(database), rater)
+        return set_bands(pairs, f"{len(pairs)} trials that the judge of {options.data_dir} decided")
+    if asking is None or options.judge is None:
+        return None
+    pairs = rated_candidates(asking.rated, rater)
+    source = f"{len(pairs)} degraded goldens of {_source(options)}, rated by {options.judge.model}"
+    return set_bands(pairs, source)

@@ -1,0 +1,82 @@
+"""Which encoder compares meanings: the default, one of the settings, or an endpoint's."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel.choices import encoder_name
+from evenkeel.preflight import notes
+from metrics.endpoints.limits import RateLimits
+from metrics.languages import Coverage, base_tag
+from metrics.semantic.client import EmbeddingsClient
+from metrics.semantic.endpoint import EndpointEmbeddings
+from metrics.similarity import Cutoffs, EmbeddingsUnavailableError, load_embeddings
+from shadow.languages import language_of
+
+if TYPE_CHECKING:
+    from evenkeel.settings import Settings
+    from metrics.similarity import Embeddings
+    from shadow.spend import Prices
+
+log = logging.getLogger("evenkeel")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """What compares meanings, and what its cosines mean."""
+
+    embeddings: Embeddings | EndpointEmbeddings | None
+    """None = nothing does."""
+    cutoffs: Cutoffs
+    client: EmbeddingsClient | None = None
+    """Of the endpoint, if there is one."""
+
+    async def close(self) -> None:
+        """Close the endpoint's connections."""
+        if self.client:
+            await self.client.close()
+
+
+def make_encoder(settings: Settings, prices: Prices) -> Encoder:
+    """The encoder the settings name, if any. Loading one takes seconds."""
+    chosen = settings.scoring.embeddings
+    for note in notes(settings):
+        log.warning("note: %s", note)
+    languages = frozenset(base_tag(tag) for tag in chosen.languages) or None
+    if chosen.enabled is False:
+        return Encoder(None, Cutoffs())
+    if chosen.base_url is None or chosen.model is None:
+        try:
+            embeddings = load_embeddings(chosen.model, languages=languages, language_of=language_of)
+        except EmbeddingsUnavailableError as error:
+            if chosen.enabled or chosen.model:
+                log.warning("no sentence embeddings: %s; scoring goes on without them", error)
+            return Encoder(None, Cutoffs())
+        return Encoder(embeddings, _cutoffs(settings))
+    client = EmbeddingsClient(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        api_key=os.environ.get(chosen.api_key_env) or "",
+        timeout_s=chosen.timeout_s,
+        concurrency=chosen.concurrency,
+        price=prices.usd,
+        limits=RateLimits(
+            requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
+        ),
+    )
+    remote = EndpointEmbeddings(
+        client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
+    )
+    return Encoder(remote, _cutoffs(settings), client)
+
+
+def _cutoffs(settings: Settings) -> Cutoffs:
+    chosen, encoder = settings.scoring.embeddings, encoder_name(settings)
+    if chosen.same_meaning is None or chosen.other_meaning is None:
+        return Cutoffs()
+    return Cutoffs(
+        same_meaning=chosen.same_meaning, other_meaning=chosen.other_meaning, encoder=encoder or ""
+    )

@@ -1,0 +1,73 @@
+"""Which archived exchanges can still be approved, and a few that stand for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from metrics.goldens import GoldenError
+from metrics.goldens.asked import asked
+from metrics.goldens.from_exchange import golden_of
+from metrics.goldens.spread import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+    from evenkeel.goldens.shelf import Shelf
+    from metrics.goldens import Golden
+    from metrics.stores.exchanges import ArchivedExchange
+
+
+class Candidate(NamedTuple):
+    """An archived exchange, and the golden it would become."""
+
+    exchange: ArchivedExchange
+    golden: Golden
+
+    @property
+    def prompt(self) -> str:
+        """What was asked."""
+        return asked(self.golden.request)
+
+
+def candidates(shelf: Shelf, *, route: str | None = None, task: str | None = None) -> list[Candidate]:
+    """Archived exchanges that can be approved and have not been, the newest first.
+
+    One whose answer is empty is none, and neither is one that asks and answers the same as any version of a
+    golden, retired ones included, or as a newer exchange.
+    """
+    archived = shelf.archive.latest(route=route)
+    known = shelf.goldens.known_ids(exchange.id for exchange in archived)
+    seen = {
+        _said(version)
+        for golden in shelf.goldens.select(active=False)
+        for version in (shelf.goldens.history(golden.id) if golden.version > 1 else (golden,))
+    }
+    found: list[Candidate] = []
+    for exchange in archived:
+        answer = exchange.answer
+        if (
+            exchange.id in known
+            or not (answer.text or answer.tool_calls)
+            or task not in (None, exchange.task)
+        ):
+            continue
+        try:
+            golden = golden_of(exchange)
+        except GoldenError:
+            continue
+        if _said(golden) not in seen:
+            seen.add(_said(golden))
+            found.append(Candidate(exchange, golden))
+    return found
+
+
+def chosen(found: Sequence[Candidate], count: int, rng: Random, *, spread_out: bool) -> list[Candidate]:
+    """Up to `count` of the candidates: at random, or as different in their prompts as they can be."""
+    if not spread_out:
+        return rng.sample(found, min(count, len(found)))
+    return [found[place] for place in spread([one.prompt for one in found], count, rng)]
+
+
+def _said(golden: Golden) -> tuple[object, ...]:
+    return golden.path, golden.request, golden.answer.text, golden.answer.tool_calls

@@ -1,0 +1,142 @@
+"""English phrases that can stand for each other in running text, whatever surrounds them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PHRASES: Final[dict[str, tuple[str, ...]]] = {
+    "a few": ("some",),
+    "a lot of": ("plenty of",),
+    "additionally": ("in addition",),
+    "almost": ("nearly",),
+    "although": ("even though",),
+    "approximately": ("roughly",),
+    "are able to": ("can",),
+    "are not": ("aren't",),
+    "aren't": ("are not",),
+    "as a result": ("in consequence",),
+    "as soon as": ("the moment",),
+    "as well as": ("along with",),
+    "at the moment": ("right now",),
+    "because of": ("owing to",),
+    "because": ("since", "as"),
+    "begins": ("starts",),
+    "big": ("large",),
+    "can't": ("cannot",),
+    "cannot": ("can't",),
+    "carefully": ("with care",),
+    "choose": ("pick", "select"),
+    "concerning": ("regarding",),
+    "consequently": ("as a result",),
+    "contains": ("holds",),
+    "currently": ("at present",),
+    "despite": ("in spite of",),
+    "didn't": ("did not",),
+    "difficult": ("hard",),
+    "do not": ("don't",),
+    "does not": ("doesn't",),
+    "doesn't": ("does not",),
+    "don't": ("do not",),
+    "due to": ("owing to",),
+    "enables": ("allows",),
+    "ensure that": ("make sure that",),
+    "ensures that": ("makes sure that",),
+    "especially": ("particularly",),
+    "even though": ("although",),
+    "finally": ("lastly", "in the end"),
+    "first of all": ("to begin with",),
+    "for example": ("for instance",),
+    "for instance": ("for example",),
+    "frequently": ("often",),
+    "furthermore": ("moreover",),
+    "generally": ("in general",),
+    "however": ("even so", "yet"),
+    "i'm": ("I am",),
+    "if necessary": ("if need be",),
+    "immediately": ("right away", "at once"),
+    "in addition": ("besides",),
+    "in fact": ("indeed",),
+    "in general": ("generally",),
+    "in order to": ("so as to",),
+    "in particular": ("notably",),
+    "in spite of": ("despite",),
+    "instead of": ("rather than",),
+    "is able to": ("can",),
+    "is not": ("isn't",),
+    "isn't": ("is not",),
+    "large": ("big",),
+    "located": ("situated",),
+    "main": ("chief",),
+    "many": ("numerous",),
+    "moreover": ("furthermore",),
+    "nearly": ("almost",),
+    "need to": ("have to",),
+    "needs to": ("has to",),
+    "nevertheless": ("even so", "all the same"),
+    "normally": ("typically",),
+    "obtain": ("get",),
+    "often": ("frequently",),
+    "particularly": ("especially",),
+    "provides": ("offers",),
+    "quickly": ("rapidly", "fast"),
+    "rapidly": ("quickly",),
+    "rather than": ("instead of",),
+    "received": ("got",),
+    "regarding": ("concerning",),
+    "requires": ("calls for",),
+    "roughly": ("approximately",),
+    "several": ("a number of",),
+    "should not": ("shouldn't",),
+    "shouldn't": ("should not",),
+    "shows": ("displays",),
+    "similarly": ("likewise",),
+    "situated": ("located",),
+    "such as": ("like",),
+    "therefore": ("for that reason",),
+    "thus": ("hence",),
+    "tries to": ("attempts to",),
+    "try to": ("attempt to",),
+    "typically": ("normally",),
+    "until": ("till",),
+    "usually": ("as a rule", "normally"),
+    "various": ("a variety of",),
+    "wants to": ("wishes to",),
+    "want to": ("wish to",),
+    "was not": ("wasn't",),
+    "wasn't": ("was not",),
+    "were not": ("weren't",),
+    "will not": ("won't",),
+    "won't": ("will not",),
+    "you're": ("you are",),
+}
+"""In lower case."""
+
+FRAMES: Final = ("In other words", "Put differently", "To say it another way")
+"""In front of a sentence in which no phrase is found."""
+
+ENGLISH_ONLY: Final = frozenset((
+    "and", "are", "be", "been", "but", "by", "each", "for", "from", "had", "has", "have", "his", "how",
+    "if", "it", "its", "not", "other", "our", "should", "than", "that", "the", "their", "these", "they",
+    "this", "those", "to", "we", "were", "what", "when", "which", "will", "with", "would", "you",
+    "your",
+))  # fmt: skip
+"""Common words that other languages in Latin letters do not have, or hardly."""
+
+SHARED: Final = frozenset(("a", "an", "as", "at", "can", "i", "in", "is", "of", "on", "or", "was"))
+"""Common words that English has and others too."""
+
+FOREIGN: Final = frozenset((
+    "auf", "che", "com", "como", "con", "dans", "das", "dat", "de", "della", "dem", "den", "der", "des",
+    "di", "die", "dos", "du", "een", "ein", "eine", "el", "en", "es", "est", "et", "het", "il",
+    "im", "ist", "je", "la", "las", "le", "les", "los", "mit", "más", "na", "nicht", "niet", "non",
+    "não", "o", "os", "para", "per", "por", "pour", "que", "qui", "se", "sich", "sie", "sind", "sono",
+    "sur", "te", "um", "uma", "un", "una", "und", "une", "van", "von", "voor", "y", "zijn", "zu", "è",
+))  # fmt: skip
+"""Common words of German, French, Spanish, Italian, Portuguese and Dutch."""
+
+OPENERS: Final = frozenset((
+    "also", "another", "but", "each", "even", "every", "he", "here", "how", "its", "many", "most", "no",
+    "once", "one", "our", "people", "she", "so", "some", "such", "their", "then", "there", "these",
+    "they", "those", "we", "what", "when", "where", "which", "while", "who",
+))  # fmt: skip
+"""Words besides the commonest that begin sentences and are no names: they lose their capital within one."""

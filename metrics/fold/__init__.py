@@ -1,0 +1,22 @@
+"""The monitor's state: a fold over the verdict log, pure but for being updated in place.
+
+The state after a verdict depends on the verdicts up to it and on nothing else (no clock, no
+order of steps, no restart), which is what makes a checkpoint and an offset enough to resume.
+
+`state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`), the changes of every
+route (`changes`) and the log's own time (`log_clock`); `events` is what it tells on the way.
+"""
+
+from metrics.fold.events import Applied, TrendRow
+from metrics.fold.settings import MonitorSettings
+from metrics.fold.state import OTHER_MODEL, Checkpoint, CheckpointError, MonitorState
+
+__all__ = [
+    "OTHER_MODEL",
+    "Applied",
+    "Checkpoint",
+    "CheckpointError",
+    "MonitorSettings",
+    "MonitorState",
+    "TrendRow",
+]

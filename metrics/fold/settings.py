@@ -1,0 +1,35 @@
+"""How verdicts become estimates and alerts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metrics.detect import AlertRules
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSettings:
+    """How verdicts become estimates and alerts."""
+
+    threshold: float = 0.1
+    """Largest paired excess that is tolerated, in (0, 1)."""
+    mean_trials_between_false_alarms: float = 10_000
+    """Of each cell: false alarms of a cell are on average at least so many of its pairs apart."""
+    min_trials: int = 30
+    """No estimate is reported from fewer observations. Alerts do not wait for it: their error is
+    controlled from the first trial."""
+    confidence: float = 0.95
+    """With which an interval covers the truth at all times together, in (0, 1)."""
+    max_models_per_route: int = 20
+    trend_interval_s: float = 10.0
+    """Of verdict time, between two trend points of a cell."""
+
+    @property
+    def rules(self) -> AlertRules:
+        """The detector's part."""
+        return AlertRules(self.threshold, self.mean_trials_between_false_alarms)
+
+    @property
+    def alpha(self) -> float:
+        """Probability with which an interval may ever miss the truth."""
+        return 1 - self.confidence

@@ -1,0 +1,299 @@
+"""Everything known about every cell, and how it is written down."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from metrics.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
+from metrics.detect import Alert
+from metrics.estimate import Counts, Windows, outcome_of
+from metrics.fold.cell import Cell, compact
+from metrics.fold.changes import RouteHistory
+from metrics.fold.events import Applied, TrendRow, alert_event, trend_point
+from metrics.fold.log_clock import LogClock
+from metrics.fold.rollups import Eras, Exchange, Group, Rollups
+from metrics.noise import Judges
+from metrics.verdict import BASELINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from metrics.fold.settings import MonitorSettings
+    from metrics.stores.protocols import LoggedVerdict
+    from metrics.verdict import Verdict
+
+_VERSION: Final = 3
+
+OTHER_MODEL: Final = "other"
+"""Models beyond the limit of a route share this name: clients choose model names, and every name
+would be a new series."""
+
+
+class CheckpointError(Exception):
+    """A checkpoint cannot be read. The state can always be folded again from the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What has to be stored so that the state can be read again."""
+
+    head: bytes
+    """Small; replaces the previous one."""
+    parts: dict[str, bytes]
+    """Cells and roll-ups that changed since the last checkpoint, by name; the others are as stored."""
+    whole: bool
+    """Whether these are all the parts, so that any others in the store are to be removed."""
+
+
+class MonitorState:
+    """Everything known about every cell, as of `offset` in the verdict log."""
+
+    def __init__(self, settings: MonitorSettings) -> None:
+        self.settings = settings
+        self.offset = 0
+        """Place of the last verdict that is counted."""
+        self.folded_models: dict[str, int] = {}
+        """By route: verdicts whose model was beyond the limit, counted under `OTHER_MODEL`."""
+        self._models: dict[str, list[str]] = {}
+        self._cells: dict[tuple[str, str, str], Cell] = {}
+        self._sorted: list[Cell] = []
+        self._judges = Judges()
+        self._rollups = Rollups()
+        self._clock = LogClock()
+        self._routes: dict[str, RouteHistory] = {}
+        self._changes = 0
+        self._stored = False
+
+    def apply(self, logged: LoggedVerdict) -> Applied:
+        """Count one verdict; one at or before `offset` is counted already and changes nothing.
+
+        Returns: the alert events and trend points it gave rise to, mostly none.
+        """
+        if logged.offset <= self.offset:
+            return Applied([], [])
+        self.offset = logged.offset
+        verdict = logged.verdict
+        now = self._clock.add(verdict.scored_at)
+        cell = self._cell(verdict)
+        key = cell.key
+        history = self._follow(key, logged)
+        self._judges.add(key.route, key.model, verdict)
+        outcome = outcome_of(verdict)
+        eras = Eras(history.era, self._changes)
+        change = cell.add(verdict, outcome, now, eras.route)
+        if not isinstance(outcome, str):
+            exchange = Exchange(verdict.exchange_id, key.route, key.model)
+            self._rollups.add(exchange, verdict, outcome, now, eras)
+        events = [alert_event(cell, change, logged, self.settings)] if change else []
+        trend = []
+        if change or (
+            verdict.rating is not None
+            and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
+        ):
+            cell.mark_trend(verdict.scored_at)
+            trend = [TrendRow(*_parts(key), trend_point(cell, verdict.scored_at, self.settings))]
+        return Applied(events, trend)
+
+    def _cell(self, verdict: Verdict) -> Cell:
+        models = self._models.setdefault(verdict.route, [])
+        model = verdict.model
+        if model not in models:
+            if len(models) < self.settings.max_models_per_route:
+                models.append(model)
+            else:
+                model = OTHER_MODEL
+                self.folded_models[verdict.route] = self.folded_models.get(verdict.route, 0) + 1
+        key = (verdict.route, model, verdict.perturbation)
+        cell = self._cells.get(key)
+        if cell is None:
+            alert = None if verdict.perturbation == BASELINE else Alert(self.settings.rules)
+            cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert)
+        return cell
+
+    def _follow(self, key: CellKey, logged: LoggedVerdict) -> RouteHistory:
+        """Take the verdict into its route's history, and mark the changes that begin with it."""
+        history = self._routes.get(key.route)
+        if history is None:
+            history = self._routes[key.route] = RouteHistory()
+        for change in history.observe(key.model, logged.verdict, logged.offset):
+            self.mark_change(key.route, change)
+        return history
+
+    def mark_change(self, route: str, change: ChangeMark) -> None:
+        """Begin "since the last change" anew for all cells of a route, from the next verdict on.
+
+        Model and prompt changes are marked by `apply`. For others, such as changed settings: part of
+        the fold, so the cause has to be an entry of the log and not a call from outside.
+        """
+        history = self._routes.get(route)
+        if history is None:
+            history = self._routes[route] = RouteHistory()
+        history.mark(change)
+        self._changes += 1
+
+    def _eras(self, route: str) -> Eras:
+        history = self._routes.get(route)
+        return Eras(history.era if history else 0, self._changes)
+
+    def changes(self) -> list[RouteChanges]:
+        """The changes of every route, sorted by route."""
+        return [self._routes[route].report(route) for route in sorted(self._routes)]
+
+    def rollups(self) -> list[RollupReport]:
+        """Every roll-up's report, sorted by level, route, model and category."""
+        return self._rollups.reports(self.settings, self._clock.now, self._eras)
+
+    def reports(self) -> list[CellReport]:
+        """Every cell's report, sorted by route, model and perturbation."""
+        if len(self._sorted) != len(self._cells):
+            self._sorted = [self._cells[key] for key in sorted(self._cells)]
+        return [self._report(cell) for cell in self._sorted]
+
+    def _report(self, cell: Cell) -> CellReport:
+        baseline = self._cells.get((cell.key.route, cell.key.model, BASELINE))
+        estimates = cell.estimates(self.settings)
+        alert = cell.alert
+        judged = self._judges.estimates(
+            cell.key.route,
+            cell.key.model,
+            alpha=self.settings.alpha,
+            min_trials=self.settings.min_trials,
+        )
+        noise_floor = baseline.estimates(self.settings).content_delta if baseline else None
+        windows = cell.windowed(self.settings, self._clock.now, self._eras(cell.key.route).route)
+        shown = cell.shown
+        if (
+            shown is not None
+            and shown.revision == cell.revision
+            and shown.windows is windows
+            and shown.noise_floor is noise_floor
+            and shown.judge_noise is judged.noise
+            and shown.decided is judged.decided
+        ):
+            return shown
+        cell.shown = CellReport(
+            key=cell.key,
+            scorer=cell.scorer,
+            trials=cell.counts.trials,
+            failures=dict(cell.counts.failures),
+            ratings={int(rating): count for rating, count in cell.counts.rated.items()},
+            last_scored_at=cell.scored_at,
+            content_delta=estimates.content_delta,
+            quality_delta=estimates.quality_delta,
+            quality_worse=estimates.quality_worse,
+            quality_better=estimates.quality_better,
+            robustness=estimates.robustness,
+            noise_floor=noise_floor,
+            excess=estimates.excess if alert else None,
+            evidence_log10=alert.evidence_log10 if alert else 0.0,
+            alarm_log10=alert.alarm_log10 if alert else 0.0,
+            threshold=self.settings.threshold if alert else 0.0,
+            alert=alert.up if alert else False,
+            judge_noise=judged.noise,
+            swap_consistency=judged.swap_consistency,
+            cascade_agreement=judged.agreement,
+            decided=judged.decided,
+            windows=windows,
+            revision=cell.revision,
+        )
+        return cell.shown
+
+    def checkpoint(self) -> Checkpoint:
+        """What to store now; the parts are taken to be stored from then on."""
+        whole, self._stored = not self._stored, True
+        parts: dict[str, bytes] = {}
+        for key, cell in self._cells.items():
+            if whole or cell.changed:
+                parts[_cell_name(key)] = compact(cell.to_json()).encode()
+                cell.changed = False
+        for rolled, group in self._rollups.groups.items():
+            if whole or group.changed:
+                parts[_rollup_name(rolled)] = compact(group.to_json()).encode()
+                group.changed = False
+        return Checkpoint(self._head(), parts, whole)
+
+    def _head(self) -> bytes:
+        head = compact(
+            {
+                "version": _VERSION,
+                "offset": self.offset,
+                "models": self._models,
+                "folded_models": self.folded_models,
+                "clock": self._clock.to_json(),
+                "changes": self._changes,
+                "routes": {route: history.to_json() for route, history in self._routes.items()},
+                "unfinished": self._rollups.to_json(),
+            }
+        )
+        return f'{head[:-1]},"judges":{self._judges.encode()}}}'.encode()
+
+    def to_bytes(self) -> bytes:
+        """All of the state: `from_bytes` gives one that is equal and goes on equally."""
+        parts = {_cell_name(key): cell.to_json() for key, cell in self._cells.items()}
+        parts |= {_rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
+        return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, settings: MonitorSettings) -> MonitorState:
+        """Read what `to_bytes` wrote; as `restored`."""
+        try:
+            raw = json.loads(data)
+            return cls._read(raw["head"], raw["parts"], settings)
+        except _UNREADABLE as error:
+            raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
+
+    @classmethod
+    def restored(cls, head: bytes, parts: Mapping[str, bytes], settings: MonitorSettings) -> MonitorState:
+        """Read what the store has of the checkpoints so far.
+
+        Counts are kept whatever the settings; evidence gathered under another threshold or run
+        length starts again from nothing, while alerts that are up stay up until resolved.
+
+        Raises:
+            CheckpointError: if the data are not a checkpoint of this version.
+        """
+        try:
+            known = {name: json.loads(part) for name, part in parts.items()}
+            return cls._read(json.loads(head), known, settings)
+        except _UNREADABLE as error:
+            raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
+
+    @classmethod
+    def _read(cls, head: dict[str, Any], parts: Mapping[str, Any], settings: MonitorSettings) -> MonitorState:
+        if head["version"] != _VERSION:
+            raise CheckpointError(f"checkpoint has version {head['version']}, expected {_VERSION}")
+        state = cls(settings)
+        state.offset = head["offset"]
+        state._models, state.folded_models = head["models"], head["folded_models"]
+        state._clock = LogClock(head["clock"])
+        state._changes = head["changes"]
+        state._routes = {route: RouteHistory.from_json(raw) for route, raw in head["routes"].items()}
+        state._judges = Judges.from_json(head["judges"])
+        for name, raw in parts.items():
+            kind, *key = json.loads(name)
+            if kind == "cell":
+                cell = Cell.from_json(CellKey(*key), raw, settings.rules)
+                state._cells[_parts(cell.key)] = cell
+            else:
+                group = state._rollups.groups[RollupKey(*key)] = Group(RollupKey(*key))
+                group.read(raw)
+        state._rollups.read(head["unfinished"])
+        state._stored = True
+        return state
+
+
+_UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+
+
+def _cell_name(key: tuple[str, str, str]) -> str:
+    return compact(["cell", *key])
+
+
+def _rollup_name(key: RollupKey) -> str:
+    return compact(["rollup", key.level, key.route, key.model, key.category])
+
+
+def _parts(key: CellKey) -> tuple[str, str, str]:
+    return key.route, key.model, key.perturbation

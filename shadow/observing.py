@@ -1,0 +1,104 @@
+"""Who looks on while exchanges are tried: the seam for tracing. The default looks away."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from metrics.endpoints.observing import CallObserver, Unobserved
+
+if TYPE_CHECKING:
+    from metrics.verdict import Verdict
+    from shadow.handoff import Exchange
+    from shadow.original import Original
+    from shadow.planner import Trial
+
+ExchangeOutcome = Literal["scored", "skipped", "dead"]
+"""How the work on an exchange ends."""
+
+
+class ExchangeReport(Protocol):
+    """One delivery of an exchange under observation."""
+
+    def read(self, original: Original) -> None:
+        """The exchange could be read."""
+        ...
+
+    def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
+        """It leaves the queue. Without this, an exception is what came of it."""
+        ...
+
+
+class TrialReport(Protocol):
+    """One trial under observation."""
+
+    @property
+    def trace_id(self) -> str:
+        """32 hex digits of the trace that holds it, "" if it is in none."""
+        ...
+
+    def skipped(self, reason: str) -> None:
+        """The trial is not made."""
+        ...
+
+    def logged(self, verdict: Verdict) -> None:
+        """Its verdict is in the log."""
+        ...
+
+
+class ShadowObserver(CallObserver, Protocol):
+    """Told of exchanges, their trials, and the calls made for them. Its methods are quick and do not raise.
+
+    What is opened within an exchange or a trial, in the same task or one started there, belongs to it.
+    """
+
+    def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
+        """Open around all work on a delivered exchange; `attempt` is 1 on the first delivery."""
+        ...
+
+    def trial(self, trial: Trial) -> AbstractContextManager[TrialReport]:
+        """Open around one trial, from the reservation of its cost to its verdict in the log."""
+        ...
+
+
+class _NoExchangeReport:
+    """An exchange that nobody looks at."""
+
+    def read(self, original: Original) -> None:
+        del original
+
+    def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
+        del outcome, reason
+
+
+class _NoTrialReport:
+    """A trial that nobody looks at."""
+
+    trace_id = ""
+
+    def skipped(self, reason: str) -> None:
+        del reason
+
+    def logged(self, verdict: Verdict) -> None:
+        del verdict
+
+
+_NO_EXCHANGE_REPORT: Final[ExchangeReport] = _NoExchangeReport()
+_NO_TRIAL_REPORT: Final[TrialReport] = _NoTrialReport()
+
+
+class _Nobody(Unobserved):
+    """Looks at nothing."""
+
+    def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
+        """As `ShadowObserver.exchange`."""
+        del exchange, attempt
+        return nullcontext(_NO_EXCHANGE_REPORT)
+
+    def trial(self, trial: Trial) -> AbstractContextManager[TrialReport]:
+        """As `ShadowObserver.trial`."""
+        del trial
+        return nullcontext(_NO_TRIAL_REPORT)
+
+
+NOBODY: Final[ShadowObserver] = _Nobody()

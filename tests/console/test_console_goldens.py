@@ -1,0 +1,462 @@
+"""The pages and the API of goldens: what they show, what they change, and whom they refuse."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from litestar.testing import TestClient
+
+from console import GoldenSources, create_app
+from metrics.goldens import Golden, SqliteGoldens
+from metrics.pair import Answer, ToolCall
+from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from metrics.stores.sqlite import Database
+
+EVIL = (
+    '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}'
+    "\u202edetrevni\u202c\x00 \ud83d \"quotes' & <b>"
+)
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """The tags of a page, checked for balance."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.text = [], [], []
+        self.feed(html)
+        assert self.open == []
+        ids = [attrs["id"] for _, attrs in self.tags if "id" in attrs]
+        assert len(ids) == len(set(ids))
+        labels = [attrs["for"] for tag, attrs in self.tags if tag == "label"]
+        assert set(labels) <= set(ids)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def words(self):
+        return " ".join("".join(self.text).split())
+
+    def all(self, tag):
+        return [attrs for found, attrs in self.tags if found == tag]
+
+
+class Desk:
+    """A console with goldens, and a browser's view of it."""
+
+    def __init__(self, client, store, archive, verdict):
+        self.client, self.store, self.archive, self.verdict = client, store, archive, verdict
+
+    def page(self, path, status=200):
+        response = self.client.get(path)
+        assert response.status_code == status
+        return Page(response.text)
+
+    def token(self, path="/goldens?show=all"):
+        return next(one["value"] for one in self.page(path).all("input") if one["name"] == "_csrf_token")
+
+    def send(self, headers=None, *, token=None, **fields):
+        data = {"_csrf_token": token or self.token(), "by": "ann", **fields}
+        return self.client.post("/goldens", data=data, headers=headers, follow_redirects=False)
+
+
+@pytest.fixture
+def desk(make_scene, tmp_path):
+    """The quiet scene with goldens; the exchange of its newest verdict is archived."""
+    scene = make_scene("quiet")
+    database = Database(tmp_path / "evenkeel.db")
+    store, archive = SqliteGoldens(database), SqliteExchangeArchive(database)
+    (verdict,) = scene.log.latest(1)
+    archive.put(exchange(verdict.exchange_id))
+    sources = replace(scene.sources(), goldens=GoldenSources(store, archive))
+    with TestClient(create_app(sources)) as client:
+        yield Desk(client, store, archive, verdict)
+    database.close()
+
+
+def exchange(exchange_id, **changes):
+    given = {
+        "id": exchange_id,
+        "route": "shop",
+        "path": "/v1/chat/completions",
+        "request": '{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
+        "answer": Answer("Four days."),
+        "model": "m-1",
+        "prompt_version": "p7",
+        "task": "chat",
+        "received_at": 1.0,
+    }
+    return ArchivedExchange(**{**given, **changes})
+
+
+def golden(**changes):
+    return replace(
+        Golden(
+            id="delivery",
+            route="shop",
+            request='{"messages":[{"role":"user","content":"How long is the delivery?"}]}',
+            answer=Answer("Four days."),
+            task="chat",
+            model="m-1",
+            prompt_version="p7",
+        ),
+        **changes,
+    )
+
+
+def test_the_answer_of_a_trial_is_approved_on_its_page(desk):
+    """The form names the exchange; afterwards the golden's page is shown, and the trial links to it."""
+    path = f"/verdicts/{desk.verdict.id}"
+    page = desk.page(path)
+    fields = {one["name"]: one.get("value") for one in page.all("input")}
+    assert fields["exchange"] == desk.verdict.exchange_id
+    assert {"by", "name", "note"} < set(fields)
+    response = desk.send(exchange=fields["exchange"], token=fields["_csrf_token"], name="", note="right")
+    assert response.status_code == 303
+    assert response.headers["location"] == f"/goldens/{desk.verdict.exchange_id}"
+    (made,) = desk.store.select()
+    assert (made.approved_by, made.note, made.model, made.prompt_version) == ("ann", "right", "m-1", "p7")
+    shown = desk.page(response.headers["location"]).words()
+    assert "Four days." in shown
+    assert "How long is the delivery?" in shown
+    assert "approved by ann" in shown
+    assert f"/goldens/{made.id}" in [one.get("href") for one in desk.page(path).all("a")]
+    assert not desk.page(path).all("form")
+
+
+def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
+    """There is no form then."""
+    older = desk.client.get("/api/verdicts?limit=200").json()["verdicts"]
+    gone = next(one for one in older if one["exchange_id"] != desk.verdict.exchange_id)
+    page = desk.page(f"/verdicts/{gone['id']}")
+    assert "no longer kept" in page.words()
+    assert not page.all("form")
+    desk.archive.put(exchange(gone["exchange_id"], answer=Answer("")))
+    page = desk.page(f"/verdicts/{gone['id']}")
+    assert "is empty" in page.words()
+    assert not page.all("form")
+
+
+def test_a_console_without_goldens_has_no_trace_of_them(make_scene, console_client):
+    """No page, no link, no form."""
+    client = console_client(make_scene("quiet"))
+    assert client.get("/goldens").status_code == 404
+    assert client.get("/api/goldens").status_code == 404
+    assert "/goldens" not in client.get("/").text
+    (verdict, *_) = client.get("/api/verdicts").json()["verdicts"]
+    assert "<form" not in client.get(f"/verdicts/{verdict['id']}").text
+
+
+def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
+    """By route, task, and use; with version, model and prompt version."""
+    desk.store.approve(golden(), by="ann", at=1_786_000_000.0)
+    desk.store.approve(golden(answer=Answer("Five days.")), by="bob", at=1_786_100_000.0)
+    desk.store.approve(
+        golden(id="other/1 ?", route="desk", task=None, prompt_version=None), by="cleo", at=1.0
+    )
+    desk.store.retire("other/1 ?", by="dora", at=2.0)
+    page = desk.page("/goldens")
+    words = page.words()
+    for text in ("delivery v2", "shop · chat", "Five days.", "bob", "m-1", "prompt p7"):
+        assert text in words
+    assert "cleo" not in words
+    links = {one.get("href") for one in page.all("a")}
+    assert {"/goldens?show=all", "/goldens?route=shop", "/goldens?route=desk", "/goldens/delivery"} <= links
+    page = desk.page("/goldens?show=all")
+    assert "retired by dora" in page.words()
+    assert "/goldens/other%2F1%20%3F" in {one.get("href") for one in page.all("a")}
+    assert "delivery" not in "".join(
+        one.get("href", "") for one in desk.page("/goldens?route=desk&show=all").all("a")
+    )
+    assert "None of this kind" in desk.page("/goldens?task=none").words()
+
+
+def test_an_empty_list_says_how_to_begin(desk):
+    """In the console and on the command line."""
+    words = desk.page("/goldens").words()
+    assert "None yet." in words
+    assert "evenkeel goldens approve --sample 50 --spread" in words
+
+
+def test_a_golden_is_retired_and_used_again(desk):
+    """With a button that says so, under somebody's name."""
+    desk.store.approve(golden(id="a/b c"), by="ann", at=1.0)
+    assert desk.send(retire="a/b c").headers["location"] == "/goldens/a%2Fb%20c"
+    page = desk.page("/goldens/a%2Fb%20c")
+    assert "retired by ann" in page.words()
+    assert [one["name"] for one in page.all("button")] == ["unretire"]
+    assert desk.send(unretire="a/b c").status_code == 303
+    assert [entry.deed for entry in desk.store.trail("a/b c")] == ["approved", "retired", "unretired"]
+
+
+def test_the_enter_key_retires_nothing(desk):
+    """The first button of the list's form, which Enter presses, is disabled."""
+    desk.store.approve(golden(), by="ann", at=1.0)
+    buttons = desk.page("/goldens").all("button")
+    assert "disabled" in buttons[0]
+    assert [one.get("value") for one in buttons[1:]] == ["delivery"]
+
+
+def test_versions_are_shown_with_what_changed(desk):
+    """Prompt and answer, word by word; what stayed the same says so."""
+    desk.store.approve(golden(), by="ann", at=1.0)
+    desk.store.approve(golden(answer=Answer("Five days.")), by="bob", at=2.0)
+    asked = '{"messages":[{"role":"user","content":"How long is the journey?"}]}'
+    desk.store.approve(
+        golden(answer=Answer("Five days."), request=asked, note="new wording"), by="cleo", at=3.0
+    )
+    html = desk.client.get("/goldens/delivery").text
+    page = Page(html)
+    assert "<del>delivery</del><ins>journey</ins>" in html
+    assert re.search(r"<del>Four ?</del>.*<ins>Five ?</ins>", html, re.DOTALL)
+    words = page.words()
+    for text in (
+        "version 3",
+        "The same answer.",
+        "The same prompt.",
+        "new wording",
+        "approved version 2 by bob",
+    ):
+        assert text in words
+    assert words.index("Version 3") < words.index("Version 2") < words.index("Version 1")
+
+
+def test_many_versions_are_shown_in_part(desk):
+    """The newest twenty; the page says how many there are besides."""
+    for number in range(23):
+        desk.store.approve(golden(answer=Answer(f"{number} days.")), by="ann", at=1.0)
+    page = desk.page("/goldens/delivery")
+    assert len(page.all("details")) == 20
+    assert "3 older versions" in page.words()
+
+
+def test_a_golden_of_which_only_the_answer_is_known_says_so(desk):
+    """It has no prompt to show."""
+    desk.store.approve(golden(request=None, model=None), by="ann", at=1.0)
+    words = desk.page("/goldens/delivery").words()
+    assert "Only the answer is known" in words
+    assert "not known" in words
+
+
+def test_a_golden_that_is_not_there_is_a_page_that_says_so(desk):
+    """With status 404, in JSON for the API."""
+    assert "no golden of this id" in desk.page("/goldens/none", 404).words()
+    assert desk.client.get("/api/goldens/none").status_code == 404
+    assert desk.client.get("/api/goldens/none").json()["error"]["status"] == 404
+
+
+def test_text_of_models_and_clients_is_never_markup(desk):
+    """In prompts, answers, calls, notes, names of routes, tasks, models and people."""
+    evil_id = 'x"><script>alert(1)</script>'
+    hostile = golden(
+        id=evil_id,
+        route=f"r{EVIL}",
+        request=json.dumps({"messages": [{"role": f"u{EVIL}", "content": EVIL}]}),
+        answer=Answer(EVIL, (ToolCall(EVIL, EVIL),)),
+        task=f"t{EVIL}",
+        model=f"m{EVIL}",
+        prompt_version=EVIL,
+        note=EVIL,
+    )
+    by = "<i>ann</i>"
+    desk.store.approve(hostile, by=by, at=1.0)
+    desk.store.approve(replace(hostile, answer=Answer(f"new {EVIL}")), by=by, at=2.0)
+    desk.store.approve(replace(hostile, id="y", route="plain"), by=by, at=3.0)
+    desk.store.retire(evil_id, by=by, at=4.0)
+    (link,) = {
+        one["href"]
+        for one in desk.page("/goldens?show=all").all("a")
+        if one.get("href", "").startswith("/goldens/x")
+    }
+    for path in ("/goldens?show=all", link, "/goldens/y"):
+        response = desk.client.get(path)
+        page = Page(response.text)
+        assert {tag for tag, _ in page.tags}.isdisjoint({"script", "i", "b "})
+        assert len(page.all("img")) == 1  # the project's own sign
+        for _, attrs in page.tags:
+            assert "style" not in attrs
+            assert not any(name.startswith("on") for name in attrs)
+        assert "\u202e" not in response.text
+        assert "\x00" not in response.text
+        assert "{{ 7*7 }}" in page.words()
+        assert "<i>ann</i>" in page.words()
+    # What a button sends is the id as it is.
+    assert desk.send(unretire=evil_id).status_code == 303
+    assert desk.store.find(evil_id).retired_at is None
+    for path in ("/api/goldens?retired=true", f"/api{link}"):
+        json.loads(desk.client.get(path).content)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"exchange": "none"}, "is not in the archive"),
+        ({"retire": "none"}, "there is no golden"),
+        ({"retire": "delivery", "by": " "}, "say your name"),
+        ({"retire": "delivery", "by": "\u202eann"}, "no name of somebody who approves"),
+        ({}, "exactly one of exchange, golden, retire, unretire"),
+        ({"retire": "delivery", "unretire": "delivery"}, "exactly one of"),
+        ({"retire": "delivery", "version": "1"}, "version&#34; is unknown"),
+        ({"exchange": "EXCHANGE", "name": ".."}, "cannot be named"),
+    ],
+)
+def test_what_cannot_be_done_is_explained(desk, fields, said):
+    """On a page, with nothing changed."""
+    desk.store.approve(golden(), by="ann", at=1.0)
+    fields = {
+        name: desk.verdict.exchange_id if value == "EXCHANGE" else value for name, value in fields.items()
+    }
+    response = desk.send(**fields)
+    assert response.status_code == 400
+    assert "Nothing was changed" in response.text
+    assert said in response.text
+    assert len(desk.store.trail("delivery")) == 1
+
+
+def test_a_form_without_the_token_is_refused(desk):
+    """As another site would send it: with the browser's cookies and password, without the page's token."""
+    desk.store.approve(golden(), by="ann", at=1.0)
+    token = desk.token()
+    for data in (
+        {"by": "eve", "retire": "delivery"},
+        {"by": "eve", "retire": "delivery", "_csrf_token": ""},
+        {"by": "eve", "retire": "delivery", "_csrf_token": "0" * 128},
+        {"by": "eve", "retire": "delivery", "_csrf_token": token[:-1] + ("0" if token[-1] != "0" else "1")},
+    ):
+        response = desk.client.post("/goldens", data=data)
+        assert response.status_code == 403
+        assert "open the page anew" in response.text
+    desk.client.cookies.clear()
+    response = desk.client.post("/goldens", data={"by": "eve", "retire": "delivery", "_csrf_token": token})
+    assert response.status_code == 403
+    assert desk.store.find("delivery").retired_at is None
+
+
+def test_a_token_of_another_run_is_refused_and_replaced(desk, make_scene):
+    """After a restart the page, opened anew, works: the cookie of before is not in the way."""
+    sources = replace(make_scene("quiet").sources(), goldens=GoldenSources(desk.store, desk.archive))
+    desk.store.approve(golden(), by="ann", at=1.0)
+    before = desk.token()
+    with TestClient(create_app(sources), cookies=desk.client.cookies) as client:
+        fields = {"by": "ann", "retire": "delivery"}
+        assert client.post("/goldens", data={**fields, "_csrf_token": before}).status_code == 403
+        again = Desk(client, desk.store, desk.archive, desk.verdict)
+        assert again.send(retire="delivery").status_code == 303
+
+
+def test_the_cookie_is_for_this_site_only(desk):
+    """Scripts cannot read it, other sites do not send it."""
+    cookie = desk.client.get("/goldens").headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "set-cookie" not in desk.client.get("/metrics").headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 303),
+        ({"sec-fetch-site": "none"}, 303),
+        ({"sec-fetch-site": "cross-site", "origin": "http://testserver.local"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "http://testserver.local:81"}, 403),
+        ({"origin": "http://testserver.local"}, 303),
+        ({"origin": "null"}, 303),
+        ({}, 303),
+    ],
+)
+def test_pages_of_other_sites_are_refused(desk, headers, status):
+    """Even with a token: what the browser says of a request's origin counts."""
+    desk.store.approve(golden(), by="ann", at=1.0)
+    assert desk.send({"host": "testserver.local", **headers}, retire="delivery").status_code == status
+    assert (desk.store.find("delivery").retired_at is None) == (status == 403)
+
+
+def test_the_api_lists_approves_and_retires(desk):
+    """As JSON, each golden as its line in a file."""
+    made = desk.client.post(
+        "/api/goldens", json={"exchange": desk.verdict.exchange_id, "by": "ci", "name": "a/1"}
+    )
+    assert made.status_code == 200
+    assert made.json()["golden"]["approved_by"] == "ci"
+    line = {"id": "b", "prompt": "Q", "answer": "A", "route": "desk", "task": "t"}
+    assert (
+        desk.client.post("/api/goldens", json={"golden": line, "by": "ci"}).json()["golden"]["version"] == 1
+    )
+    assert (
+        desk.client.post("/api/goldens", json={"retire": "a/1", "by": "ci"}).json()["golden"]["retired_by"]
+        == "ci"
+    )
+
+    def ids(query=""):
+        return [one["id"] for one in desk.client.get(f"/api/goldens{query}").json()["goldens"]]
+
+    assert ids() == ["b"]
+    assert ids("?retired=true") == ["b", "a/1"]
+    assert ids("?retired=true&limit=1") == ["b"]
+    assert ids("?retired=true&route=shop") == ["a/1"]
+    assert ids("?task=none") == []
+    one = desk.client.get("/api/goldens/a%2F1").json()
+    assert [entry["deed"] for entry in one["trail"]] == ["approved", "retired"]
+    assert [version["version"] for version in one["versions"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        ({"content": b"by=eve&retire=a", "headers": {"content-type": "text/plain"}}, 415, "application/json"),
+        ({"data": {"by": "eve", "retire": "a"}}, 415, "application/json"),
+        ({"content": b'{"by": "eve", "retire": "a"}'}, 415, "application/json"),
+        (
+            {"json": {"by": "eve", "retire": "a"}, "headers": {"sec-fetch-site": "cross-site"}},
+            403,
+            "another site",
+        ),
+        (
+            {"json": {"by": "eve", "retire": "a"}, "headers": {"origin": "http://evil.example"}},
+            403,
+            "another site",
+        ),
+        ({"json": ["retire"]}, 400, "not a JSON object"),
+        ({"content": b"{", "headers": {"content-type": "application/json"}}, 400, "not a JSON object"),
+        ({"json": {"retire": "a"}}, 400, "say your name"),
+        ({"json": {"retire": 3, "by": "ci"}}, 400, '"retire" is not text'),
+        ({"json": {"by": "ci"}}, 400, "exactly one of"),
+        ({"json": {"retier": "a", "by": "ci"}}, 400, '"retier" is unknown'),
+        ({"json": {"golden": {"answr": "x"}, "by": "ci"}}, 400, 'did you mean "answer"?'),
+        ({"json": {"golden": [1], "by": "ci"}}, 400, "is not an object"),
+        ({"json": {"exchange": "none", "by": "ci"}}, 400, "is not in the archive"),
+    ],
+)
+def test_the_api_refuses_in_json(desk, options, status, said):
+    """What a form of another site could send, and what cannot be done."""
+    desk.store.approve(golden(id="a"), by="ann", at=1.0)
+    response = desk.client.post("/api/goldens", **options)
+    assert response.status_code == status
+    assert said in response.json()["error"]["message"]
+    assert desk.store.find("a").retired_at is None
+
+
+def test_a_signed_in_user_need_not_type_the_name(desk):
+    """The name given to the password dialogue is where the field begins."""
+    desk.store.approve(golden(), by="ann", at=1.0)
+    response = desk.client.get("/goldens", auth=("zoë".encode(), b"token"))
+    assert [one["value"] for one in Page(response.text).all("input") if one["name"] == "by"] == ["zoë"]
+    for broken in ("Basic %%%", "Bearer x", "Basic /w=="):
+        response = desk.client.get("/goldens", headers={"authorization": broken})
+        assert [one["value"] for one in Page(response.text).all("input") if one["name"] == "by"] == [""]

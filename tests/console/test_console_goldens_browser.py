@@ -1,0 +1,128 @@
+"""Approving and retiring in a real browser, which enforces the page's own security policy."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from console import GoldenSources, create_app
+from evenkeel.admin_server import serving
+from metrics.goldens import SqliteGoldens
+from metrics.pair import Answer
+from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from metrics.stores.sqlite import Database
+
+pytestmark = pytest.mark.service("chromium")
+
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+]
+
+
+@contextmanager
+def served(app):
+    """The application on a free port of 127.0.0.1."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def serve():
+        async with serving(app, [listener]):
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait(10)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+        listener.close()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def desk(make_scene, tmp_path):
+    """Address, store, verdict: a console whose newest verdict can be approved."""
+    scene = make_scene("quiet")
+    database = Database(tmp_path / "evenkeel.db")
+    store, archive = SqliteGoldens(database), SqliteExchangeArchive(database)
+    (verdict,) = scene.log.latest(1)
+    archive.put(
+        ArchivedExchange(
+            id=verdict.exchange_id,
+            route="shop",
+            path="/v1/chat/completions",
+            request='{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
+            answer=Answer("Four days. " * 40),
+            model="m-1",
+            received_at=1.0,
+        )
+    )
+    with served(create_app(replace(scene.sources(), goldens=GoldenSources(store, archive)))) as address:
+        yield address, store, verdict
+    database.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (400, "dark")])
+def test_a_golden_is_approved_and_retired_with_the_keyboard(chromium, desk, width, scheme):
+    """From the page of a trial; nothing is blocked, and nothing is wider than the screen."""
+    address, store, verdict = desk
+    complaints = []
+    context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+
+    def fits():
+        return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    page.goto(f"{address}/verdicts/{verdict.id}")
+    assert fits()
+    page.get_by_label("Your name").focus()
+    page.keyboard.press("Enter")  # the name is missing: the browser says so, and nothing is sent
+    assert store.select() == ()
+    page.keyboard.type("ann")
+    page.keyboard.press("Tab")
+    page.keyboard.type("delivery <1>")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{address}/goldens/delivery%20%3C1%3E")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("delivery <1>")
+    assert fits()
+    (golden,) = store.select()
+    assert (golden.id, golden.approved_by) == ("delivery <1>", "ann")
+
+    page.get_by_role("link", name="Goldens", exact=True).click()
+    assert fits()
+    expect(page.get_by_role("row")).to_have_count(2)
+    page.get_by_label("Your name").focus()
+    page.keyboard.type("bob")
+    page.keyboard.press("Enter")  # presses no golden's button
+    assert store.find("delivery <1>").retired_at is None
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Retire delivery <1>")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("retired by bob").first).to_be_visible()
+    assert store.find("delivery <1>").retired_by == "bob"
+    assert complaints == []
+    context.close()

@@ -1,0 +1,60 @@
+"""Approved answers made up for calibrations: prose, workflows and data of known size."""
+
+from __future__ import annotations
+
+import json
+import random
+
+THINGS = ("pump", "boiler", "router", "printer", "scanner", "lift", "freezer", "conveyor", "camera", "heater")
+PARTS = ("filter", "valve", "cable", "display", "sensor", "belt", "fuse", "cover", "switch", "battery")
+PLACES = ("the cellar", "hall four", "the office", "the workshop", "the yard", "the canteen", "the archive")
+PEOPLE = ("Priya", "Tomasz", "Ines", "Kofi", "Marta", "Juan", "Aiko", "Lars")
+SENTENCES = (
+    "{who} inspected the {part} of the {thing} in {place}.",
+    "The {thing} in {place} stopped at {hour} o'clock.",
+    "A new {part} was ordered for the {thing} under number {number}.",
+    "According to {who}, the {part} had been worn for {number} days.",
+    "The team in {place} will use another {thing} until the {part} is replaced.",
+    "{who} wrote down that the {thing} drew {number} watts without load.",
+    "Cleaning the {part} made no difference to the {thing}.",
+    "The guarantee of the {thing} covers its {part} for {number} months.",
+)
+
+
+def sentence(rng):
+    return rng.choice(SENTENCES).format(
+        who=rng.choice(PEOPLE), thing=rng.choice(THINGS), part=rng.choice(PARTS),
+        place=rng.choice(PLACES), hour=rng.randint(1, 12), number=rng.randint(2, 900),
+    )  # fmt: skip
+
+
+def prose(rng):
+    return {"prompt": "What happened?", "answer": " ".join(sentence(rng) for _ in range(rng.randint(6, 14)))}
+
+
+def steps(rng):
+    verbs = ("Check", "Clean", "Replace", "Photograph", "Measure", "Tighten")
+    return [
+        f"{rng.choice(verbs)} the {rng.choice(PARTS)} of the {rng.choice(THINGS)} in {rng.choice(PLACES)}"
+        for _ in range(rng.randint(6, 12))
+    ]
+
+
+def workflow(rng):
+    lines = "\n".join(f"{number}. {step}" for number, step in enumerate(steps(rng), 1))
+    return {"prompt": "Plan the repair.", "answer": lines, "task": "workflow"}
+
+
+def data(rng):
+    record = {
+        f"{rng.choice(THINGS)}_{i}": {"state": sentence(rng), "seen_by": rng.choice(PEOPLE)} for i in range(5)
+    }
+    return {"prompt": "Fill the form.", "answer": json.dumps(record, indent=1)}
+
+
+def write_goldens(path, count, make=prose, seed=1):
+    """So many goldens, one a line, with ids g000, g001 and so on."""
+    rng = random.Random(seed)
+    rows = [{"id": f"g{i:03d}", **make(rng)} for i in range(count)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path

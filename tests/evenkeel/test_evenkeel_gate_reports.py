@@ -1,0 +1,171 @@
+"""Reports of the gate: safe for any text, in the shapes that their readers expect."""
+
+from __future__ import annotations
+
+import io
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+from rich.console import Console
+
+from evenkeel.gate import wording
+from evenkeel.gate.asking import Ledger
+from evenkeel.gate.document import document
+from evenkeel.gate.junit import junit
+from evenkeel.gate.markdown import MOST_CHARS, MOST_LINES, diff, markdown
+from evenkeel.gate.outcome import Fallen, Outcome
+from evenkeel.gate.table import show
+from metrics.gate import Gate, GateRules, Measure, Shares
+from metrics.goldens import Golden
+from metrics.pair import Answer, ToolCall
+from metrics.verdict import Failure
+
+NASTY = "a | b <script> `x` ```fence``` \x00 \ud800 *bold* _it_ [link](u)"
+MEASURES = (
+    Measure(name="content_shift"),
+    Measure(name="missing"),
+    Measure(name="reworded", decides=False, why_not="harmless"),
+)
+
+
+def fallen(name="case-1", said=NASTY):
+    golden = Golden(id=name, answer=Answer("One thing. Another thing."))
+    return Fallen(golden, {"content_shift": 1.0}, Answer(said), 1, NASTY)
+
+
+def outcome(shares=1.0, *, goldens=60, failing=0, with_reference=True, fall=(), **rules):
+    gate = Gate(GateRules(**rules), MEASURES, goldens=goldens, with_reference=with_reference)
+    for _ in range(failing):
+        gate.take(Failure("replay", 1, "timeout", "no answer in time"))
+    while not gate.settled and gate.asked < goldens:
+        reference = 0.0 if with_reference else None
+        gate.take({measure.name: Shares(shares, reference) for measure in MEASURES})
+    return Outcome(
+        report=gate.report(),
+        source="goldens.jsonl",
+        candidate=f"new {NASTY}",
+        reference="in use" if with_reference else "",
+        scored_by="rated by metrics, without a judge",
+        planned_calls=2 * goldens,
+        ledger=Ledger(calls=2 * gate.asked, prompt_tokens=1000, completion_tokens=500, cost_usd=0.02),
+        fallen=tuple(fall),
+        failures={"timeout": "no answer in time"},
+        duration_s=12.5,
+    )
+
+
+KINDS = {
+    "regression": lambda: outcome(1.0, fall=[fallen(f"case-{n}") for n in range(9)]),
+    "pass": lambda: outcome(0.0),
+    "undecided": lambda: outcome(0.0, goldens=10),
+    "undecided, fails": lambda: outcome(0.0, goldens=10, undecided="fail"),
+    "not measured": lambda: outcome(failing=7),
+    "without reference": lambda: outcome(0.0, with_reference=False),
+}
+
+
+@pytest.fixture(params=KINDS, ids=list(KINDS))
+def any_outcome(request):
+    return KINDS[request.param]()
+
+
+def test_the_headline_says_verdict_and_reason():
+    """One sentence for each of the outcomes."""
+    said = {name: wording.headline(make().report).replace("\u202f", " ") for name, make in KINDS.items()}
+    assert said["regression"].startswith("REGRESSION: content_shift +100 % [")
+    assert said["pass"].startswith("PASS: an excess of 10 % or more over the reference is ruled out for")
+    assert said["undecided"].startswith("PASS, as asked for in this case. Not settled: content_shift 0 % [")
+    assert said["undecided, fails"].startswith("REGRESSION, as asked for in this case. Not settled: ")
+    assert said["not measured"] == "COULD NOT MEASURE: 7 of 7 asked could not be measured (timeout: 7)."
+    assert "no reference was asked" in said["without reference"]
+
+
+def test_junit_has_the_shape_that_ci_servers_read(any_outcome):
+    """Counts agree with what is there, every case has a class and a name, and nothing else stands in it."""
+    suites = ET.fromstring(junit(any_outcome))
+    assert suites.tag == "testsuites"
+    (suite,) = suites
+    assert [child.tag for child in suite] == [
+        "properties",
+        *["testcase"] * len(suite.findall("testcase")),
+        "system-out",
+    ]
+    for element in (suites, suite):
+        assert int(element.get("tests")) == len(suite.findall("testcase")) > 0
+        assert int(element.get("failures")) == len(suite.findall("testcase/failure"))
+        assert int(element.get("errors")) == len(suite.findall("testcase/error"))
+        assert int(element.get("skipped")) == len(suite.findall("testcase/skipped"))
+        assert float(element.get("time")) == 12.5
+    for case in suite.findall("testcase"):
+        assert case.get("classname") == "evenkeel.gate"
+        assert case.get("name")
+        assert {child.tag for child in case} <= {"failure", "error", "skipped", "system-out"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "failures", "errors"),
+    [
+        ("regression", 1, 0),
+        ("pass", 0, 0),
+        ("undecided", 0, 0),
+        ("undecided, fails", 2, 0),
+        ("not measured", 0, 1),
+    ],
+)
+def test_junit_fails_exactly_if_the_gate_does(kind, failures, errors):
+    """A harmless measure is skipped; what could not be measured is an error, not a failure."""
+    suites = ET.fromstring(junit(KINDS[kind]()))
+    assert (int(suites.get("failures")) > 0, int(suites.get("errors"))) == (failures > 0, errors)
+
+
+def test_the_json_can_be_read_again(any_outcome):
+    """It holds the verdict, the findings and what it took, without NaN."""
+    found = json.loads(document(any_outcome))
+    assert found["verdict"] == any_outcome.report.verdict.value
+    assert [each["measure"]["name"] for each in found["report"]["findings"]] == [
+        measure.name for measure in MEASURES
+    ]
+    assert found["saved_calls"] == any_outcome.saved_calls
+    assert found["fallen"] == [] or found["fallen"][0]["golden"] == "case-0"
+
+
+def test_markdown_cannot_be_broken_by_what_goldens_say():
+    """Markup in ids and answers is shown, a fence inside a diff does not end it, five diffs are enough."""
+    text = markdown(KINDS["regression"]())
+    assert text.count("<details>") == text.count("</details>") == 5
+    assert "4 more goldens were answered worse" in text
+    assert "````diff" in text
+    assert "new a \\| b \\<script\\>" in text
+    outside = [line for line in text.splitlines() if not line.startswith(("+", "-"))]
+    assert not any("<script>" in line for line in outside)
+
+
+def test_markdown_says_what_the_exit_code_does(any_outcome):
+    """The first line has the verdict, and the table one row a measure unless nothing was measured."""
+    text = markdown(any_outcome)
+    word = wording.VERDICTS[any_outcome.report.verdict].lower()
+    assert text.splitlines()[0].endswith(f"evenkeel gate: {word}")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert len(rows) == (len(MEASURES) if any_outcome.report.measured else 0)
+
+
+def test_a_diff_is_cut_in_lines_and_in_length():
+    """A long answer does not fill the page."""
+    before = Answer(" ".join(f"Sentence {number}." for number in range(40)))
+    after = Answer("x" * 1000, (ToolCall("look", "{}"),))
+    lines = list(diff(before, after))
+    assert len(lines) == MOST_LINES + 1
+    assert lines[-1] == "… 30 more lines"
+    assert max(map(len, diff(Answer("a"), after))) == MOST_CHARS
+    assert "+calls look({})" in list(diff(Answer("a"), after))
+
+
+def test_the_table_shows_every_outcome(any_outcome):
+    """The verdict is the last line; nothing in names is taken for markup or breaks the terminal."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    show(any_outcome, Console(file=out, width=160, markup=False, highlight=False))
+    out.flush()
+    shown = out.buffer.getvalue().decode()
+    assert "\x00" not in shown
+    assert shown.rstrip().splitlines()[-1].startswith(wording.VERDICTS[any_outcome.report.verdict])

@@ -1,0 +1,159 @@
+"""What each side of the gate is asked: models, endpoints, edited prompts, and what is never asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenkeel.gate.cache import request_key
+from evenkeel.gate.edits import EditError, NewSystemPrompt, NewTemplate
+from evenkeel.gate.sides import Side
+from evenkeel.settings import Credential
+from metrics.goldens import Golden
+from metrics.pair import Answer
+from metrics.verdict import Failure
+from proxy.endpoint import Upstream
+from shadow.prompt import PromptView
+
+MODELS = Upstream.parse("https://models.example/openai/v1")
+
+
+def golden(body, path="/v1/chat/completions", **more):
+    return Golden(id="g", path=path, request=json.dumps(body), answer=Answer("Only unused ones."), **more)
+
+
+def chat(*messages, **more):
+    return {"messages": [{"role": role, "content": text} for role, text in messages], **more}
+
+
+def side(**more):
+    return Side(name="candidate", upstream=MODELS, **more)
+
+
+def asked(one, body, **more):
+    request = one.request(golden(body, **more))
+    assert not isinstance(request, Failure), request
+    return request, json.loads(request.body)
+
+
+def test_a_side_asks_its_model_at_its_endpoint_without_effects():
+    """The path moves under the endpoint's own; streams and storing are off, all else stays."""
+    one = side(model="new", credential=Credential("authorization", "Bearer k"))
+    request, body = asked(one, chat(("user", "Hi"), model="old", stream=True, store=True, temperature=0.2))
+    assert request.target.url == "https://models.example/openai/v1/chat/completions"
+    assert request.target.headers == (("authorization", "Bearer k"),)
+    assert body == {
+        "messages": [{"role": "user", "content": "Hi"}],
+        "model": "new",
+        "stream": False,
+        "store": False,
+        "temperature": 0.2,
+    }
+
+
+def test_the_goldens_own_model_is_the_one_asked_for_or_the_one_that_answered():
+    """A request that names none is put to the model that gave the approved answer."""
+    assert asked(side(), chat(("user", "Hi"), model="old"), model="old-2031")[1]["model"] == "old"
+    assert asked(side(), chat(("user", "Hi")), model="old-2031")[1]["model"] == "old-2031"
+    assert "model" not in asked(side(), chat(("user", "Hi")))[1]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "system"),
+    [
+        ("/v1/chat/completions", chat(("system", "Be brief."), ("user", "Hi")), ("messages", 0, "content")),
+        (
+            "/v1/chat/completions",
+            chat(("developer", "Be brief."), ("user", "Hi")),
+            ("messages", 0, "content"),
+        ),
+        ("/v1/responses", {"instructions": "Be brief.", "input": "Hi"}, ("instructions",)),
+        (
+            "/v1/messages",
+            {"system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}]},
+            ("system",),
+        ),
+    ],
+)
+def test_a_new_system_prompt_goes_where_the_api_has_it(path, body, system):
+    """In each API that has a system prompt the new text stands in its place."""
+    request, found = asked(side(edit=NewSystemPrompt("Be kind.")), body, path=path)
+    for key in system:
+        found = found[key]
+    assert found == "Be kind."
+    assert (request.api == "messages") == (("anthropic-version", "2023-06-01") in request.target.headers)
+
+
+@pytest.mark.parametrize(
+    "body", [chat(("user", "Hi")), chat(("system", "One."), ("system", "Two."), ("user", "Hi"))]
+)
+def test_a_request_without_one_system_message_does_not_fit(body):
+    """Nothing is guessed: it is counted."""
+    found = side(edit=NewSystemPrompt("Be kind.")).request(golden(body))
+    assert isinstance(found, Failure)
+    assert found.reason == "does_not_fit"
+
+
+def edited(old, new, text):
+    view = PromptView.parse(json.dumps(chat(("system", "S"), ("user", text))).encode())
+    found = NewTemplate(old, new)(view)
+    return found.reason if isinstance(found, Failure) else found.segments[1].text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text", "expected"),
+    [
+        ("Q: {q}\n", "Question: {q} Thanks.", "Q: Why?", "Question: Why? Thanks."),
+        ("Case:\n{case}\nAsk: {q}", "{q}\n---\n{case}", "Case:\nA\nB\nAsk: Why?", "Why?\n---\nA\nB"),
+        ("Q: {q}", "{q} {q}", "Q: Why?", "Why? Why?"),
+        ("Q: {q}", "X {q}", "Q: what is {q} here", "X what is {q} here"),
+        ("{{q}} please", "Kindly: {{q}}", "Why? please", "Kindly: Why?"),
+        ("{a} and {a}", "{a}", "x and x", "x"),
+        ("{a} and {a}", "{a}", "x and y", "does_not_fit"),
+        ("Q: {q}", "X {q}", "Why?", "does_not_fit"),
+        ("Q: {q}", "X {q}", "Q: ", "X "),
+    ],
+)
+def test_a_template_edit_puts_the_inputs_into_the_new_words(old, new, text, expected):
+    """Inputs come out byte for byte, even if they look like placeholders; what does not fit is told."""
+    assert edited(old, new, text) == expected
+
+
+def test_an_empty_new_template_is_refused():
+    """A prompt of nothing is a mistake."""
+    with pytest.raises(EditError, match="empty"):
+        NewTemplate("Q: {q}", "\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "reason"),
+    [
+        (chat(("user", "Hi"), web_search_options={}), "/v1/chat/completions", "server_side_tools"),
+        ({"input": "Hi", "previous_response_id": "r"}, "/v1/responses", "stateful"),
+        ({"input": "Hi"}, "/v1/embeddings", "api_unsupported"),
+        ({"messages": "Hi"}, "/v1/chat/completions", "unsupported_shape"),
+    ],
+)
+def test_what_replays_refuse_the_gate_refuses(body, path, reason):
+    """No effects, and nothing that could not be compared."""
+    found = side().request(golden(body, path))
+    assert isinstance(found, Failure)
+    assert found.reason == reason
+
+
+def test_goldens_without_a_request_or_an_endpoint_cannot_be_asked():
+    """Both are counted by reason."""
+    bare = Golden(id="g", answer=Answer("Yes."))
+    assert side().request(bare).reason == "no_request"
+    nowhere = Side(name="candidate", upstreams={"other": MODELS})
+    assert nowhere.request(golden(chat(("user", "Hi")))).reason == "no_endpoint"
+    by_route = Side(name="candidate", upstreams={"default": MODELS})
+    assert by_route.request(golden(chat(("user", "Hi")))).target.url.startswith("https://models.example")
+
+
+def test_both_sides_and_every_repeat_are_remembered_apart():
+    """The same request to both sides is two draws, and so is each repeat."""
+    request, _ = asked(side(), chat(("user", "Hi")))
+    keys = {request_key(name, request, repeat) for name in ("candidate", "reference") for repeat in range(3)}
+    assert len(keys) == 6

@@ -1,0 +1,135 @@
+"""Embeddings by an endpoint: the simulated model, and `evenkeel up` that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+
+import httpx2
+import openai
+import pytest
+
+from evenkeel.simulate import (
+    EMBEDDINGS_MODEL,
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    make_case,
+    serving,
+    summary_prompt,
+)
+from evenkeel.simulate.embeddings import DIMENSIONS, embed
+from metrics.pair import Answer, Pair
+from metrics.semantic.client import EmbeddingsClient
+from metrics.semantic.endpoint import EndpointEmbeddings
+
+
+def test_words_make_the_vector_and_nothing_else():
+    """Order and case do not count, repetitions do: two a and one b against a and b have 3 / sqrt(10)."""
+    assert embed("a B") == embed("b, A!")
+    cosine = sum(x * y for x, y in zip(embed("a a b"), embed("a b"), strict=True))
+    assert cosine == pytest.approx(3 / 10**0.5)
+    assert embed("...") == [0.0] * DIMENSIONS
+
+
+def test_the_sdk_reads_numbers_and_base64_alike(upstream):
+    """The SDK asks for base64 by itself; tokens are counted, other models and inputs refused."""
+    client = openai.OpenAI(base_url=f"{upstream}/v1", api_key="any", max_retries=0)
+    texts = ["one two", "three"]
+    packed = client.embeddings.create(model=EMBEDDINGS_MODEL, input=texts)
+    plain = client.embeddings.create(model=EMBEDDINGS_MODEL, input=texts, encoding_format="float")
+    for left, right, text in zip(packed.data, plain.data, texts, strict=True):
+        assert left.embedding == pytest.approx(right.embedding)
+        assert right.embedding == pytest.approx(embed(text))
+    assert plain.usage.prompt_tokens == 4
+    with pytest.raises(openai.NotFoundError, match=EMBEDDINGS_MODEL):
+        client.embeddings.create(model="simulated-1", input="x")
+    for wrong in ([], [""], [1]):
+        body = {"model": EMBEDDINGS_MODEL, "input": wrong}
+        assert httpx2.post(f"{upstream}/v1/embeddings", json=body).status_code == 400
+
+
+def test_the_metric_reads_it(upstream):
+    """Three words of four in common on both sides: 3 / 4."""
+
+    async def score():
+        async with EmbeddingsClient(base_url=f"{upstream}/v1", model=EMBEDDINGS_MODEL, api_key="") as client:
+            return await EndpointEmbeddings(client).score(
+                Pair(Answer("the red lamp blinks"), Answer("the red lamp glows"), "")
+            )
+
+    assert asyncio.run(score()) == pytest.approx(0.75)
+
+
+def test_the_key_is_checked():
+    """As for the other calls."""
+    simulation = Simulation([ModelState("simulated-1")], SimulationSettings(api_key="right"))
+    with serving(simulation) as url:
+        body = {"model": EMBEDDINGS_MODEL, "input": "x"}
+        assert httpx2.post(f"{url}/v1/embeddings", json=body).status_code == 401
+
+
+@pytest.fixture
+def fragile():
+    """Address of a model that answers otherwise whenever the wording changes."""
+    with serving(Simulation([ModelState("simulated-1", fragility=1.0)])) as url:
+        yield url
+
+
+def ask(running, total):
+    client = openai.OpenAI(base_url=f"{running.proxy}/v1", api_key="any", max_retries=0, timeout=30)
+    for seed in range(total):
+        messages = [{"role": "user", "content": summary_prompt(make_case(seed))}]
+        client.chat.completions.create(model="simulated-1", messages=messages)
+
+
+def told(tmp_path):
+    with sqlite3.connect(tmp_path / "data" / "evenkeel.db") as database:
+        return dict(database.execute("SELECT kind, sum(tokens) FROM spend GROUP BY kind").fetchall())
+
+
+def encoder(url, **more):
+    return json.dumps({"base_url": f"{url}/v1", "model": EMBEDDINGS_MODEL} | more)
+
+
+def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, fragile, tmp_path):
+    """The key is sent, the log says that the cosines decide nothing, and tokens are booked as scoring's."""
+    with start(
+        *("--upstream", fragile, "--sampling-rate", "1"),
+        environment={
+            "EVENKEEL_SCORING__EMBEDDINGS": encoder(fragile),
+            "EVENKEEL_EMBEDDINGS_API_KEY": "any",
+        },
+    ) as running:
+        ask(running, 6)
+        running.settle()
+        verdicts = running.get("/api/verdicts")["verdicts"]
+        assert running.metric("evenkeel_embeddings_failures_total") == 0
+        log = running.log.read_text()
+    scores = [one["details"]["embeddings"] for one in verdicts if "embeddings" in one["details"]]
+    assert scores
+    assert all(0 < score <= 1 for score in scores)
+    assert told(tmp_path)["judge"] > 0
+    assert f"cosines of {EMBEDDINGS_MODEL} (endpoint) are recorded" in log
+
+
+def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, fragile, tmp_path):
+    """Trials are rated, none with a cosine, and each failure is counted."""
+    with start(
+        *("--upstream", fragile, "--sampling-rate", "1"),
+        environment={
+            "EVENKEEL_SCORING__EMBEDDINGS": encoder(
+                "http://127.0.0.1:9", same_meaning=0.9, other_meaning=0.5
+            ),
+            "EVENKEEL_EMBEDDINGS_API_KEY": "any",
+        },
+    ) as running:
+        ask(running, 6)
+        running.settle()
+        verdicts = running.get("/api/verdicts")["verdicts"]
+        failures = running.metric("evenkeel_embeddings_failures_total")
+    rated = [one for one in verdicts if one["rating"]]
+    assert not any("embeddings" in one["details"] for one in verdicts)
+    assert failures == sum("rouge_l" in one["details"] for one in rated) > 0
+    assert "judge" not in told(tmp_path)

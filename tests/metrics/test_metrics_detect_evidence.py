@@ -1,0 +1,177 @@
+"""Evidence: hand-worked, a fair game by exact enumeration, and false alarms as seldom as stated."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from math import isfinite, log10, prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.detect import Bets, EDetector, bets_against
+
+sides = st.sampled_from(["above", "below"])
+lines = st.floats(0.02, 0.98)
+some_scores = st.lists(st.floats(0, 1), max_size=40)
+
+
+def test_evidence_agrees_with_a_hand_worked_example():
+    """With one bet of a half against a threshold of zero, a win makes 1.5 and a loss 0.5."""
+    detector = EDetector(Bets(0.0, -1.0, 1.0, (0.5,)))
+    assert detector.update(1) == 1.5  # (0 + 1) · 1.5
+    assert detector.update(1) == 3.75  # (1.5 + 1) · 1.5
+    assert detector.update(-1) == 2.375  # (3.75 + 1) · 0.5
+    assert detector.update(0) == 3.375  # (2.375 + 1) · 1
+    assert detector.evidence_log10 == pytest.approx(log10(3.375))
+
+
+def test_a_score_is_bet_on_by_how_far_it_is_from_the_line():
+    """A stake of 2 on a mean below 0.8 makes 1 + 2 · 0.3 of a score of 0.5, and 1 − 2 · 0.1 of one of 0.9."""
+    detector = EDetector(Bets(0.8, 0.0, 1.0, (-2.0,)))
+    assert detector.update(0.5) == pytest.approx(1.6)  # (0 + 1) · 1.6
+    assert detector.update(0.9) == pytest.approx(2.08)  # (1.6 + 1) · 0.8
+
+
+@given(some_scores, lines, sides)
+def test_evidence_is_the_mean_wealth_of_gamblers_that_start_at_each_trial(scores, line, side):
+    """The recursion equals the sum over starting trials, averaged over the bets."""
+    bets = bets_against(line, side, 0, 1)
+    detector = EDetector(bets)
+    for score in scores:
+        detector.update(score)
+    wealth = sum(
+        prod(1 + stake * (score - line) for score in scores[start:])
+        for stake in bets.stakes
+        for start in range(len(scores))
+    )
+    assert detector.evidence == pytest.approx(wealth / len(bets.stakes), rel=1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 1)), min_size=1, max_size=6), lines, sides)
+def test_no_bet_gains_on_average_while_the_mean_is_harmless(distribution, line, side):
+    """For any distribution on [0, 1] with its mean on the harmless side, the expected factor is 1 at most."""
+    total = sum(weight for _, weight in distribution)
+    mean = sum(value * weight for value, weight in distribution) / total
+    if side == "above":  # mixed with 0 until the mean is at most the line
+        keep, rest = min(1.0, line / mean if mean else 1.0), 0.0
+    else:  # mixed with 1 until it is at least the line
+        keep, rest = min(1.0, (1 - line) / (1 - mean) if mean < 1 else 1.0), 1.0
+    chances = [(value, keep * weight / total) for value, weight in distribution] + [(rest, 1 - keep)]
+    bets = bets_against(line, side, 0, 1)
+    for number in range(len(bets.stakes)):
+        expected = sum(chance * bets.factors(value)[number] for value, chance in chances)
+        assert expected <= 1 + 1e-9
+    assert min(min(bets.factors(value)) for value, _ in chances) > 0
+
+
+@given(st.floats(-0.9, 0.9), st.floats(0, 1))
+def test_a_paired_difference_at_its_threshold_is_a_fair_game(threshold, spread):
+    """Whatever the distribution on −1, 0 and 1 with its mean at the threshold, the expected factor is one."""
+    # Any distribution on {−1, 0, 1} with mean t: p₋ = spread · (1 − |t|)/2 (+ |t| if t < 0).
+    minus = spread * (1 - abs(threshold)) / 2 + max(0.0, -threshold)
+    plus = minus + threshold
+    bets = bets_against(threshold)
+    outcomes = zip(bets.factors(0), bets.factors(1), bets.factors(-1), strict=True)
+    for at_zero, at_plus, at_minus in outcomes:
+        assert min(at_zero, at_plus, at_minus) > 0
+        assert (1 - plus - minus) * at_zero + plus * at_plus + minus * at_minus == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
+def test_expected_evidence_is_the_number_of_trials_at_the_line(rate, side):
+    """Over all 2¹⁰ sequences: 10 after 10 trials at the line, less on the harmless side, more beyond it."""
+    trials = 10
+
+    def expected(true_rate: float) -> float:
+        total = 0.0
+        for outcomes in product((0, 1), repeat=trials):
+            detector = EDetector(bets_against(rate, side, 0, 1))
+            for outcome in outcomes:
+                detector.update(outcome)
+            hits = sum(outcomes)
+            total += true_rate**hits * (1 - true_rate) ** (trials - hits) * detector.evidence
+        return total
+
+    towards = 0.05 if side == "above" else -0.05
+    assert expected(rate) == pytest.approx(trials, rel=1e-9)
+    assert expected(rate - towards) < trials < expected(rate + towards)
+
+
+@pytest.mark.parametrize("stop", [1.2, 2.0, 5.0])
+def test_expected_evidence_is_at_most_the_expected_trials_at_any_alarm(stop):
+    """Stopped at an alarm or after 12 pairs, evidence has on average the value of the trials it took."""
+    chances = {1: 0.2, -1: 0.1, 0: 0.7}  # mean 0.1, the threshold
+    evidence = trials = 0.0
+
+    def follow(detector: EDetector, chance: float, taken: int) -> None:
+        nonlocal evidence, trials
+        if taken == 8 or detector.evidence >= stop:
+            evidence += chance * detector.evidence
+            trials += chance * taken
+            return
+        for difference, probability in chances.items():
+            branch = EDetector(detector.bets, list(detector.wealth))
+            branch.update(difference)
+            follow(branch, chance * probability, taken + 1)
+
+    follow(EDetector(bets_against(0.1)), 1.0, 0)
+    assert evidence == pytest.approx(trials, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("line", "side", "low", "high"),
+    [(-1.0, "above", -1, 1), (1.0, "above", -1, 1), (0.0, "below", 0, 1), (1.0, "above", 0, 1)],
+)
+def test_a_line_at_the_end_of_the_range_is_refused(line, side, low, high):
+    """No mean can be beyond it."""
+    with pytest.raises(ValueError, match="must lie in"):
+        bets_against(line, side, low, high)
+
+
+@pytest.mark.parametrize("observation", [-0.01, 1.01, float("nan"), float("inf")])
+def test_an_observation_that_cannot_be_is_refused_and_changes_nothing(observation):
+    """Outside the range the bets promise nothing."""
+    detector = EDetector(bets_against(0.5, "above", 0, 1))
+    detector.update(1)
+    before = list(detector.wealth)
+    with pytest.raises(ValueError, match="must lie in"):
+        detector.update(observation)
+    assert detector.wealth == before
+
+
+@pytest.mark.parametrize(
+    ("draw", "line", "side", "low"),
+    [
+        (lambda choice: (choice.random() < 0.3) - (choice.random() < 0.2), 0.1, "above", -1),
+        (lambda choice: choice.random() < 0.3, 0.3, "below", 0),
+        (lambda choice: choice.betavariate(8, 2), 0.8, "below", 0),
+    ],
+    ids=["differences", "rate", "scores"],
+)
+def test_false_alarms_are_as_seldom_as_stated(draw, line, side, low):
+    """With the mean exactly on the line, the mean run to an alarm is at least the nominal."""
+    choice = random.Random(f"false alarms {side} {line}")
+    runs = []
+    for _ in range(300):
+        detector = EDetector(bets_against(line, side, low, 1))
+        trials = 1
+        while detector.update(draw(choice)) < 200:
+            trials += 1
+        runs.append(trials)
+    mean = sum(runs) / len(runs)
+    # The martingale makes the mean run the mean evidence at the alarm, a little above 200; the
+    # standard error is about 13.
+    assert 200 <= mean < 320, "so long a run would mean that evidence is thrown away"
+
+
+def test_a_million_trials_stay_finite():
+    """Long stretches of any outcome below an alarm neither overflow nor vanish."""
+    detector = EDetector(bets_against(0.1))
+    for difference in (0, -1):
+        for _ in range(300_000):
+            detector.update(difference)
+        assert all(isfinite(wealth) and wealth > 0 for wealth in detector.wealth)
+        assert isfinite(detector.evidence_log10)

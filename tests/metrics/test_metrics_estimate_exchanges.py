@@ -1,0 +1,172 @@
+"""Rates over exchanges: hand-worked intervals, coverage under dependence, and what an exchange says."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from math import log
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.estimate import ExchangeTally, bounded_mean, outcome_of, proportion, rollup_estimates
+from metrics.estimate.bounded_mean import SHARES
+from metrics.estimate.proportion import log_evidence
+from metrics.verdict import Failure, QualityScore, Verdict
+
+VERDICT = Verdict(
+    id="v",
+    exchange_id="e",
+    scored_at=1.0,
+    route="r",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="judge",
+    rating=3,
+    baseline_rating=3,
+)
+WORSE = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))
+SAME = replace(VERDICT, rating=2, quality=(QualityScore("faithfulness", 1, 3, 3),))
+UNSCORED = replace(VERDICT, rating=2, quality_failures=(Failure("faithfulness", 1, "timeout"),))
+histograms = st.dictionaries(
+    st.sampled_from([0.0, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1.0]), st.integers(1, 300), min_size=1
+)
+
+
+def tally_of(*verdicts: Verdict) -> ExchangeTally:
+    tally = ExchangeTally()
+    for verdict in verdicts:
+        outcome = outcome_of(verdict)
+        assert not isinstance(outcome, str)
+        tally.add_trial(outcome)
+    return tally
+
+
+def words_of(*observations: str) -> Counter[str]:
+    return Counter(word for observation in observations for word in observation.split(" "))
+
+
+def test_the_mean_of_one_observation_agrees_with_a_hand_worked_interval():
+    """The gamblers' mean wealth is linear in their shares, so one observation can be solved by hand."""
+    # One observation of 1 turns the wealth into the mean of 1 − s + s/μ, which is 40 at
+    # μ = s̄ / (39 + s̄) for the mean share s̄.
+    mean_share = sum(SHARES) / len(SHARES)
+    one = bounded_mean({1.0: 1}, alpha=0.05)
+    assert one is not None
+    assert (one.value, one.upper, one.n) == (1.0, 1.0, 1)
+    assert one.lower == pytest.approx(mean_share / (39 + mean_share), abs=1e-6)
+    assert bounded_mean({}) is None
+
+
+@given(histograms)
+def test_the_interval_holds_the_mean_and_is_the_mirror_image_of_the_mirrored_one(histogram):
+    """What is said of v is said of 1 − v the other way round."""
+    estimate = bounded_mean(histogram)
+    mirrored = bounded_mean({1 - value: count for value, count in histogram.items()})
+    assert estimate is not None
+    assert mirrored is not None
+    assert 0 <= estimate.lower <= estimate.value <= estimate.upper <= 1
+    assert estimate.n == sum(histogram.values())
+    assert mirrored.lower == pytest.approx(1 - estimate.upper, abs=1e-5)
+    assert mirrored.upper == pytest.approx(1 - estimate.lower, abs=1e-5)
+
+
+@pytest.mark.parametrize("counts", [(30, 0), (100, 10), (1000, 50), (1000, 500), (100_000, 5000)])
+def test_the_interval_of_plain_rates_is_nearly_that_of_the_plain_rate(counts):
+    """On zeros and ones betting costs at most a seventh in width."""
+    trials, successes = counts
+    betting = bounded_mean({value: n for value, n in ((0.0, trials - successes), (1.0, successes)) if n})
+    plain = proportion(successes, trials)
+    assert betting is not None
+    assert plain is not None
+    assert betting.upper - betting.lower < (plain.upper - plain.lower) * 8 / 7
+
+
+def test_intervals_over_exchanges_hold_where_pooled_trials_miss():
+    """Four trials that move together are one observation: taken as four, their interval misses too often."""
+    choice = random.Random("clusters")
+    rate, runs, exchanges = 0.2, 200, 150
+    missed = missed_pooled = 0
+    for _ in range(runs):
+        moved, pooled_missed, clustered_missed = 0, False, False
+        for n in range(1, exchanges + 1):
+            moved += choice.random() < rate
+            pooled_missed |= log_evidence(rate, 4 * moved, 4 * n) >= log(20)
+            if n % 10 == 0:
+                found = bounded_mean({v: c for v, c in ((0.0, n - moved), (1.0, moved)) if c})
+                assert found is not None
+                clustered_missed |= not found.lower <= rate <= found.upper
+        missed += clustered_missed
+        missed_pooled += pooled_missed
+    assert missed <= 0.05 * runs
+    assert missed_pooled > 0.15 * runs
+
+
+def test_trials_of_one_exchange_that_differ_narrow_the_interval():
+    """Four independent trials in an exchange give a mean with a quarter of the variance, and that is used."""
+    choice = random.Random("independent")
+    shares = Counter(sum(choice.random() < 0.2 for _ in range(4)) / 4 for _ in range(500))
+    single = Counter(float(choice.random() < 0.2) for _ in range(500))
+    many, one = bounded_mean(shares), bounded_mean(single)
+    assert many is not None
+    assert one is not None
+    assert many.upper - many.lower < 0.6 * (one.upper - one.lower)
+
+
+def test_an_exchange_says_the_shares_of_its_trials():
+    """Four trials, one worse, one unscored: half shifted, a quarter to a half of them changed."""
+    tally = tally_of(VERDICT, WORSE, UNSCORED, replace(VERDICT, baseline_rating=None))
+    # Differences of the three pairs: 0, 1, 1, so their mean 2/3 lies at 5/6 of [−1, 1].
+    assert tally.observation().split(" ") == ["c0.5", "l0.25", "h0.5", "q1.0", "w1.0", "b0.0", f"x{5 / 6!r}"]
+    assert ExchangeTally().observation() == ""
+
+
+def test_rollups_weigh_every_exchange_the_same():
+    """One exchange with four trials and one with one count alike: (3/4 + 0) / 2."""
+    words = words_of(tally_of(WORSE, WORSE, SAME, VERDICT).observation(), tally_of(VERDICT).observation())
+    found = rollup_estimates(words, alpha=0.05, min_exchanges=2)
+    assert found.exchanges == 2
+    assert found.content_delta is not None
+    assert (found.content_delta.value, found.content_delta.n) == (0.375, 2)
+    assert found.robustness is not None
+    assert found.robustness.value == 1 - 0.25
+    assert found.excess is not None
+    assert found.excess.value == pytest.approx(0.375)
+    assert found.quality_delta is None, "only one exchange has shifted trials"
+    assert found.noise_floor is None
+    few = rollup_estimates(words, alpha=0.05, min_exchanges=3)
+    assert (few.content_delta, few.robustness, few.excess) == (None, None, None)
+
+
+def test_unknown_quality_widens_robustness_both_ways():
+    """The value takes unscored shifts to be like the scored ones; the interval allows for all and none."""
+    changed, unknown, same = (tally_of(one).observation() for one in (WORSE, UNSCORED, SAME))
+    words = words_of(*[changed] * 10, *[unknown] * 20, *[same] * 10, *[tally_of(VERDICT).observation()] * 60)
+    found = rollup_estimates(words, alpha=0.05, min_exchanges=1).robustness
+    assert found is not None
+    # 40 of 100 shifted; of the 20 scored half changed.
+    assert found.value == pytest.approx(1 - 0.4 * 0.5)
+    none, every = bounded_mean({1.0: 10, 0.0: 90}), bounded_mean({1.0: 30, 0.0: 70})
+    assert none is not None
+    assert every is not None
+    assert found.upper == pytest.approx(1 - none.lower)
+    assert found.lower == pytest.approx(1 - every.upper)
+    assert rollup_estimates(words_of(*[unknown] * 50), alpha=0.05, min_exchanges=1).robustness is None
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.lists(st.sampled_from([VERDICT, WORSE, SAME, UNSCORED]), min_size=1, max_size=5), min_size=1)
+)
+def test_robustness_of_a_rollup_lies_in_its_interval(exchanges):
+    """Whatever the exchanges, lower ≤ value ≤ upper, within [0, 1]."""
+    words = words_of(*(tally_of(*verdicts).observation() for verdicts in exchanges))
+    found = rollup_estimates(words, alpha=0.05, min_exchanges=1).robustness
+    if found is not None:
+        assert -1e-9 <= found.lower <= found.value + 1e-9
+        assert found.value - 1e-9 <= found.upper <= 1 + 1e-9

@@ -1,0 +1,332 @@
+"""The fold's windows, roll-ups and changes, and that a killed monitor ends where a clean one does."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.cells import CellKey, ChangeMark, RollupKey
+from metrics.estimate import bounded_mean, proportion
+from metrics.fold import CheckpointError, MonitorSettings, MonitorState
+from metrics.monitor import Monitor
+from metrics.provenance import JUDGED_AGAIN
+from metrics.stores.protocols import LoggedVerdict
+from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from metrics.verdict import BASELINE, Failure, QualityScore, Verdict
+
+SETTINGS = MonitorSettings(
+    threshold=0.1,
+    mean_trials_between_false_alarms=50,
+    min_trials=5,
+    max_models_per_route=3,
+    trend_interval_s=7,
+)
+VERDICT = Verdict(
+    id="v",
+    exchange_id="e",
+    scored_at=0.0,
+    route="chat",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="judge",
+    rating=3,
+    baseline_rating=3,
+)
+WORSE = {"rating": 1, "quality": (QualityScore("faithfulness", 1, 3, 1),)}
+CELL = CellKey("chat", "m", "general.spelling")
+
+
+def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
+    """Exchanges of a resend and up to three trials, two at a time, over routes, models and prompts."""
+    choice = random.Random(seed)
+    verdicts: list[Verdict] = []
+    for number in range(exchanges):
+        here = replace(
+            VERDICT,
+            exchange_id=f"e{number}",
+            route=choice.choice(["chat", "chat", "billing"]),
+            model="m" if number < exchanges / 2 else choice.choice(["n", "n", "m", "o", "p"]),
+            prompt_version=choice.choice([None, "v1"]) if number < exchanges * 0.7 else "v2",
+        )
+        base = choice.choice([3, 3, 3, 2])
+        at = number * 90 + choice.choice([0.0, 0.0, 0.0, 1e7, -4000.0])
+        own = [replace(here, perturbation=BASELINE, rating=base, baseline_rating=None)]
+        kinds = choice.sample(
+            ["general.spelling", "general.casing", "positional.mixed"], choice.randint(1, 3)
+        )
+        for kind in kinds:
+            again = {JUDGED_AGAIN: float(choice.choice([1, 3]))} if choice.random() < 0.3 else {}
+            trial = replace(here, perturbation=kind, baseline_rating=base, details=again)
+            if choice.random() < 0.1:
+                trial = replace(trial, rating=None, failure=Failure("replay", 1, "timeout"))
+            elif choice.random() < 0.3:
+                trial = replace(trial, **WORSE)
+            own.append(trial)
+        verdicts += [replace(verdict, scored_at=at + place) for place, verdict in enumerate(own)]
+    # Two workers write at the same time.
+    for place in range(0, len(verdicts) - 3, 4):
+        verdicts[place + 1], verdicts[place + 2] = verdicts[place + 2], verdicts[place + 1]
+    return log_of(*verdicts)
+
+
+def log_of(*verdicts: Verdict) -> list[LoggedVerdict]:
+    return [
+        LoggedVerdict(place, replace(verdict, id=f"v{place}")) for place, verdict in enumerate(verdicts, 1)
+    ]
+
+
+def folded(verdicts: list[LoggedVerdict], state: MonitorState | None = None) -> MonitorState:
+    state = state or MonitorState(SETTINGS)
+    for logged in verdicts:
+        state.apply(logged)
+    return state
+
+
+def said(state: MonitorState):
+    return state.reports(), state.rollups(), state.changes()
+
+
+def test_a_cell_reports_its_windows():
+    """Ten trials of yesterday and ten of now that all shifted: the hour says 1, the day a half."""
+    now = 1e6
+    state = folded(
+        log_of(
+            *[replace(VERDICT, scored_at=now - 20 * 3600)] * 10,
+            *[replace(VERDICT, scored_at=now, **WORSE)] * 10,
+        )
+    )
+    (report,) = state.reports()
+    hour, day = report.windows["1h"], report.windows["24h"]
+    assert (hour.trials, day.trials, report.trials) == (10, 20, 20)
+    assert hour.content_delta == proportion(10, 10, alpha=SETTINGS.alpha)
+    assert day.content_delta == report.content_delta == proportion(10, 20, alpha=SETTINGS.alpha)
+    assert hour.excess is not None
+    assert hour.excess.value == 1.0
+    assert hour.robustness is not None
+    assert hour.robustness.value == 0.0
+    assert day.robustness == report.robustness
+
+
+def test_a_window_with_too_few_trials_says_nothing():
+    """Below the minimum every estimate is None, though the cell as a whole has them."""
+    state = folded(log_of(*[VERDICT] * 20, *[replace(VERDICT, scored_at=1e6)] * 4, *[VERDICT] * 20))
+    (report,) = state.reports()
+    (early,) = folded(log_of(*[VERDICT] * 4)).reports()
+    assert report.content_delta is not None
+    assert early.windows["500"].trials == 4
+    assert early.windows["500"].content_delta is None
+    assert early.windows["500"].robustness is None
+    assert early.windows["500"].excess is None
+
+
+def test_windows_move_on_with_the_log_though_a_cell_is_silent():
+    """Verdicts of another cell two hours later empty the hour of this one."""
+    other = replace(VERDICT, perturbation="general.casing", scored_at=7200.0)
+    state = folded(log_of(*[VERDICT] * 10))
+    assert state.reports()[0].windows["1h"].trials == 10
+    folded([LoggedVerdict(100 + number, replace(other, id=f"w{number}")) for number in range(9)], state)
+    report = next(report for report in state.reports() if report.key == CELL)
+    assert (report.windows["1h"].trials, report.windows["24h"].trials) == (0, 10)
+
+
+def test_a_model_swap_is_a_change_and_the_stragglers_of_the_old_one_are_not():
+    """A, then B with an A in between, is one change; A again after 500 verdicts is another."""
+    a, b = VERDICT, replace(VERDICT, model="b", scored_at=5.0)
+    state = folded(log_of(*[a] * 20, b, a, *[b] * 10))
+    (changes,) = state.changes()
+    assert changes.counts == {"model": 1}
+    assert changes.latest == (ChangeMark("model", "m", "b", 5.0, 21),)
+    back = [LoggedVerdict(1000 + number, replace(b, id=f"b{number}")) for number in range(600)]
+    folded([*back, LoggedVerdict(2000, replace(a, id="a"))], state)
+    (changes,) = state.changes()
+    assert changes.counts == {"model": 2}
+    assert (changes.latest[-1].before, changes.latest[-1].after) == ("b", "m")
+
+
+def test_since_the_change_begins_with_the_first_verdict_of_a_new_prompt():
+    """Trials under the old prompt are not in the window, for cells and roll-ups of that route only."""
+    old, new = replace(VERDICT, prompt_version="v1"), replace(VERDICT, prompt_version="v2", **WORSE)
+    elsewhere = replace(old, route="billing")
+    verdicts = [
+        replace(one, exchange_id=f"e{place}")
+        for place, one in enumerate([*[old] * 10, *[elsewhere] * 10, *[new] * 6, replace(VERDICT)])
+    ]
+    state = folded(log_of(*verdicts))
+    trials = {report.key.route: report.windows["since_change"].trials for report in state.reports()}
+    assert trials == {"chat": 7, "billing": 10}
+    rolled = {
+        (report.key.level, report.key.route): report.windows["since_change"].exchanges
+        for report in state.rollups()
+    }
+    assert rolled["route", "chat"] == rolled["model", "chat"] == rolled["category", "chat"] == 7
+    assert rolled["route", "billing"] == 10
+    assert rolled["all", ""] == 7, "a change anywhere is one of everything"
+
+
+def test_other_changes_can_be_marked():
+    """A change of settings, say, once it is an entry of the log, begins the window anew."""
+    state = folded(log_of(*[VERDICT] * 10))
+    state.mark_change("chat", ChangeMark("settings", "0.1", "0.2", 3.0, 10))
+    assert state.reports()[0].windows["since_change"].trials == 0
+    folded([LoggedVerdict(11, replace(VERDICT, id="w"))], state)
+    assert state.reports()[0].windows["since_change"].trials == 1
+    assert state.changes()[0].counts == {"settings": 1}
+    assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).changes() == state.changes()
+
+
+def test_rollups_take_the_mean_over_exchanges_at_every_level():
+    """Ten exchanges of two categories: shifts of one category are half of an exchange's trials."""
+    verdicts = []
+    for number in range(10):
+        here = replace(VERDICT, exchange_id=f"e{number}", scored_at=float(number))
+        verdicts += [
+            replace(here, perturbation=BASELINE, baseline_rating=None),
+            replace(here, **WORSE, details={JUDGED_AGAIN: 3.0}),
+            replace(here, perturbation="positional.mixed"),
+        ]
+    found = {report.key: report for report in folded(log_of(*verdicts)).rollups()}
+    assert set(found) == {
+        RollupKey("all"),
+        RollupKey("route", "chat"),
+        RollupKey("model", "chat", "m"),
+        RollupKey("category", "chat", "m", "general"),
+        RollupKey("category", "chat", "m", "positional"),
+    }
+    whole, general = found[RollupKey("all")], found[RollupKey("category", "chat", "m", "general")]
+    assert (whole.trials, general.trials, whole.last_scored_at, whole.scorer) == (20, 10, 9.0, "judge")
+    assert whole.windows["all"] == found[RollupKey("route", "chat")].windows["all"]
+    everything = whole.windows["all"]
+    assert everything.exchanges == 10
+    assert everything.content_delta == bounded_mean({0.5: 10}, alpha=SETTINGS.alpha)
+    assert everything.robustness is not None
+    assert everything.robustness.value == 0.5
+    assert everything.noise_floor == proportion(0, 10, alpha=SETTINGS.alpha)
+    assert everything.judge_noise is not None
+    assert (everything.judge_noise.value, everything.judge_noise.n) == (1.0, 10)
+    assert general.windows["all"].content_delta == bounded_mean({1.0: 10}, alpha=SETTINGS.alpha)
+    assert general.windows["all"].noise_floor is None, "resends are of no category"
+    assert whole.windows["1h"] == everything
+
+
+def test_exchanges_that_are_finished_count_like_those_that_are_not():
+    """A thousand exchanges, of which most are finished, give the histogram of all."""
+    verdicts = [
+        replace(VERDICT, exchange_id=f"e{number}", **(WORSE if number % 4 == 0 else {}))
+        for number in range(1000)
+    ]
+    found = {report.key.level: report for report in folded(log_of(*verdicts)).rollups()}
+    assert found["all"].trials == 1000
+    assert found["all"].windows["all"].content_delta == bounded_mean(
+        {1.0: 250, 0.0: 750}, alpha=SETTINGS.alpha
+    )
+    assert found["all"].windows["500"].content_delta == bounded_mean(
+        {1.0: 125, 0.0: 375}, alpha=SETTINGS.alpha
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 5), cuts=st.lists(st.integers(0, 900), max_size=4))
+def test_a_state_read_again_at_any_place_goes_on_equally(seed, cuts):
+    """Cells, roll-ups, changes and bytes are those of a fold that was never cut."""
+    verdicts = traffic(300, seed)
+    whole = folded(verdicts)
+    state, done = MonitorState(SETTINGS), 0
+    for cut in sorted(cuts):
+        folded(verdicts[done:cut], state)
+        said(state)
+        state, done = MonitorState.from_bytes(state.to_bytes(), SETTINGS), max(done, cut)
+    folded(verdicts[done:], state)
+    assert state.to_bytes() == whole.to_bytes()
+    assert said(state) == said(whole)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 5), looks=st.lists(st.integers(0, 900), max_size=6))
+def test_reports_kept_between_looks_are_those_of_a_fresh_state(seed, looks):
+    """What is estimated once and kept never differs from what would be estimated anew."""
+    verdicts = traffic(250, seed)
+    state, done = MonitorState(SETTINGS), 0
+    for look in sorted(looks):
+        folded(verdicts[done:look], state)
+        done = max(done, look)
+        assert said(state) == said(MonitorState.from_bytes(state.to_bytes(), SETTINGS))
+
+
+def test_only_what_changed_is_stored_again():
+    """The second checkpoint holds the cell of the new verdict and no other."""
+    state = folded(
+        log_of(*[replace(VERDICT, perturbation=f"general.k{n}", exchange_id=f"e{n}") for n in range(9)])
+    )
+    first = state.checkpoint()
+    assert first.whole
+    assert sum(name.startswith('["cell"') for name in first.parts) == 9
+    folded([LoggedVerdict(10, replace(VERDICT, id="w", perturbation="general.k3"))], state)
+    second = state.checkpoint()
+    assert not second.whole
+    assert list(second.parts) == ['["cell","chat","m","general.k3"]']
+    restored = MonitorState.restored(second.head, {**first.parts, **second.parts}, SETTINGS)
+    assert restored.to_bytes() == state.to_bytes()
+    assert not restored.checkpoint().parts, "what was read needs no storing"
+    with pytest.raises(CheckpointError):
+        MonitorState.restored(second.head, {**first.parts, "odd": b"{}"}, SETTINGS)
+
+
+FOLDING = """
+import sys
+from pathlib import Path
+from metrics.monitor import Monitor, MonitorSettings
+from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+database = Database(Path(sys.argv[1]))
+settings = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=50, min_trials=5,
+                           max_models_per_route=3, trend_interval_s=7)
+log, store = SqliteVerdictLog(database), SqliteMonitorStore(database)
+monitor = Monitor(log, store, settings, batch=int(sys.argv[2]))
+while monitor.step():
+    print("folded", flush=True)
+"""
+
+
+def test_a_monitor_killed_at_any_moment_ends_like_a_clean_fold(tmp_path):
+    """Killed with SIGKILL five times in the middle of folding, the rest done in peace: nothing differs."""
+    verdicts = traffic(400, seed=3)
+    choice = random.Random(1)
+    results = []
+    for name, kills in (("clean", 0), ("killed", 5)):
+        path = tmp_path / f"{name}.db"
+        database = Database(path)
+        log, store = SqliteVerdictLog(database), SqliteMonitorStore(database)
+        for logged in verdicts:
+            log.append(logged.verdict, None)
+        for _ in range(kills):
+            with subprocess.Popen(
+                [sys.executable, "-c", FOLDING, str(path), "7"], stdout=subprocess.PIPE, cwd=Path.cwd()
+            ) as child:
+                assert child.stdout is not None
+                for _ in range(choice.randint(1, 25)):
+                    child.stdout.readline()
+                child.send_signal(signal.SIGKILL)
+        assert (kills == 0) == (store.load()[1] == 0)
+        monitor = Monitor(log, store, SETTINGS, batch=50)
+        while monitor.step():
+            pass
+        # What is read back from the parts in the file, not what is in memory.
+        head, offset = store.load()
+        assert head is not None
+        state = MonitorState.restored(head, store.parts(), SETTINGS)
+        points = store.trend("chat", "m", "general.spelling", 10_000)
+        results.append((state.to_bytes(), offset, store.events(1000), points, said(state)))
+        database.close()
+    assert results[0] == results[1]
+    assert results[0][0] == folded(verdicts).to_bytes()
+    assert results[0][2], "a log without alerts would show less"

@@ -1,0 +1,106 @@
+"""Breaches: a rating or calibrated scores as a yes or no for each measure."""
+
+from __future__ import annotations
+
+import pytest
+
+from metrics.calibration import Calibration, FailureMode, Placement, Threshold
+from metrics.calibration.calibration import Goldens, MetricResult, ModeResult, Role
+from metrics.calibration.resampling import Measured
+from metrics.gate import CONTENT_SHIFT, QUALITY_CHANGE, calibrated_breaches, rated_breaches, watched_modes
+from metrics.verdict import Failure, Judgement, QualityScore
+
+FAILED = Failure("similarity", 1, "timeout", "no answer in time")
+LOST = Failure("faithfulness", 1, "refused", "")
+
+
+def quality(reference, candidate, scale="rating"):
+    return QualityScore("completeness", 1, reference, candidate, scale)
+
+
+def test_the_same_content_breaches_nothing():
+    """A rating of 3 is no shift, and no quality is looked at."""
+    assert rated_breaches(Judgement("judge", 3)) == {CONTENT_SHIFT: False, QUALITY_CHANGE: False}
+
+
+@pytest.mark.parametrize(
+    ("scores", "changed"),
+    [
+        ((quality(3, 1),), True),
+        ((quality(1, 3),), False),
+        ((quality(2, 2),), False),
+        ((quality(1, 3), quality(3, 2)), True),
+        ((quality(1.0, 0.4, "agreement"),), True),
+    ],
+)
+def test_a_shift_changes_quality_unless_it_is_for_the_better_alone(scores, changed):
+    """Better alone is no reason to stop a release; a scale that cannot tell counts as a change."""
+    found = rated_breaches(Judgement("judge", 2, quality=scores))
+    assert found == {CONTENT_SHIFT: True, QUALITY_CHANGE: changed}
+
+
+def test_a_failed_rating_leaves_both_open():
+    """A failure is never a number."""
+    found = rated_breaches(Judgement("judge", None, failures=(FAILED,)))
+    assert found == {CONTENT_SHIFT: FAILED, QUALITY_CHANGE: FAILED}
+
+
+def test_a_failed_quality_leaves_only_quality_open():
+    """Unless another quality has changed already."""
+    alone = rated_breaches(Judgement("judge", 1, quality=(quality(2, 2),), failures=(LOST,)))
+    assert alone == {CONTENT_SHIFT: True, QUALITY_CHANGE: LOST}
+    beside = rated_breaches(Judgement("judge", 1, quality=(quality(3, 2),), failures=(LOST,)))
+    assert beside[QUALITY_CHANGE] is True
+
+
+def test_a_shift_without_any_quality_metric_is_said():
+    """Nothing measured is not "no change"."""
+    found = rated_breaches(Judgement("metrics", 1))[QUALITY_CHANGE]
+    assert isinstance(found, Failure)
+    assert found.reason == "no_quality"
+
+
+def calibration(*, harmless=False):
+    """`rouge_l` watches missing parts below 0.8, `gleu` rewording below 0.6; nobody watches added ones."""
+    known = Measured(0.1, 0.1, 0.1, 20)
+
+    def role(metric, family, value):
+        limit = Threshold(value, value, value, known, known, 0.9, 0.7, "false_alerts")
+        return Role(metric, family, 1.0, 1.0, 1.0, threshold=limit)
+
+    return Calibration(
+        schema_version=1,
+        calibrated_on="2031-05-17",
+        goldens=Goldens("planted", 20, "0"),
+        placement=Placement(),
+        confidence=0.95,
+        resamples=0,
+        seed=0,
+        metrics=tuple(
+            MetricResult(name, version, family, 0.0, 0.1, {}, {})
+            for name, version, family in (("rouge_l", 1, "lexical"), ("gleu", 1, "lexical"))
+        ),
+        modes=(
+            ModeResult(FailureMode.MISSING, harmless=False, primary=role("rouge_l", "lexical", 0.8)),
+            ModeResult(FailureMode.REWORDED, harmless=harmless, primary=role("gleu", "lexical", 0.6)),
+            ModeResult(FailureMode.ADDED, harmless=False, failure=Failure("roles", 1, "insensitive")),
+        ),
+    )
+
+
+def test_each_watched_mode_is_a_measure():
+    """A mode without a threshold is none, so it cannot be passed unseen."""
+    assert watched_modes(calibration()) == (FailureMode.MISSING, FailureMode.REWORDED)
+
+
+def test_a_score_below_the_threshold_breaches_its_mode_alone():
+    """Each mode has its own metric and its own limit."""
+    found = calibrated_breaches(calibration(), {"rouge_l": 0.79, "gleu": 0.6})
+    assert found == {"missing": True, "reworded": False}
+
+
+def test_a_score_that_failed_or_is_missing_leaves_its_mode_open():
+    """The failure itself is passed on; a metric nobody computed is named."""
+    found = calibrated_breaches(calibration(), {"rouge_l": LOST})
+    assert found["missing"] is LOST
+    assert found["reworded"] == Failure("gleu", 1, "not_in_use", "the metric was not computed")

@@ -1,0 +1,236 @@
+"""The gate: what it decides, when it stops, and how often it is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from metrics.gate import Gate, GateRules, Measure, Shares, Verdict, least_goldens
+from metrics.verdict import Failure
+
+SHIFT = Measure(name="content_shift")
+QUALITY = Measure(name="quality_change")
+HARMLESS = Measure(name="reworded", decides=False, why_not="harmless")
+TIMEOUT = Failure("replay", 1, "timeout", "no answer in time")
+
+
+def gate(*measures, goldens=200, with_reference=True, **rules):
+    return Gate(GateRules(**rules), measures or (SHIFT,), goldens=goldens, with_reference=with_reference)
+
+
+def feed(one, candidate, reference=0.0, *, times, name="content_shift"):
+    for _ in range(times):
+        if one.settled:
+            break
+        one.take({name: Shares(candidate, reference)})
+    return one
+
+
+def test_a_candidate_that_is_always_worse_is_a_regression_after_a_handful():
+    """Seven goldens of seven that only the candidate breaches are enough, of 200."""
+    report = feed(gate(), 1.0, times=200).report()
+    assert report.verdict is Verdict.REGRESSION
+    assert report.settled
+    assert report.asked <= 8
+    (found,) = report.findings
+    assert found.settled_after == report.asked
+    assert found.lower > 0.0
+    assert (found.candidate, found.reference, found.excess) == (1.0, 0.0, 1.0)
+
+
+def test_a_candidate_that_fails_where_the_reference_does_is_no_regression():
+    """What both get wrong is noise: it is taken off, and the gate passes."""
+    report = feed(gate(), 1.0, 1.0, times=200).report()
+    assert report.verdict is Verdict.PASS
+    assert report.asked == least_goldens(GateRules())
+    assert report.findings[0].upper < 0.1
+
+
+def test_without_a_reference_the_same_answers_are_a_regression():
+    """There is no noise floor to take off then, and the finding says that it is unknown."""
+    one = gate(with_reference=False)
+    for _ in range(10):
+        one.take({"content_shift": Shares(1.0, None)})
+    report = one.report()
+    assert report.verdict is Verdict.REGRESSION
+    assert report.findings[0].reference is None
+
+
+@pytest.mark.parametrize(("undecided", "verdict"), [("pass", Verdict.PASS), ("fail", Verdict.REGRESSION)])
+def test_undecided_is_what_the_rules_say_and_is_told_apart(undecided, verdict):
+    """With 20 goldens nothing is settled; how many would be needed is told."""
+    report = feed(gate(goldens=20, undecided=undecided), 0.0, times=20).report()
+    assert report.verdict is verdict
+    assert not report.settled
+    assert report.findings[0].state == "not_settled"
+    assert report.findings[0].needed == least_goldens(GateRules())
+
+
+def test_a_pass_needs_every_measure_and_a_regression_only_one():
+    """The other measure's excess keeps the gate going, until it is settled itself."""
+    one = gate(SHIFT, QUALITY)
+    while not one.settled and one.asked < 300:
+        worse = 1.0 if one.asked % 4 == 0 else 0.0
+        one.take({"content_shift": Shares(0.0, 0.0), "quality_change": Shares(worse, 0.0)})
+    report = one.report()
+    assert report.verdict is Verdict.REGRESSION
+    assert {found.measure.name: found.state for found in report.findings} == {
+        "content_shift": "not_settled",
+        "quality_change": "regression",
+    }
+
+
+def test_a_harmless_measure_never_fails_the_gate():
+    """It is reported as a regression of its own, and the verdict is a pass."""
+    one = gate(SHIFT, HARMLESS)
+    while not one.settled:
+        one.take({"content_shift": Shares(0.0, 0.0), "reworded": Shares(1.0, 0.0)})
+    report = one.report()
+    assert report.verdict is Verdict.PASS
+    assert report.findings[1].state == "regression"
+
+
+def test_more_measures_make_the_bar_higher_for_each():
+    """Bonferroni: with two measures one needs more goldens for the same difference."""
+    alone = feed(gate(SHIFT), 1.0, times=50).report().asked
+    both = feed(gate(SHIFT, QUALITY), 1.0, times=50).report().asked
+    assert both > alone
+
+
+def test_repeats_give_differences_between_whole_ones():
+    """Two of three against one of three is a third of a difference."""
+    assert Shares(2 / 3, 1 / 3).difference == pytest.approx(1 / 3)
+    report = feed(gate(goldens=400), 2 / 3, 1 / 3, times=400).report()
+    assert report.verdict is Verdict.REGRESSION
+
+
+def test_too_many_failures_stop_the_gate_at_once_and_are_no_pass():
+    """More than a tenth of all goldens lost means that no verdict is possible, whatever the rest says."""
+    one = gate(goldens=100)
+    for _ in range(10):
+        one.take(TIMEOUT)
+    assert not one.settled
+    one.take(TIMEOUT)
+    assert one.settled
+    report = one.report()
+    assert report.verdict is Verdict.COULD_NOT_MEASURE
+    assert report.unmeasured == {"timeout": 11}
+    assert "11 of 11" in report.reason
+
+
+def test_a_pass_waits_until_few_enough_of_those_asked_have_failed():
+    """Failures among the first goldens do not let a pass stand on a biased rest."""
+    one = gate(goldens=1000)
+    for _ in range(20):
+        one.take(TIMEOUT)
+    feed(one, 0.0, times=60)
+    assert not one.settled, "20 of 80 are missing"
+    feed(one, 0.0, times=200)
+    report = one.report()
+    assert report.verdict is Verdict.PASS
+    assert report.asked == 200
+
+
+def test_goldens_that_cannot_be_asked_count_among_all():
+    """Five of a hundred leave room for a pass; eleven stop the gate before anything is asked."""
+    one = gate(goldens=100)
+    for _ in range(5):
+        one.leave_out(Failure("gate", 1, "does_not_fit"))
+    report = feed(one, 0.0, times=95).report()
+    assert report.verdict is Verdict.PASS
+    assert report.asked == least_goldens(GateRules())
+    assert report.left_out == {"does_not_fit": 5}
+    other = gate(goldens=100)
+    for _ in range(11):
+        other.leave_out(Failure("gate", 1, "does_not_fit"))
+    assert other.settled
+    assert other.report().reason == "11 of 100 goldens cannot be asked (does_not_fit: 11)"
+
+
+def test_a_measure_that_fails_counts_the_golden_as_not_measured():
+    """A quality that nobody could rate is counted by reason, also in the finding."""
+    one = gate(SHIFT, QUALITY, goldens=10)
+    for _ in range(2):
+        one.take({"content_shift": Shares(1.0, 0.0), "quality_change": TIMEOUT})
+    report = one.report()
+    assert report.verdict is Verdict.COULD_NOT_MEASURE
+    assert report.findings[1].unmeasured == {"timeout": 2}
+    assert report.findings[0].n == 2
+
+
+def test_a_gate_that_is_cut_short_gives_no_verdict_unless_it_is_a_regression_already():
+    """A budget that runs out is not a pass."""
+    reason = "the budget was used up"
+    assert feed(gate(), 0.0, times=10).report(reason).verdict is Verdict.COULD_NOT_MEASURE
+    assert feed(gate(), 1.0, times=10).report(reason).verdict is Verdict.REGRESSION
+
+
+def test_no_goldens_are_no_pass():
+    """Nothing asked, nothing known."""
+    assert gate(goldens=0).report().verdict is Verdict.COULD_NOT_MEASURE
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"alpha": 0.0}, {"beta": 1.0}, {"tolerance": -0.1}, {"margin": 0.0}, {"most_unmeasured": 2.0}]
+)
+def test_rules_outside_their_range_are_refused(wrong):
+    """The message names the value."""
+    with pytest.raises(ValueError, match=r"\d"):
+        GateRules(**wrong)
+
+
+def test_a_gate_needs_a_measure_that_can_fail_it():
+    """A gate that cannot fail is a mistake."""
+    with pytest.raises(ValueError, match="no measure"):
+        gate(HARMLESS)
+
+
+def simulated(rng, *, goldens, excess, fragility=0.02, noise=0.03):
+    """A gate on two measures whose truth is known: half of the first's breaches are the second's too."""
+    one = gate(SHIFT, QUALITY, goldens=goldens)
+    while not one.settled and one.asked < goldens:
+        draw = rng.random()
+        found = {}
+        sides = []
+        for broken in (draw < fragility + excess, draw < fragility):
+            shifted = broken or rng.random() < noise
+            sides.append((shifted, shifted and rng.random() < 0.5))
+        for index, measure in enumerate((SHIFT, QUALITY)):
+            found[measure.name] = Shares(float(sides[0][index]), float(sides[1][index]))
+        one.take(found)
+    return one.report()
+
+
+def test_an_equal_candidate_is_seldom_a_regression_and_soon_a_pass():
+    """Of 300 seeded gates over 200 goldens at most 5 % are regressions; half of the goldens are spared."""
+    rng = Random(5)
+    reports = [simulated(rng, goldens=200, excess=0.0) for _ in range(300)]
+    verdicts = Counter((report.verdict, report.settled) for report in reports)
+    assert verdicts[Verdict.REGRESSION, True] <= 15
+    assert verdicts[Verdict.PASS, True] >= 285
+    assert sum(report.asked for report in reports) <= 0.5 * 200 * 300
+
+
+def test_no_excess_in_noise_is_seldom_a_regression_even_if_it_is_never_settled():
+    """With a noise floor of 20 % hardly anything is settled, and false regressions stay below 5 %."""
+    rng = Random(6)
+    reports = [simulated(rng, goldens=120, excess=0.0, noise=0.2) for _ in range(300)]
+    assert sum(report.verdict is Verdict.REGRESSION for report in reports) <= 15
+
+
+def test_fifteen_points_of_fragility_are_found():
+    """Of 300 seeded gates over 200 goldens at least 95 % are regressions, most of them within 100."""
+    rng = Random(7)
+    reports = [simulated(rng, goldens=200, excess=0.15) for _ in range(300)]
+    assert sum(report.verdict is Verdict.REGRESSION for report in reports) >= 285
+    assert sum(report.asked for report in reports) <= 0.5 * 200 * 300
+
+
+def test_an_excess_at_the_limit_is_seldom_passed():
+    """Of 300 seeded gates with ten points too many at most 5 % settle on a pass."""
+    rng = Random(8)
+    reports = [simulated(rng, goldens=200, excess=0.1) for _ in range(300)]
+    settled = Counter(report.findings[0].state for report in reports)
+    assert settled["pass"] <= 15

@@ -1,0 +1,109 @@
+"""Evidence about a mean difference: hand-worked values, properties, and how often it misleads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import exp, log, prod
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.detect import Bets
+from metrics.gate.evidence import SHARES, bounds, log_evidence, log_evidence_below, mirrored, needed
+
+counts = st.builds(
+    lambda plus, minus, zero: {1.0: plus, -1.0: minus, 0.0: zero},
+    st.integers(0, 40),
+    st.integers(0, 40),
+    st.integers(0, 200),
+)
+thresholds = st.floats(-0.9, 0.9)
+
+
+def test_differences_at_the_threshold_are_no_evidence():
+    """A gambler who never wins nor loses keeps their stake: the e-value stays 1."""
+    assert log_evidence({0.0: 500}, 0.0) == 0.0
+
+
+def test_no_difference_is_evidence_against_a_positive_mean():
+    """Against "at least 0.1" a bet with the share s of the largest, 1/0.9, wins s/9 at each 0."""
+    expected = sum((1 + share / 9) ** 20 for share in SHARES) / len(SHARES)
+    assert exp(log_evidence_below({0.0: 20}, 0.1)) == pytest.approx(expected)
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0]), min_size=1, max_size=40), st.floats(-0.5, 0.5))
+def test_counts_say_the_same_as_the_bets_played_one_by_one(differences, threshold):
+    """The order of the differences changes nothing: the wealth is a product of factors."""
+    bets = Bets(threshold, -1.0, 1.0, tuple(share / (1 + threshold) for share in SHARES))
+    factors = [bets.factors(difference) for difference in differences]
+    wealth = sum(prod(column) for column in zip(*factors, strict=True)) / len(bets.stakes)
+    assert exp(log_evidence(Counter(differences), threshold)) == pytest.approx(wealth, rel=1e-9)
+
+
+@given(counts, thresholds)
+def test_the_two_sides_are_mirror_images(seen, threshold):
+    """Evidence for less than a threshold is that for more than its negative, with turned signs."""
+    below = log_evidence_below(seen, threshold)
+    assert below == pytest.approx(log_evidence(mirrored(seen), -threshold), rel=1e-12, abs=1e-12)
+
+
+@given(counts, thresholds, st.sampled_from([0.05, 0.01]))
+def test_a_bound_is_beyond_a_threshold_exactly_if_the_evidence_is_enough(seen, threshold, alpha):
+    """The interval and the verdict can never contradict each other."""
+    found = bounds(seen, alpha, alpha)
+    margin = 1e-6
+    if found.lower > threshold + margin:
+        assert log_evidence(seen, threshold) >= log(1 / alpha)
+    if found.lower < threshold - margin:
+        assert log_evidence(seen, threshold) < log(1 / alpha)
+    if found.upper < threshold - margin:
+        assert log_evidence_below(seen, threshold) >= log(1 / alpha)
+
+
+@given(counts)
+def test_the_mean_seen_is_always_inside_its_bounds(seen):
+    """No amount of data rules out what was seen itself."""
+    n = sum(seen.values())
+    found = bounds(seen, 0.05, 0.05)
+    mean = (seen[1.0] - seen[-1.0]) / n if n else 0.0
+    assert -1 <= found.lower <= mean <= found.upper <= 1
+
+
+def test_without_differences_nothing_is_ruled_out():
+    """The interval is the whole range, and nobody can say how many goldens are lacking."""
+    assert bounds({}, 0.05, 0.05) == (-1.0, 1.0)
+    assert needed({}, 0.0, 0.05) is None
+
+
+@pytest.mark.parametrize("seen", [{0.0: 10, 1.0: 2}, {0.0: 50, 1.0: 9, -1.0: 2}, {1.0: 3}])
+def test_needed_is_the_first_number_at_which_the_evidence_is_enough(seen):
+    """In the proportions seen so far, one golden less is not enough."""
+    number = needed(seen, 0.0, 0.05)
+    n = sum(seen.values())
+
+    def at(total):
+        return log_evidence({difference: count * total / n for difference, count in seen.items()}, 0.0)
+
+    assert at(number) >= log(20) > at(number - 1)
+
+
+def test_needed_is_none_where_the_evidence_never_grows():
+    """What is below the threshold never becomes evidence for more than it."""
+    assert needed({0.0: 90, 1.0: 5, -1.0: 5}, 0.0, 0.05) is None
+
+
+def test_the_e_value_seldom_reaches_its_bound_if_nothing_is_there():
+    """Of 400 seeded runs of 300 goldens without any excess, looked at after each, at most 5 % reach 20."""
+    rng = Random(11)
+    reached = 0
+    for _ in range(400):
+        seen = Counter()
+        for _ in range(300):
+            draw = rng.random()
+            seen[1.0 if draw < 0.1 else -1.0 if draw < 0.2 else 0.0] += 1
+            if seen[1.0] > seen[-1.0] and log_evidence(seen, 0.0) >= log(20):
+                reached += 1
+                break
+    assert reached <= 20

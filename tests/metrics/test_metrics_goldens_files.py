@@ -1,0 +1,332 @@
+"""Goldens in files: what a person may write, what comes back, and every error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.goldens import Golden, GoldenError, golden_lines, load_goldens, read_goldens
+from metrics.goldens.files import default_id, request_text
+from metrics.pair import Answer, ToolCall
+
+
+def one(line):
+    (golden,) = read_goldens([line if isinstance(line, str) else json.dumps(line)], "g.jsonl")
+    return golden
+
+
+def test_an_answer_is_all_that_a_line_needs():
+    """Everything else has a default; the id follows from the content."""
+    golden = one('{"answer": "Four days."}')
+    assert golden == Golden(id=default_id(None, Answer("Four days.")), answer=Answer("Four days."))
+    assert len(golden.id) == 16
+    assert one('{"answer": "Five days."}').id != golden.id
+    assert one('{"prompt": "How long?", "answer": "Four days."}').id != golden.id
+
+
+def test_the_default_id_does_not_change_between_versions_of_the_program():
+    """A file without ids that is imported again next year is the same goldens."""
+    assert default_id('{"messages":[]}', Answer("Yes.", (ToolCall("f", "{}"),))) == "cdff7b7bb87e2b00"
+
+
+@pytest.mark.parametrize(
+    ("line", "body"),
+    [
+        ({"prompt": "Hi"}, {"messages": [{"role": "user", "content": "Hi"}]}),
+        (
+            {"messages": [{"role": "system", "content": "s"}]},
+            {"messages": [{"role": "system", "content": "s"}]},
+        ),
+        (
+            {"request": {"model": "m", "messages": [{"role": "user", "content": "ü"}], "seed": 3}},
+            {"model": "m", "messages": [{"role": "user", "content": "ü"}], "seed": 3},
+        ),
+        ({"prompt": "Hi", "path": "/v1/responses"}, {"input": "Hi"}),
+        ({"prompt": "Hi", "path": "/v1/completions"}, {"prompt": "Hi"}),
+        (
+            {"prompt": "Hi", "path": "/openai/chat/completions?api-version=2"},
+            {"messages": [{"role": "user", "content": "Hi"}]},
+        ),
+        ({"prompt": "Hi", "path": "/v1/messages"}, {"messages": [{"role": "user", "content": "Hi"}]}),
+        ({"request": {"input": [1]}, "path": "/v1/responses"}, {"input": [1]}),
+        ({"prompt": None, "messages": None}, None),
+    ],
+)
+def test_a_request_is_a_body_messages_or_a_prompt(line, body):
+    """Each is turned into the body that its API takes."""
+    golden = one({**line, "answer": "x"})
+    assert (golden.request and json.loads(golden.request)) == body
+
+
+CALL = {"function": {"name": "look_up", "arguments": '{"q": 1}'}, "id": "c1", "type": "function"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Yes.", Answer("Yes.")),
+        ({"text": "Yes.", "finish_reason": "stop"}, Answer("Yes.", finish_reason="stop")),
+        (
+            {"tool_calls": [{"name": "f", "arguments": {"a": "ä"}}]},
+            Answer("", (ToolCall("f", '{"a": "ä"}'),)),
+        ),
+        ({"text": None, "tool_calls": [CALL]}, Answer("", (ToolCall("look_up", '{"q": 1}'),))),
+        (
+            {
+                "model": "m-1",
+                "system_fingerprint": "fp",
+                "choices": [
+                    {"message": {"content": "Yes.", "tool_calls": [CALL]}, "finish_reason": "stop"},
+                    {"message": {"content": "No."}},
+                ],
+                "usage": {"prompt_tokens": 7, "completion_tokens": 2},
+            },
+            Answer("Yes.", (ToolCall("look_up", '{"q": 1}'),), "m-1", "fp", "stop", 7, 2),
+        ),
+        ({"choices": [{"message": {"content": None, "refusal": "I can't."}}]}, Answer("I can't.")),
+        ({"choices": [{"message": {"content": [{"text": "A"}, {"text": "B"}]}}]}, Answer("AB")),
+        ({"choices": [{"text": "Yes."}]}, Answer("Yes.")),
+        (
+            {
+                "status": "completed",
+                "output": [
+                    {"type": "reasoning"},
+                    {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]},
+                    {"type": "function_call", "name": "f", "arguments": "{}"},
+                ],
+                "usage": {"input_tokens": 3, "output_tokens": 1},
+            },
+            Answer("Yes.", (ToolCall("f", "{}"),), None, None, "completed", 3, 1),
+        ),
+        (
+            {
+                "model": "m-2",
+                "stop_reason": "tool_use",
+                "content": [
+                    {"type": "thinking", "thinking": "…"},
+                    {"type": "text", "text": "Yes."},
+                    {"type": "tool_use", "name": "f", "input": {"a": 1}},
+                ],
+            },
+            Answer("Yes.", (ToolCall("f", '{"a": 1}'),), "m-2", None, "tool_use"),
+        ),
+    ],
+)
+def test_an_answer_is_text_or_calls_or_a_whole_response(answer, expected):
+    """Responses of each API are taken as they are; the model is theirs unless the line says otherwise."""
+    golden = one({"answer": answer})
+    assert golden.answer == expected
+    assert golden.model == expected.model
+    assert one({"answer": answer, "model": "mine"}).model == "mine"
+    assert one({"answer": answer, "model": None}).model is None
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("1970-01-02T00:00:00Z", 86400.0),
+        ("1970-01-02T01:30:00+01:30", 86400.0),
+        ("1970-01-02T00:00:00.250", 86400.25),
+        ("1970-01-02", 86400.0),
+        (86400.5, 86400.5),
+        (86400, 86400.0),
+        (None, None),
+    ],
+)
+def test_times_are_iso_or_unix(written, seconds):
+    """Without an offset they are UTC."""
+    golden = one({"answer": "x", "approved_at": written, "retired_at": written})
+    assert (golden.approved_at, golden.retired_at) == (seconds, seconds)
+
+
+def test_blank_lines_byte_order_mark_and_line_ends_say_nothing():
+    """As editors on other systems leave them."""
+    lines = ['\ufeff{"answer": "a"}\r\n', "\r\n", "  \n", ' {"answer": "b"} \r\n', ""]
+    assert [golden.answer.text for golden in read_goldens(lines, "f")] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "{",
+            "is not JSON (Expecting property name enclosed in double quotes, column 2); a golden is one obj",
+        ),
+        ("[1]", "is not an object"),
+        pytest.param("[" * 100_000, "is nested too deep", id="deep"),
+        ('{"prompt": "x"}', 'has no field "answer"'),
+        ('{"anwser": "x"}', 'field "anwser": is unknown; did you mean "answer"?'),
+        ('{"answer": "x", "zzz": 1}', 'field "zzz": is unknown; known are id, version'),
+        ('{"answer": "x", "answer": "y"}', 'field "answer": stands twice'),
+        ('{"answer": "x", "request": {"messages": [{}], "n": 1, "n": 2}}', 'field "n": stands twice'),
+        ('{"answer": ""}', 'field "answer": is empty'),
+        ('{"answer": {"text": "", "tool_calls": []}}', 'field "answer": is empty'),
+        ('{"answer": 3}', 'field "answer": is neither text'),
+        ('{"answer": null}', 'field "answer": is neither text'),
+        ('{"answer": {"message": "x"}}', 'field "answer": is neither text'),
+        ('{"answer": {"text": "x", "txt": 1}}', 'field "answer": has an unknown field "txt"'),
+        ('{"answer": {"text": 3}}', '"text" is not text'),
+        ('{"answer": {"text": "x", "prompt_tokens": true}}', '"prompt_tokens" is not a whole number'),
+        ('{"answer": {"text": "x", "model": 4}}', '"model" is not text'),
+        ('{"answer": {"text": "x", "tool_calls": {}}}', '"tool_calls" is not a list'),
+        ('{"answer": {"tool_calls": [{"arguments": "{}"}]}}', 'has a call without a "name"'),
+        ('{"answer": {"tool_calls": ["f"]}}', 'has a call without a "name"'),
+        ('{"answer": {"choices": []}}', "is a response without a first choice"),
+        ('{"answer": {"choices": [{"message": {"tool_calls": 1}}]}}', '"tool_calls" of its message'),
+        ('{"answer": {"choices": [{"message": {"content": 1}}]}}', '"content" is not text'),
+        ('{"answer": "x", "id": "a\\nb"}', 'field "id": is not a name'),
+        ('{"answer": "x", "id": true}', 'field "id": is not text'),
+        pytest.param(json.dumps({"answer": "x", "id": "y" * 201}), 'field "id": is not a name', id="long"),
+        ('{"answer": "x", "id": ".."}', 'field "id": is not a name'),
+        ('{"answer": "x", "version": 0}', 'field "version": is not a whole number from 1'),
+        ('{"answer": "x", "version": "2"}', 'field "version": is not a whole number from 1'),
+        ('{"answer": "x", "route": 3}', 'field "route": is not text; put it into double quotes'),
+        ('{"answer": "x", "path": "v1"}', 'field "path": is not a path such as /v1/chat/completions'),
+        ('{"answer": "x", "path": "/v1 x"}', 'field "path": is not a path'),
+        ('{"answer": "x", "prompt": ""}', 'field "prompt": is empty'),
+        ('{"answer": "x", "prompt": ["q"]}', 'field "prompt": is not text'),
+        ('{"answer": "x", "prompt": "q", "messages": []}', 'field "prompt": stands beside "messages"'),
+        ('{"answer": "x", "messages": []}', 'field "messages": holds no list of messages'),
+        ('{"answer": "x", "messages": ["q"]}', 'field "messages": holds no list of messages'),
+        ('{"answer": "x", "request": "q"}', 'field "request": is not an object'),
+        ('{"answer": "x", "request": {"prompt": "q"}}', 'field "request": holds no list of messages'),
+        ('{"answer": "x", "request": {"messages": [{}], "t": 1e999}}', 'field "request": holds a number'),
+        ('{"answer": "x", "request": {"messages": [{}], "t": NaN}}', 'field "request": holds a number'),
+        ('{"answer": "x", "approved_at": "soon"}', 'field "approved_at": is not a time; write it as 2031-'),
+        ('{"answer": "x", "approved_at": 1e40}', 'field "approved_at": is not a time'),
+        ('{"answer": "x", "approved_at": true}', 'field "approved_at": is not a time'),
+        ('{"answer": "x", "retired_at": NaN}', 'field "retired_at": is not a time'),
+        (
+            '{"answer": "x", "id": "a"}\n{"answer": "y", "id": "a"}',
+            'line 2, field "id": "a" in version 1 stands on line 1 already; give it another "id" or "ver',
+        ),
+    ],
+)
+def test_an_error_names_file_line_and_field(line, said):
+    """And says what to do; nothing of the file is read by halves."""
+    with pytest.raises(GoldenError) as caught:
+        read_goldens(["", *line.split("\n")] if "\n" not in line else line.split("\n"), "dir/g.jsonl")
+    assert str(caught.value).startswith("dir/g.jsonl, line 2")
+    assert said in str(caught.value)
+
+
+def test_an_id_may_come_in_several_versions():
+    """Only the pair of id and version stands once."""
+    lines = ['{"id": 7, "answer": "x"}', '{"id": "7", "version": 2, "answer": "y"}']
+    assert [(golden.id, golden.version) for golden in read_goldens(lines, "f")] == [("7", 1), ("7", 2)]
+
+
+def test_a_number_of_any_length_is_read():
+    """JSON knows no longest number; Python does."""
+    with pytest.raises(GoldenError, match="holds a number"):
+        one(f'{{"answer": "x", "request": {{"messages": [{{}}], "n": {"9" * 5000}}}}}')
+
+
+def test_files_are_read_compressed_or_not(tmp_path):
+    """By what they hold, whatever they are called."""
+    text = '\ufeff{"answer": "Größe"}\r\n'.encode()
+    plain, packed = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    plain.write_bytes(text)
+    packed.write_bytes(gzip.compress(text))
+    assert load_goldens(plain) == load_goldens(packed)
+    assert load_goldens(plain)[0].answer.text == "Größe"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "holds no goldens"),
+        (b"\n\n", "holds no goldens"),
+        (b'{"answer": "\xff"}', "is not UTF-8 (byte 12)"),
+        (gzip.compress(b'{"answer": "x"}', mtime=0)[:-9], "is not a complete gzip file"),
+        (b"\x1f\x8bnothing", "is not a complete gzip file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path, data, said):
+    """With what is wrong with it."""
+    file = tmp_path / "g.jsonl.gz"
+    file.write_bytes(data)
+    with pytest.raises(GoldenError) as caught:
+        load_goldens(file)
+    assert str(caught.value).startswith(str(file))
+    assert said in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path):
+    """Not an empty list."""
+    with pytest.raises(GoldenError, match="cannot be read: No such file"):
+        load_goldens(tmp_path / "none.jsonl")
+
+
+def test_lines_are_readable_and_stay_one_line_in_any_editor():
+    """Text is not escaped, but for what some readers take for the end of a line, and what has no UTF-8."""
+    (line,) = golden_lines([Golden(id="a", answer=Answer("Grüße\u2028日本\x85"))])
+    assert "Grüße\\u2028日本\\u0085" in line
+    assert line.splitlines() == [line]
+    (line,) = golden_lines([Golden(id="a", answer=Answer("é \ud83d"))])
+    assert line.isascii()
+
+
+def test_a_moment_is_written_as_people_read_it():
+    """Where the text stands for the very same number; else the number itself."""
+    (line,) = golden_lines([Golden(id="a", answer=Answer("x"), approved_at=86400.25, retired_at=0.1 + 1e-9)])
+    assert json.loads(line)["approved_at"] == "1970-01-02T00:00:00.250000Z"
+    assert json.loads(line)["retired_at"] == 0.1 + 1e-9
+
+
+words = st.text(st.characters(), max_size=12)
+names = st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=20).filter(
+    lambda text: text.strip() and text not in {".", ".."}
+)
+optional = st.none() | words.filter(bool)
+moments = st.none() | st.floats(0, 4e9)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=6,
+)
+requests = st.none() | st.builds(
+    lambda messages, rest: request_text({**rest, "messages": messages}),
+    st.lists(st.dictionaries(words, json_values, max_size=3), min_size=1, max_size=3),
+    st.dictionaries(words, json_values, max_size=3),
+)
+answers = st.builds(
+    Answer,
+    words,
+    st.lists(st.builds(ToolCall, words, words), max_size=2).map(tuple),
+    optional,
+    optional,
+    optional,
+    st.none() | st.integers(0, 10**6),
+    st.none() | st.integers(0, 10**6),
+).filter(lambda answer: answer.text or answer.tool_calls)
+goldens = st.builds(
+    Golden,
+    id=names,
+    version=st.integers(1, 10**6),
+    route=words.filter(bool),
+    path=st.sampled_from(["/v1/chat/completions", "/v1/messages", "/x/chat/completions?v=1"]),
+    request=requests,
+    answer=answers,
+    task=optional,
+    model=optional,
+    prompt_version=optional,
+    approved_by=words,
+    approved_at=moments,
+    note=words,
+    retired_by=optional,
+    retired_at=moments,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(goldens, max_size=3, unique_by=lambda golden: (golden.id, golden.version)))
+def test_what_is_written_is_read_back_the_same(made):
+    """Whatever text is in it, half a surrogate pair included, and however the lines are split."""
+    lines = list(golden_lines(made))
+    assert read_goldens(lines, "f") == tuple(made)
+    assert read_goldens("\n".join(lines).splitlines(), "f") == tuple(made)

@@ -1,0 +1,220 @@
+"""The contract of the store of goldens, over every implementation."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import pytest
+
+from metrics.goldens import Deed, Entry, Golden, GoldenError, Imported, SqliteGoldens
+from metrics.pair import Answer, ToolCall
+from metrics.stores.sqlite import Database
+
+IMPLEMENTATIONS = {"sqlite": lambda folder: SqliteGoldens(Database(folder / "evenkeel.db"))}
+"""Name → opens a store in a folder; opening it again shows the same goldens."""
+
+ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "\ud83d"}'),), "m-1", "fp", "stop", 7, 2)
+GOLDEN = Golden(
+    id="delivery/1",
+    route="shop",
+    request='{"messages":[{"role":"user","content":"How long? \\ud83d"}]}',
+    answer=ANSWER,
+    task="chat",
+    model="m-1",
+    prompt_version="p1",
+    note="as in the handbook",
+)
+
+
+@pytest.fixture(params=sorted(IMPLEMENTATIONS))
+def reopen(request, tmp_path):
+    """Opens the store, as often as asked for."""
+    return lambda: IMPLEMENTATIONS[request.param](tmp_path)
+
+
+@pytest.fixture
+def store(reopen):
+    return reopen()
+
+
+def other(text, **changes):
+    return dataclasses.replace(GOLDEN, answer=Answer(text), **changes)
+
+
+def test_what_is_approved_is_there_with_who_and_when(store, reopen):
+    """In version 1, in use, and in another process too."""
+    approved = store.approve(GOLDEN, by="ann", at=1000.5)
+    assert approved == dataclasses.replace(GOLDEN, approved_by="ann", approved_at=1000.5)
+    again = reopen()
+    assert again.find("delivery/1") == approved
+    assert again.select() == (approved,)
+    assert again.history("delivery/1") == (approved,)
+    assert again.trail("delivery/1") == (Entry("delivery/1", 1, Deed.APPROVED, "ann", 1000.5, "m-1", "p1"),)
+    assert again.find("other") is None
+    assert again.history("other") == again.trail("other") == ()
+
+
+def test_the_same_again_changes_nothing(store):
+    """Not even if the answer cost another number of tokens, or someone else approves it."""
+    first = store.approve(GOLDEN, by="ann", at=1.0)
+    cheaper = dataclasses.replace(GOLDEN, answer=dataclasses.replace(ANSWER, completion_tokens=1))
+    assert store.approve(cheaper, by="bob", at=2.0) == first
+    assert len(store.trail("delivery/1")) == 1
+
+
+def test_another_answer_or_request_is_the_next_version(store):
+    """The ones before stay; what the caller says of versions and times is not taken."""
+    given = other(
+        "Five days.", version=9, approved_by="eve", approved_at=3.0, retired_at=4.0, retired_by="eve"
+    )
+    store.approve(GOLDEN, by="ann", at=1.0)
+    second = store.approve(given, by="bob", at=2.0)
+    asked = dataclasses.replace(given, request='{"messages":[]}')
+    third = store.approve(asked, by="cleo", at=3.0)
+    assert [second.version, third.version] == [2, 3]
+    assert (second.approved_by, second.approved_at, second.retired_at) == ("bob", 2.0, None)
+    assert [golden.approved_by for golden in store.history("delivery/1")] == ["ann", "bob", "cleo"]
+    assert store.find("delivery/1") == third
+    assert store.find("delivery/1", 1).answer == ANSWER
+    assert store.find("delivery/1", 4) is None
+    assert store.select() == (third,)
+    assert [entry.version for entry in store.trail("delivery/1")] == [1, 2, 3]
+
+
+def test_an_answer_of_the_past_can_be_approved_again(store):
+    """It is what is right now that counts: a new version with the old answer."""
+    store.approve(GOLDEN, by="ann", at=1.0)
+    store.approve(other("Five days."), by="ann", at=2.0)
+    assert store.approve(GOLDEN, by="ann", at=3.0).version == 3
+
+
+def test_a_retired_golden_is_out_of_use_and_on_record(store):
+    """Its versions stay, with who retired it when; it can be put back."""
+    store.approve(GOLDEN, by="ann", at=1.0)
+    retired = store.retire("delivery/1", by="bob", at=2.0)
+    assert (retired.retired_by, retired.retired_at, retired.version) == ("bob", 2.0, 1)
+    assert store.select() == ()
+    assert store.select(active=False) == (retired,)
+    assert store.retire("delivery/1", by="cleo", at=3.0) == retired
+    back = store.unretire("delivery/1", by="ann", at=4.0)
+    assert back.retired_at is back.retired_by is None
+    assert store.unretire("delivery/1", by="ann", at=5.0) == back
+    assert store.select() == (back,)
+    assert [(entry.deed, entry.by, entry.at) for entry in store.trail("delivery/1")] == [
+        (Deed.APPROVED, "ann", 1.0),
+        (Deed.RETIRED, "bob", 2.0),
+        (Deed.UNRETIRED, "ann", 4.0),
+    ]
+
+
+def test_approving_puts_a_retired_golden_back(store):
+    """With the same answer as it was, with another one as a new version."""
+    store.approve(GOLDEN, by="ann", at=1.0)
+    store.retire("delivery/1", by="ann", at=2.0)
+    again = store.approve(GOLDEN, by="bob", at=3.0)
+    assert (again.version, again.approved_by, again.retired_at) == (1, "ann", None)
+    assert store.trail("delivery/1")[-1].deed is Deed.UNRETIRED
+    store.retire("delivery/1", by="ann", at=4.0)
+    newer = store.approve(other("Five days."), by="bob", at=5.0)
+    assert (newer.version, store.select()) == (2, (newer,))
+
+
+@pytest.mark.parametrize("deed", ["retire", "unretire"])
+def test_an_unknown_id_is_an_error(store, deed):
+    """Which names it and says where to look."""
+    with pytest.raises(GoldenError, match='no golden "none"; `evenkeel goldens list --all`'):
+        getattr(store, deed)("none", by="ann", at=1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "by", "said"),
+    [
+        ({"answer": Answer("")}, "ann", "is empty"),
+        ({"id": " "}, "ann", "cannot be named"),
+        ({"id": "x" * 201}, "ann", "cannot be named"),
+        ({"id": "a\u202eb"}, "ann", "cannot be named"),
+        ({"id": ".."}, "ann", "cannot be named"),
+        ({}, "", "no name of somebody"),
+        ({}, "ann\x1b[2J", "no name of somebody"),
+    ],
+)
+def test_what_cannot_be_used_is_not_stored(store, changes, by, said):
+    """An answer without content, and names that would not be shown as they are."""
+    golden = dataclasses.replace(GOLDEN, **changes)
+    with pytest.raises(GoldenError, match=said):
+        store.approve(golden, by=by, at=1.0)
+    with pytest.raises(GoldenError, match=said):
+        store.add([other("fine"), golden], by=by, at=1.0)
+    assert store.select(active=False) == ()
+
+
+def test_goldens_are_chosen_by_route_task_and_number(store):
+    """The last approved first; of each its newest version only."""
+    for place, (route, task) in enumerate([("a", "t"), ("a", None), ("b", "t"), ("b\ud83d", None)]):
+        store.approve(other("x", id=str(place), route=route, task=task), by="ann", at=1.0)
+    store.approve(other("y", id="0", route="a", task="t"), by="ann", at=2.0)
+
+    def ids(**narrowed):
+        return [golden.id for golden in store.select(**narrowed)]
+
+    assert ids() == ["0", "3", "2", "1"]
+    assert ids(limit=2) == ["0", "3"]
+    assert ids(route="a") == ["0", "1"]
+    assert ids(route="a", task="t") == ["0"]
+    assert ids(task="t") == ["0", "2"]
+    assert ids(route="b\ud83d") == ["3"]
+    assert ids(route="none") == []
+    assert store.labels() == (("a", None), ("a", "t"), ("b", "t"), ("b?", None))
+    assert store.known_ids(["0", "9", "3", "\ud83d"]) == {"0", "3"}
+    assert store.known_ids(map(str, range(1200))) == {"0", "1", "2", "3"}
+
+
+def test_an_import_keeps_versions_and_approvals(store):
+    """Who approved it is whom the file names, else who imports; twice is as good as once."""
+    goldens = [
+        other("x", approved_by="zoe", approved_at=5.0, retired_by="zoe", retired_at=6.0),
+        other("y", version=3),
+        other("z", id="b"),
+    ]
+    assert store.add(goldens, by="ann", at=9.0) == Imported(3, 0)
+    assert store.add(goldens, by="bob", at=10.0) == Imported(0, 3)
+    first, third = store.history("delivery/1")
+    assert first == goldens[0]
+    assert (third.version, third.approved_by, third.approved_at) == (3, "ann", 9.0)
+    assert [(entry.deed, entry.version, entry.by) for entry in store.trail("delivery/1")] == [
+        (Deed.IMPORTED, 1, "ann"),
+        (Deed.IMPORTED, 3, "ann"),
+    ]
+    assert [golden.id for golden in store.select()] == ["b", "delivery/1"]
+    assert store.approve(other("w"), by="ann", at=11.0).version == 4
+
+
+def test_an_import_is_all_or_nothing(store):
+    """The error names the golden and the version it could have."""
+    store.approve(GOLDEN, by="ann", at=1.0)
+    store.approve(other("second"), by="ann", at=2.0)
+    with pytest.raises(
+        GoldenError, match=r'"delivery/1" is there in version 1 .*"version": 3.*nothing was imp'
+    ):
+        store.add([other("new", id="b"), other("another")], by="ann", at=3.0)
+    assert [golden.id for golden in store.select(active=False)] == ["delivery/1"]
+    assert store.trail("b") == ()
+
+
+def test_people_can_approve_at_the_same_time(reopen):
+    """Each answer gets a version of its own."""
+    stores = [reopen() for _ in range(4)]
+
+    def approve(place):
+        for turn in range(5):
+            stores[place].approve(other(f"{place}.{turn}"), by="ann", at=1.0)
+
+    threads = [threading.Thread(target=approve, args=(place,)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    history = reopen().history("delivery/1")
+    assert [golden.version for golden in history] == list(range(1, 21))
+    assert len({golden.answer.text for golden in history}) == 20

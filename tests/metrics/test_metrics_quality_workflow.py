@@ -1,0 +1,93 @@
+"""Agreement of workflows by rule, and the alignment by shared words behind it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from metrics.pair import Answer, Pair, ToolCall
+from metrics.quality.bundles import WORKFLOW_QUALITIES
+from metrics.quality.workflow_steps import WorkflowSteps
+from metrics.structural import sequence
+from metrics.structural.shared_words import SharedWords
+from metrics.verdict import Failure, QualityScore
+
+STEPS = (
+    "Open the valve of the boiler",
+    "Read the pressure gauge",
+    "Note the pressure in the log",
+    "Close the valve again",
+    "Report to the shift leader",
+)
+
+
+def listed(steps):
+    return Answer("\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)))
+
+
+def agreement(reference, candidate):
+    return asyncio.run(WORKFLOW_QUALITIES[0].measure(Pair(reference, candidate, ""))).outcome
+
+
+def test_reworded_steps_are_still_the_same_steps():
+    """Each step in other words, half of its words kept: aligned one to one, so no quality changed."""
+    reworded = (
+        "Then open the boiler's valve slowly",
+        "Read the gauge that shows the pressure",
+        "Write the pressure into the log",
+        "Close the valve",
+        "Report this to your shift leader",
+    )
+    assert WorkflowSteps().score(Pair(listed(STEPS), listed(reworded), "")) == 1
+    assert not agreement(listed(STEPS), listed(reworded)).changed
+
+
+def test_two_lost_steps_of_five_are_a_change_and_one_is_none():
+    """2 · 4 / 9 = .89 and 2 · 3 / 8 = .75 by hand; the tolerance lies between."""
+    scores = [WorkflowSteps().score(Pair(listed(STEPS), listed(STEPS[:kept]), "")) for kept in (4, 3)]
+    assert scores == [pytest.approx(8 / 9), pytest.approx(6 / 8)]
+    assert not agreement(listed(STEPS), listed(STEPS[:4])).changed
+    assert agreement(listed(STEPS), listed(STEPS[:3])).changed
+
+
+def test_an_order_turned_round_is_a_change():
+    """Of five steps in reverse one is in order: 2 · 1 / 10."""
+    assert agreement(listed(STEPS), listed(STEPS[::-1])).candidate == pytest.approx(0.2)
+
+
+def test_calls_of_tools_are_steps():
+    """Two calls in the other order share one step in order: 2 · 1 / 4."""
+    calls = ToolCall("find", "{}"), ToolCall("book", "{}")
+    score = agreement(Answer("", calls), Answer("", calls[::-1]))
+    assert isinstance(score, QualityScore)
+    assert (score.candidate, score.changed) == (0.5, True)
+
+
+def test_silent_where_nothing_is_a_workflow_and_zero_where_one_is():
+    """Prose on both sides says nothing; prose in place of a workflow has lost all of it."""
+    prose = Answer("It is done.")
+    assert agreement(prose, Answer("All is done.")) is None
+    assert agreement(listed(STEPS), prose).candidate == 0
+    assert agreement(prose, listed(STEPS)).candidate == 0
+
+
+def test_a_broken_workflow_is_a_failure():
+    """An edge to a step that does not exist cannot be read, and is no number."""
+    broken = Answer("Node:\n1: Open\n2: Close\nEdge: (1,7)")
+    found = agreement(listed(STEPS), broken)
+    assert isinstance(found, Failure)
+    assert found.reason == "unknown_step"
+
+
+def test_alignment_by_words_pairs_equal_texts_first():
+    """A text that is there twice goes to its equal, and its near copy to the other."""
+    one, other = (
+        sequence(["Check the red lamp", "Check the red lamp twice"]),
+        sequence(["Check the red lamp"]),
+    )
+    matched = SharedWords().align(one, other).matched
+    assert [tuple(match) for match in matched] == [(0, 0)]
+    many = sequence([f"Turn wheel {number}" for number in range(60)])
+    none = sequence([f"Paint wall {number}" for number in range(60)])
+    assert len(SharedWords().align(many, none)) == 0

@@ -1,0 +1,244 @@
+"""Closeness in meaning that is waited for: batches of pairs, its price, other encoders."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from metrics.endpoints.price import NO_EXPENSE, Expense
+from metrics.languages import Coverage
+from metrics.pair import Answer, Pair, Wanted
+from metrics.scoring import cheap_scorer
+from metrics.similarity import CheapRater, Cutoffs, Embeddings
+from metrics.similarity.embeddings import MINILM, name_of
+from metrics.similarity.meaning import EncoderMeaning, Measured, PairBatches
+from metrics.tasks import Task
+from metrics.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.similarity import Rating
+
+APART = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
+"""No word in common: a 1 by words."""
+DOWN = Failure("endpoint_embeddings", 1, "timeout")
+
+
+@dataclass
+class Planted:
+    """An endpoint that says the same of every pair, at five tokens."""
+
+    outcome: float | Failure
+    encoder: str = MINILM
+    asked: list[Pair] = field(default_factory=list)
+
+    def on_scale(self, pair: Pair) -> bool:
+        """Not for pairs whose reference says so."""
+        return "unknown" not in pair.reference.text
+
+    def expense(self, texts_chars: int) -> Expense:
+        """A token a character, a cent each."""
+        return Expense(texts_chars, texts_chars / 100)
+
+    async def measure(self, pair: Pair) -> Measured:
+        """The planted outcome."""
+        self.asked.append(pair)
+        return Measured(self.outcome, 5, 0.05)
+
+
+def rate(rater: CheapRater, pair: Pair = APART) -> Rating:
+    return asyncio.run(rater.rate(pair))
+
+
+def test_the_endpoints_score_decides_and_its_price_is_the_ratings() -> None:
+    """Close in meaning makes a 3 of what shares no word, for five tokens."""
+    rating = rate(CheapRater(Planted(0.95)))
+    assert (rating.outcome, rating.tokens, rating.cost_usd) == (3, 5, 0.05)
+    assert rating.details["embeddings"] == 0.95
+
+
+def test_a_failure_is_counted_and_the_other_metrics_decide() -> None:
+    """What was spent on it is booked all the same."""
+    counted: list[Failure] = []
+    rating = rate(CheapRater(Planted(DOWN), count=counted.append))
+    assert (rating.outcome, rating.tokens) == (1, 5)
+    assert "embeddings" not in rating.details
+    assert counted == [DOWN]
+
+
+@pytest.mark.parametrize(
+    ("pair", "outcome"),
+    [
+        (Pair(Answer("One."), Answer("**one**"), ""), 3),
+        (Pair(Answer("One."), Answer(""), ""), 1),
+        (Pair(Answer("unknown tongue here"), Answer("another text there"), ""), 1),
+        (Pair(Answer("One two three"), Answer("eins zwei drei"), "", None, Wanted(language="de")), None),
+    ],
+)
+def test_nobody_is_asked_where_no_answer_would_count(pair: Pair, outcome: int | None) -> None:
+    """Equal, missing, off the encoder's scale, or in two languages."""
+    endpoint = Planted(0.95)
+    rating = rate(CheapRater(endpoint), pair)
+    assert rating.outcome == outcome or isinstance(rating.outcome, Failure)
+    assert (endpoint.asked, rating.tokens) == ([], 0)
+
+
+def test_another_encoder_is_recorded_and_decides_nothing_without_cutoffs_of_its_own() -> None:
+    """.95 of an unknown scale leaves the 1 by words; with cut-offs at .9 it is a 3, at .97 and .96 a 1."""
+    other = Planted(0.95, encoder="other")
+    rating = rate(CheapRater(other))
+    assert (rating.outcome, rating.details["embeddings"]) == (1, 0.95)
+    known = CheapRater(other, Cutoffs(same_meaning=0.9, other_meaning=0.8, encoder="other"))
+    assert (known.meaning_decides, rate(known).outcome) == (True, 3)
+    strict = CheapRater(other, Cutoffs(same_meaning=0.97, other_meaning=0.96, encoder="other"))
+    assert rate(strict).outcome == 1
+
+
+def test_what_needs_a_wait_is_not_rated_here_and_now() -> None:
+    """The synchronous way is for encoders of this machine."""
+    with pytest.raises(TypeError, match="use rate"):
+        CheapRater(Planted(0.95)).rate_now(APART)
+
+
+def test_the_estimate_of_a_scorer_counts_paid_embeddings() -> None:
+    """100 characters of answers at a cent each; nothing without embeddings."""
+    scorer = cheap_scorer(CheapRater(Planted(0.9)))
+    assert scorer.estimate(100, 5000, Task.CHAT.value) == Expense(100, 1.0)
+    assert cheap_scorer().estimate(100, 5000, None) == NO_EXPENSE
+
+
+def test_a_judgement_pays_for_the_embeddings() -> None:
+    """The two-stage score of a pair without a judge has their tokens."""
+    judgement = asyncio.run(cheap_scorer(CheapRater(Planted(0.95))).score(APART))
+    assert (judgement.rating, judgement.tokens, judgement.cost_usd) == (3, 5, 0.05)
+
+
+class Counting:
+    """A local encoder that remembers its batches."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> list[list[float]]:
+        """The length and the number of words of each text."""
+        self.batches.append(list(texts))
+        return [[float(len(text)), float(len(text.split()))] for text in texts]
+
+
+def test_pairs_of_a_local_encoder_are_encoded_together() -> None:
+    """Ten concurrent measurements are one batch, and each is what it is alone."""
+    pairs = [Pair(Answer(f"first text {n}"), Answer(f"{'more ' * n}words {n}"), "") for n in range(10)]
+    encoder = Counting()
+
+    async def run() -> list[Measured]:
+        meaning = EncoderMeaning(Embeddings(encoder), gather_s=0)
+        return await asyncio.gather(*map(meaning.measure, pairs))
+
+    together = asyncio.run(run())
+    assert [len(batch) for batch in encoder.batches] == [20]
+    assert together == [Measured(Embeddings(Counting()).score(one)) for one in pairs]
+
+
+def test_a_rating_is_the_same_with_and_without_a_wait() -> None:
+    """Details included."""
+    rater = CheapRater(Embeddings(Counting()))
+    assert rate(rater) == rater.rate_now(APART)
+
+
+def pair(number: int) -> Pair:
+    return Pair(Answer(str(number)), Answer(""), "")
+
+
+def numbers(pairs: Sequence[Pair]) -> list[int]:
+    return [int(one.reference.text) for one in pairs]
+
+
+def test_a_batch_is_at_most_so_large_and_one_at_a_time() -> None:
+    """Seven pairs by three: the first call has three at once, none overlaps another."""
+    calls: list[list[int]] = []
+    under_way = 0
+
+    async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+        nonlocal under_way
+        under_way += 1
+        assert under_way == 1
+        calls.append(numbers(pairs))
+        await asyncio.sleep(0)
+        under_way -= 1
+        return [Measured(number / 10) for number in numbers(pairs)]
+
+    async def run() -> list[Measured]:
+        batches = PairBatches(measure_all, most_pairs=3, gather_s=0)
+        return await asyncio.gather(*(batches.measure(pair(number)) for number in range(7)))
+
+    assert [one.outcome for one in asyncio.run(run())] == [number / 10 for number in range(7)]
+    assert calls == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_several_batches_may_be_under_way_together() -> None:
+    """Two calls that wait for each other end."""
+
+    async def run() -> list[Measured]:
+        both = asyncio.Barrier(2)
+
+        async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+            await both.wait()
+            return [Measured(0.5) for _ in pairs]
+
+        batches = PairBatches(measure_all, at_once=2, most_pairs=1, gather_s=0)
+        async with asyncio.timeout(5):
+            return await asyncio.gather(batches.measure(pair(1)), batches.measure(pair(2)))
+
+    assert len(asyncio.run(run())) == 2
+
+
+def test_an_error_reaches_those_who_wait_and_the_next_batch_works() -> None:
+    """A call that raises takes nobody else down."""
+    broken = [True]
+
+    async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+        if broken.pop() if broken else False:
+            raise ValueError("broken")
+        return [Measured(1.0) for _ in pairs]
+
+    async def run() -> None:
+        batches = PairBatches(measure_all, gather_s=0)
+        for error in await asyncio.gather(
+            batches.measure(pair(1)), batches.measure(pair(2)), return_exceptions=True
+        ):
+            assert isinstance(error, ValueError)
+        assert await batches.measure(pair(3)) == Measured(1.0)
+
+    asyncio.run(run())
+
+
+def test_who_gives_up_is_not_measured() -> None:
+    """A cancelled pair leaves the batch, and the others their scores."""
+    seen: list[int] = []
+
+    async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+        seen.extend(numbers(pairs))
+        return [Measured(1.0) for _ in pairs]
+
+    async def run() -> Measured:
+        batches = PairBatches(measure_all, gather_s=0)
+        gone, stays = (asyncio.create_task(batches.measure(pair(number))) for number in (1, 2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        return await stays
+
+    assert asyncio.run(run()) == Measured(1.0)
+    assert seen == [2]
+
+
+def test_the_local_encoder_keeps_its_name_and_languages() -> None:
+    """However the default model is named, it is the same one, and it costs nothing."""
+    assert {name_of(None), name_of(f"sentence-transformers/{MINILM}"), name_of(MINILM)} == {MINILM}
+    english = Coverage(frozenset(("en",)), lambda text: "de" if "nord" in text else "en")
+    meaning = EncoderMeaning(Embeddings(Counting(), name="compass", coverage=english))
+    assert (meaning.encoder, meaning.expense(1000)) == ("compass", NO_EXPENSE)
+    assert not meaning.on_scale(Pair(Answer("nord"), Answer("nord"), ""))

@@ -1,0 +1,103 @@
+"""The archive of exchanges: what goes in comes out, and it stays small."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from metrics.pair import Answer, ToolCall
+from metrics.stores.exchanges import LARGEST_BYTES, ArchivedExchange, SqliteExchangeArchive
+from metrics.stores.sqlite import Database
+
+EXCHANGE = ArchivedExchange(
+    id="00000000000000aa",
+    route="shop",
+    path="/v1/chat/completions",
+    request='{"messages": "\\ud83d é"}',
+    answer=Answer("\ud83d", (ToolCall("f", "{}"),), "m", "fp", "stop", 1, 2),
+    model="m",
+    prompt_version="p",
+    task="chat",
+    received_at=5.0,
+)
+
+
+@pytest.fixture
+def database(tmp_path):
+    opened = Database(tmp_path / "evenkeel.db")
+    yield opened
+    opened.close()
+
+
+def exchange(number, route="shop", request="{}"):
+    return dataclasses.replace(EXCHANGE, id=f"{number:016x}", route=route, request=request)
+
+
+def test_an_exchange_comes_back_as_it_was(database):
+    """Half a surrogate pair and calls included, in another process too; once, however often it is put."""
+    archive = SqliteExchangeArchive(database)
+    assert archive.put(EXCHANGE)
+    assert not archive.put(dataclasses.replace(EXCHANGE, model="other"))
+    again = SqliteExchangeArchive(Database(database.path))
+    assert again.find(EXCHANGE.id) == EXCHANGE
+    assert again.latest() == [EXCHANGE]
+    assert again.find("none") is again.find("\ud83d") is None
+
+
+def test_the_newest_come_first(database):
+    """Of one route or all, as many as asked for."""
+    archive = SqliteExchangeArchive(database)
+    for number in range(6):
+        archive.put(exchange(number, "even" if number % 2 == 0 else "odd"))
+
+    def numbers(*args, **narrowed):
+        return [int(found.id, 16) for found in archive.latest(*args, **narrowed)]
+
+    assert numbers() == [5, 4, 3, 2, 1, 0]
+    assert numbers(2) == [5, 4]
+    assert numbers(route="odd") == [5, 3, 1]
+    assert numbers(1, route="even") == [4]
+
+
+def test_a_busy_route_does_not_push_out_a_quiet_one(database):
+    """Each keeps its newest; between two prunings there may be fifty more."""
+    archive = SqliteExchangeArchive(database, per_route=10)
+    archive.put(exchange(0, "quiet"))
+    for number in range(1, 200):
+        archive.put(exchange(number, "busy"))
+        assert len(archive.latest()) <= 11 + 50
+    archive.prune()
+    assert [int(found.id, 16) for found in archive.latest()] == [*range(199, 189, -1), 0]
+
+
+def test_it_takes_no_more_room_than_allowed(database):
+    """The newest that fit together are kept, whatever their route."""
+    rng = random.Random(1)
+    archive = SqliteExchangeArchive(database, total_bytes=100_000)
+    for number in range(100):
+        archive.put(exchange(number, f"r{number % 3}", rng.randbytes(5_000).hex()))
+    archive.prune()
+    kept = [int(found.id, 16) for found in archive.latest()]
+    assert kept == list(range(99, 99 - len(kept), -1))
+    held = database.connection().execute("SELECT SUM(bytes) FROM archived_exchanges").fetchone()[0]
+    assert 80_000 < held <= 100_000
+    assert 15 <= len(kept) <= 20  # 5,000 random bytes as hex pack into some 5,700
+
+
+def test_one_that_is_too_large_is_not_kept(database):
+    """Pictures would fill the archive by themselves."""
+    archive = SqliteExchangeArchive(database)
+    assert not archive.put(exchange(1, request=random.Random(2).randbytes(LARGEST_BYTES).hex()))
+    assert archive.put(exchange(2, request="x" * 2 * LARGEST_BYTES))  # packs well
+    assert len(archive.latest()) == 1
+
+
+def test_keeping_none_drops_those_there_are(database):
+    """A retention of 0 is an empty archive."""
+    SqliteExchangeArchive(database).put(EXCHANGE)
+    archive = SqliteExchangeArchive(database, per_route=0)
+    assert archive.prune() == 1
+    assert not archive.put(EXCHANGE)
+    assert archive.latest() == []
