@@ -5,8 +5,8 @@ python -m bench.calibration [--goldens 4973] [--hold-out 400] [--splits 20] [--j
 
 Speed: made-up workflows (5 to 20 steps), degraded, scored and calibrated in one process without a judge, as
 `evenkeel calibrate` does it. Vectors come from a stand-in for an encoder that draws them by the hash of a
-text, so what is timed is everything around an encoder, the writing of vectors included; encoding itself is done
-once for every text and is a matter of the encoder. Seconds are the processor's.
+text, so what is timed is everything around an encoder, the writing of vectors included; encoding itself is
+done once for every text and is a matter of the encoder. Seconds are the processor's.
 
 Hold-out: thresholds set on one half of the goldens, held against the other half, by form. With WorFBench
 beside the repository (../shared/data) its 417 workflows as well.

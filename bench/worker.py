@@ -69,8 +69,8 @@ class Scripted:
         """What the simulated model says, another time something else."""
         return self._model.answer(messages, random.Random(next(self._sent)))
 
-    async def send(self, _target: Target, body: bytes, *, api: Api = "chat") -> Replay:
-        """The answer to a variant."""
+    async def send(self, _target: Target, body: bytes, *, api: Api = "chat", **_: object) -> Replay:
+        """The answer to a variant. Whoever observes attempts sees none."""
         assert api == "chat"
         asked = [Message(one["role"], one["content"]) for one in json.loads(body)["messages"]]
         said = await asyncio.to_thread(self.answer, asked)

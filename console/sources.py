@@ -106,3 +106,5 @@ class ConsoleSources:
     """Changes of model and prompt, by route."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
+    trace_url: str | None = None
+    """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""

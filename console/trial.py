@@ -40,6 +40,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             "trial.html",
             verdict=view(verdict, exhibit_in_full(evidence) if evidence else None, sources.clock()),
             raw=verdict,
+            trace_url=_trace_url(sources.trace_url, verdict.trace_id),
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
             token=form_token(request),
             user=user_of(request),
@@ -47,3 +48,8 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         return Response(content, media_type=MediaType.HTML)
 
     return [page]
+
+
+def _trace_url(template: str | None, trace_id: str) -> str | None:
+    """Where the trial's trace can be looked at; None if it has none or nobody said where."""
+    return template.replace("{trace_id}", trace_id) if template and trace_id else None

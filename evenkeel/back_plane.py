@@ -19,25 +19,29 @@ from evenkeel import __version__, replays
 from evenkeel.access import TokenGuard
 from evenkeel.admin_server import serving
 from evenkeel.children import when_orphaned
-from evenkeel.data_plane import DATABASE_FILE, new_event_loop, open_queue
+from evenkeel.data_plane import DATABASE_FILE, LAST_SPANS_S, new_event_loop, open_queue
 from evenkeel.encoders import make_encoder
 from evenkeel.pipeline import Pipeline
 from evenkeel.responsiveness import stay_responsive
 from evenkeel.scorers import make_judge, make_scorer
 from evenkeel.templates import TemplateKeeper
+from evenkeel.tracing import open_spans
 from metrics.export.prometheus import CellText, MonitorReading
 from metrics.export.snapshots import SnapshotCollector
 from metrics.goldens import SqliteGoldens
 from metrics.monitor import Monitor, MonitorSettings
 from metrics.notify import Notifier, Webhook
-from metrics.stores.counters import CounterStore, Tally
+from metrics.stores.counters import CounterStore, Tally, merge
 from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 from shadow.trials import TrialMaker
 from shadow.worker import Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
+    from metrics.stores.counters import Snapshot
 
 log = logging.getLogger("evenkeel")
 
@@ -67,13 +71,16 @@ async def _serve(briefing: Briefing) -> None:
     ledger = replays.ledger(settings, database)
     queue = open_queue(settings)
     tally = Tally()
-    judge, health = make_judge(settings, database, costs)
+    spans = open_spans(settings)
+    judge, health = make_judge(settings, database, costs, spans.observer)
     encoder = await asyncio.to_thread(make_encoder, settings, costs)
     scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
     monitor = Monitor(verdicts, monitor_store, _monitor_settings(settings), clock=time.time)
     notifier = Notifier(monitor_store, _announce, _webhook(settings))
     replayer = replays.replayer(settings)
-    rewriter = replays.rewriter(settings, database, costs, tally, replays.meaning(settings, judge, ledger))
+    rewriter = replays.rewriter(
+        settings, database, costs, tally, replays.meaning(settings, judge, ledger), spans.observer
+    )
     templates = TemplateKeeper(database)
     reader = replays.reader(settings, templates.learner)
     trials = TrialMaker(
@@ -86,6 +93,7 @@ async def _serve(briefing: Briefing) -> None:
         tally=tally,
         clock=time.time,
         rewriter=rewriter,
+        observer=spans.observer,
     )
     worker = Worker(
         queue,
@@ -96,11 +104,10 @@ async def _serve(briefing: Briefing) -> None:
         needs=replays.Needs(monitor.reports, settings.alert.min_trials),
         hold=lambda: health.hold,
         keep=replays.archivist(settings, archive, tally),
+        observer=spans.observer,
     )
     pipeline = Pipeline(settings, counters, queue, ledger, health)
-    cells = CellText(
-        MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=__version__
-    )
+    cells = CellText(MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=__version__)
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(lambda: [*counters.read(), monitor.snapshot(), pipeline.snapshot()]))
     app = create_app(
@@ -115,18 +122,20 @@ async def _serve(briefing: Briefing) -> None:
             pipeline=pipeline.view,
             clock=time.time,
             goldens=GoldenSources(SqliteGoldens(database), archive),
+            trace_url=settings.telemetry.trace_url,
         )
     )
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
-    when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
+    stop = _stop_event()
     stopping = threading.Event()
     threads = [
         threading.Thread(target=monitor.run, args=(stopping, _MONITOR_POLL_S, cells.refresh), name="monitor"),
         threading.Thread(target=notifier.run, args=(stopping, _MONITOR_POLL_S), name="notify"),
-        threading.Thread(target=_publish, args=(stopping, briefing.source, counters, tally), name="publish"),
+        threading.Thread(
+            target=_publish,
+            args=(stopping, briefing.source, counters, lambda: merge([tally.snapshot(), spans.snapshot()])),
+            name="publish",
+        ),
         threading.Thread(target=templates.run, args=(stopping, _KEEP_TEMPLATES_EVERY_S), name="templates"),
     ]
     for thread in threads:
@@ -138,6 +147,7 @@ async def _serve(briefing: Briefing) -> None:
         await stop.wait()
         await working
         checking.cancel()
+    await asyncio.to_thread(spans.finish, LAST_SPANS_S)
     stopping.set()
     for thread in threads:
         await asyncio.to_thread(thread.join, 5)
@@ -147,6 +157,15 @@ async def _serve(briefing: Briefing) -> None:
     await encoder.close()
     await health.close()
     database.close()
+
+
+def _stop_event() -> asyncio.Event:
+    """Set by SIGTERM, or by the end of the supervisor."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
+    return stop
 
 
 def _monitor_settings(settings: Settings) -> MonitorSettings:
@@ -170,12 +189,14 @@ def _announce(text: str) -> None:
     log.warning("%s", text)
 
 
-def _publish(stopping: threading.Event, source: str, counters: CounterStore, tally: Tally) -> None:
+def _publish(
+    stopping: threading.Event, source: str, counters: CounterStore, snapshot: Callable[[], Snapshot]
+) -> None:
     reported = False
     while True:
         last = stopping.wait(_PUBLISH_EVERY_S)
         try:
-            counters.publish(source, tally.snapshot())
+            counters.publish(source, snapshot())
             reported = False
         except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
             if not reported:

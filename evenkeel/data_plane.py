@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from evenkeel.children import when_orphaned
 from evenkeel.settings import route_table
-from metrics.stores.counters import CounterStore
+from evenkeel.tracing import open_spans
+from metrics.stores.counters import CounterStore, merge
 from metrics.stores.sqlite import Database
 from proxy.counters import Counters
 from proxy.handoff import HandOff
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
-    from shadow.handoff import Exchange, ExchangeSink
+    from metrics.stores.counters import Snapshot
+    from shadow.handoff import Exchange
 
 log = logging.getLogger("evenkeel.proxy")
 
@@ -36,7 +38,8 @@ DATABASE_FILE = "evenkeel.db"
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 _PUBLISH_EVERY_S = 1.0
-_LAST_SPANS_S = 3.0
+LAST_SPANS_S = 3.0
+"""For spans that wait when the process ends."""
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -74,8 +77,8 @@ def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
     settings = briefing.settings
 
-    def started(plane: DataPlane) -> None:
-        arguments = (briefing.source, settings, plane)
+    def started(snapshot: Callable[[], Snapshot]) -> None:
+        arguments = (briefing.source, settings, snapshot)
         threading.Thread(target=_publish, args=arguments, name="publish", daemon=True).start()
 
     async def serve_until_stopped() -> None:
@@ -83,9 +86,9 @@ def run(briefing: Briefing) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
-        plane = await serve(settings, briefing.open_sockets(), stop, started=started)
+        snapshot = await serve(settings, briefing.open_sockets(), stop, started=started)
         with contextlib.suppress(Exception):  # a last snapshot is a courtesy; the process ends either way
-            _publish_once(briefing.source, settings, plane)
+            _publish_once(briefing.source, settings, snapshot)
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve_until_stopped())
@@ -96,23 +99,28 @@ async def serve(
     sockets: Sequence[socket.socket],
     stop: asyncio.Event,
     *,
-    started: Callable[[DataPlane], None],
-) -> DataPlane:
-    """Forward until `stop` is set, then drain and empty the hand-off.
+    started: Callable[[Callable[[], Snapshot]], None],
+) -> Callable[[], Snapshot]:
+    """Forward until `stop` is set, then drain and empty the hand-off. Returns what reads the counters.
 
     Args:
         settings: routes and store.
         sockets: bound and listening.
         stop: ends it.
-        started: called once requests are accepted.
+        started: called with what reads the counters once requests are accepted.
     """
-    sink, finish = _traced(_OpenedWhenUsed(lambda: open_queue(settings)), settings)
+    spans = open_spans(settings)
+    sink = spans.sink(_OpenedWhenUsed(lambda: open_queue(settings)))
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
     plane = DataPlane(route_table(settings.routes), handoff)
+
+    def snapshot() -> Snapshot:
+        return merge([plane.snapshot(), spans.snapshot()])
+
     handoff.start()
     keep_freed_memory()
     await plane.serve(sockets)
-    started(plane)
+    started(snapshot)
     # What is alive now lives as long as the process; the collector need not walk it again.
     gc.collect()
     gc.freeze()
@@ -120,35 +128,19 @@ async def serve(
     await stop.wait()
     await plane.drain(_DRAIN_S)
     await asyncio.to_thread(handoff.close, _DRAIN_S)
-    # A thread of its own: one that waits for a dead collector must not hold up the end of the process.
-    finishing = threading.Thread(target=finish, daemon=True)
-    finishing.start()
-    await asyncio.to_thread(finishing.join, _LAST_SPANS_S)
-    return plane
+    await asyncio.to_thread(spans.finish, LAST_SPANS_S)
+    return snapshot
 
 
-def _traced(sink: ExchangeSink, settings: Settings) -> tuple[ExchangeSink, Callable[[], None]]:
-    """The sink that also reports spans, if that is wanted, and what sends the last of them."""
-    if not settings.telemetry.traces:
-        return sink, lambda: None
-    try:
-        from evenkeel.tracing import TracedSink, otlp_provider  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        log.warning('no traces: they need pip install "evenkeel[otel]"; forwarding goes on')
-        return sink, lambda: None
-    provider = otlp_provider()
-    return TracedSink(sink, provider.get_tracer("evenkeel")), provider.shutdown
-
-
-def _publish_once(source: str, settings: Settings, plane: DataPlane) -> None:
+def _publish_once(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:
     database = Database(Path(settings.data_dir) / DATABASE_FILE)
     try:
-        CounterStore(database).publish(source, plane.snapshot())
+        CounterStore(database).publish(source, snapshot())
     finally:
         database.close()
 
 
-def _publish(source: str, settings: Settings, plane: DataPlane) -> None:
+def _publish(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:
     """Copy the relay's counters to the store every second; the admin process exports them."""
     store: CounterStore | None = None
     reported = False
@@ -156,7 +148,7 @@ def _publish(source: str, settings: Settings, plane: DataPlane) -> None:
         time.sleep(_PUBLISH_EVERY_S)
         try:
             store = store or CounterStore(Database(Path(settings.data_dir) / DATABASE_FILE))
-            store.publish(source, plane.snapshot())
+            store.publish(source, snapshot())
             reported = False
         except Exception as error:  # noqa: BLE001 - telemetry never stops the relay
             if not reported:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel import __version__, choices
 from evenkeel.settings import Credential, route_table
+from metrics.endpoints.observing import UNOBSERVED
 from metrics.stores.exchanges import SqliteExchangeArchive
 from metrics.verdict import BASELINE
 from shadow.archive import Archivist
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Settings
     from metrics.cells import CellReport
+    from metrics.endpoints.observing import CallObserver
     from metrics.judge import Judge
     from metrics.stores.counters import Tally
     from metrics.stores.exchanges import ExchangeArchive
@@ -181,8 +183,9 @@ def rewriter(
     costs: Prices,
     tally: Tally,
     equal_meaning: EqualMeaning | None,
+    observer: CallObserver = UNOBSERVED,
 ) -> Rewriter | None:
-    """The model that paraphrases and translates, if one is set."""
+    """The model that paraphrases and translates, if one is set; `observer` is told of its calls."""
     wanted = settings.rewriter
     if wanted is None:
         return None
@@ -198,6 +201,7 @@ def rewriter(
         cache=SqliteRewriteCache(database),
         equal_meaning=equal_meaning,
         count=lambda outcome: tally.add("rewrites", outcome=outcome),
+        observer=observer,
     )
 
 

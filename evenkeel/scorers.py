@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel import choices
 from evenkeel.judge_health import JudgeHealth
+from metrics.endpoints.observing import UNOBSERVED
 from metrics.judge import Breaker, Judge, RateLimits, SqliteJudgeCache
 from metrics.scoring import cheap_scorer, judge_scorer
 from metrics.similarity.cheap import CheapRater
@@ -15,6 +16,7 @@ from shadow.languages import language_of
 if TYPE_CHECKING:
     from evenkeel.encoders import Encoder
     from evenkeel.settings import Settings
+    from metrics.endpoints.observing import CallObserver
     from metrics.scoring import TwoStageScorer
     from metrics.stores.counters import Tally
     from metrics.stores.sqlite import Database
@@ -24,8 +26,10 @@ _REPAIRS = 1
 """A reply that can't be read is asked for once more: endpoints without structured output chat."""
 
 
-def make_judge(settings: Settings, database: Database, prices: Prices) -> tuple[Judge | None, JudgeHealth]:
-    """The judge the settings name, if any, and the watch over it."""
+def make_judge(
+    settings: Settings, database: Database, prices: Prices, observer: CallObserver = UNOBSERVED
+) -> tuple[Judge | None, JudgeHealth]:
+    """The judge the settings name, if any, and the watch over it; `observer` is told of its calls."""
     chosen = settings.judge
     breaker = Breaker()
     if chosen is None:
@@ -44,6 +48,7 @@ def make_judge(settings: Settings, database: Database, prices: Prices) -> tuple[
         cache=SqliteJudgeCache(database),
         reply_tokens=chosen.reply_tokens,
         repairs=_REPAIRS,
+        observer=observer,
     )
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Settings
     from metrics.stores.counters import Snapshot
-    from proxy.server import DataPlane
 
 log = logging.getLogger("evenkeel.proxy")
 
@@ -64,13 +63,13 @@ async def _one_process(
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    planes: list[DataPlane] = []
+    snapshots: list[Callable[[], Snapshot]] = []
 
-    def started(plane: DataPlane) -> None:
-        planes.append(plane)
+    def started(snapshot: Callable[[], Snapshot]) -> None:
+        snapshots.append(snapshot)
         ready()
 
-    async with _probes(probes, lambda: [plane.snapshot() for plane in planes]):
+    async with _probes(probes, lambda: [snapshot() for snapshot in snapshots]):
         await data_plane.serve(settings, data, stop, started=started)
 
 

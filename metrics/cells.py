@@ -107,13 +107,15 @@ class ChangeMark:
     """Something about a route changed: from here on its answers are another population."""
 
     kind: str
-    """"model" or "prompt_version", or what else is entered into the log as a change."""
+    """What changed, as `metrics.changes.kinds` lists it: "model", "prompt_version" …"""
     before: str
     after: str
     at: float
     """Unix time in seconds of the first verdict after it."""
     offset: int
     """Place of that verdict in the log."""
+    run: int = 0
+    """Exchanges or trials before it that seem to belong to the change already; only of shares that moved."""
 
 
 @dataclass(frozen=True, slots=True)

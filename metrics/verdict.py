@@ -146,6 +146,22 @@ class Verdict:
     cost_usd: float = 0.0
     trace_id: str = ""
     """32 hex digits of the trace in which the trial was made, "" if it was not traced."""
+    requested_model: str | None = None
+    """Model name that the original request asked for."""
+    system_fingerprint: str | None = None
+    """As the endpoint returned it with the original's answer."""
+    prompt_chars: int = 0
+    """Length of the original prompt; 0 if it is not known."""
+    template_share: float | None = None
+    """Share of the prompt that is template, in [0, 1]."""
+    prompt_language: str | None = None
+    """Language of what the user put in, as a base tag ("de"); None if it is not certain."""
+    answer_chars: int | None = None
+    """Length of the original's answer."""
+    judge_model: str = ""
+    """Who rated, if a judge was asked; like `rated_by`."""
+    settings: str = ""
+    """Fingerprint of the settings under which the trial was made; "" if it is not known."""
 
     @property
     def shifted(self) -> bool | None:

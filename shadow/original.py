@@ -11,6 +11,7 @@ from shadow.answer import read_answer
 from shadow.encodings import UnreadableBody, decode_body
 from shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from shadow.prompt.template import TemplateLearner, fixed_template
+from shadow.traits import UNKNOWN, Traits, traits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ class Original:
     """As the application says, else the fingerprint of the template; None while it is not known."""
     task: str | None
     """As the application says, else as the route says, else as the prompt plainly shows."""
+    traits: Traits = UNKNOWN
+    """What kind of prompt it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,8 @@ class Reader:
         view, version = self._classified(exchange, view)
         model = answer.model or view.model or "unknown"
         task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
-        return Original(exchange, view, answer, model, route, exchange.prompt_version or version, task)
+        version = exchange.prompt_version or version
+        return Original(exchange, view, answer, model, route, version, task, traits_of(view))
 
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:
         stated = self.stated.get(exchange.route)

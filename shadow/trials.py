@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metrics.endpoints.observing import ModelCall, Said
@@ -45,6 +46,16 @@ _OPERATIONS: dict[Api, Operation] = {"completions": "text_completion"}
 """What a call of an API is called; of all others it is a chat."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What is the same for all verdicts of a process."""
+
+    settings: str = ""
+    """Fingerprint of its settings."""
+    judge: str = ""
+    """Model name of its judge, "" without one."""
+
+
 class TrialMaker:
     """Makes trials, several at once."""
 
@@ -61,6 +72,7 @@ class TrialMaker:
         clock: Callable[[], float],
         rewriter: Rewriter | None = None,
         observer: ShadowObserver = NOBODY,
+        stamp: Stamp | None = None,
     ) -> None:
         """Wire it.
 
@@ -75,6 +87,7 @@ class TrialMaker:
             clock: Unix time in seconds.
             rewriter: Writes texts anew for the kinds that need a model.
             observer: Told of trials and replays.
+            stamp: What every verdict says about who made it.
         """
         self._verdicts = verdicts
         self._scorer = scorer
@@ -86,6 +99,7 @@ class TrialMaker:
         self._clock = clock
         self._rewriter = rewriter
         self._observer = observer
+        self._stamp = stamp or Stamp()
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     def skip(self, trial: Trial, route: str, reason: str) -> None:
@@ -240,6 +254,14 @@ class TrialMaker:
             tokens=spent.tokens,
             cost_usd=spent.usd,
             trace_id=trace_id,
+            requested_model=original.view.model,
+            system_fingerprint=original.answer.system_fingerprint,
+            prompt_chars=original.traits.prompt_chars,
+            template_share=original.traits.template_share,
+            prompt_language=original.traits.language,
+            answer_chars=len(original.answer.text),
+            judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
+            settings=self._stamp.settings,
         )
 
     def _reserved(self, original: Original) -> tuple[Spend, Refused | None]:

@@ -2,7 +2,7 @@
 
 Run from the root of the repository: python -m bench.detection [--seed 1] [--runs 4000] [--write]
 
-About five minutes of one core with the default number of runs, in proportion to it with others. Every
+About two minutes of one core with the default number of runs, in proportion to it with others. Every
 figure follows from the seed.
 """
 

@@ -127,7 +127,7 @@ def passages(
     make: Callable[[int], Runs],
     before: Stream,
     after: Stream,
-    levels: Sequence[float],
+    levels: Sequence[float] | NDArray[np.float64],
     *,
     runs: int,
     cap: int,

@@ -30,7 +30,7 @@ class Stream:
         """Numbers of values."""
         edges = np.cumsum(self.chances[:-1])
         drawn = rng.random(shape)
-        index = (drawn >= edges[0]).astype(np.intp)
+        index: NDArray[np.intp] = (drawn >= edges[0]).astype(np.intp)
         for edge in edges[1:]:
             index += drawn >= edge
         return index

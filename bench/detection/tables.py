@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from bench.detection.others import FalseAlarms, Pairs
     from bench.detection.rates import Delays, Sizes
 
+_ROUGH = 10
+"""Ratios from which on the digits behind the point say nothing."""
+
 _RISES = tuple(f"+{shift:g}" for shift in SHIFTS)
 
 
@@ -89,11 +92,15 @@ def rivals(measured: Sequence[Delays]) -> Table:
     for one in measured:
         own = one.running
         cells = [
-            f"{value:,.0f}" if name in {"e-detector", "optimum"} else f"{value:,.0f} ({value / own:.2f})"
+            f"{value:,.0f}" if name in {"e-detector", "optimum"} else f"{value:,.0f} ({_times(value / own)})"
             for name, value in one.trials_of.items()
         ]
         rows.append((f"{one.rate:g} + {one.shift:g}", *cells))
     return Table("rivals", ("rate", *measured[0].trials_of), tuple(rows))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < _ROUGH else f"{ratio:,.0f}"
 
 
 def pairs(measured: Sequence[Pairs]) -> Table:

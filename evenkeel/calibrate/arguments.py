@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from concurrent.futures import BrokenExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from rich.console import Console
 from evenkeel.calibrate.command import run_calibrate
 from evenkeel.calibrate.goldens import UnfitGoldensError
 from evenkeel.calibrate.journal import JournalError
-from evenkeel.calibrate.judged import ModelFailedError, NotConfirmedError
+from evenkeel.calibrate.judged import AskedSimilarity, AskedWorkflow, ModelFailedError, NotConfirmedError
 from evenkeel.calibrate.options import CalibrateOptions
 from evenkeel.calibrate.rewriting import Rewriter
 from evenkeel.calibrate.table import show
@@ -59,6 +61,15 @@ def run_from_command_line(goldens: Path | None, given: Mapping[str, Any], *, con
         )
     except _UNUSABLE as error:
         raise SettingsError(str(error)) from error
+    except sqlite3.Error as error:
+        raise SettingsError(
+            f"calibration-vectors.sqlite cannot be used ({error}); delete it, or choose another --out"
+        ) from error
+    except BrokenExecutor as error:
+        raise SettingsError(
+            "a scoring process died, perhaps for lack of memory; give the same command again with "
+            "--processes 1"
+        ) from error
     except OSError as error:
         raise SettingsError(f"{error.filename}: {error.strerror}") from error
     except NotConfirmedError:
@@ -96,6 +107,9 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
         )
     if given["route"] and not given["from_store"]:
         raise SettingsError("--route chooses among the goldens of the store: give --from-store with it")
+    for name in (AskedSimilarity.name, AskedWorkflow.name):
+        if name in _words(given["metrics"]) and not given["judge_model"]:
+            raise SettingsError(f"--metrics: {name} needs a judge: name one with --judge-model")
     if given["encoder"] and given["embeddings"] is False:
         raise SettingsError("--encoder and --no-embeddings contradict each other; leave one out")
     judge = _address("judge", given["judge_model"], given)
@@ -110,7 +124,7 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
         form=given["form"],
         out=given["out"],
         journal=given["journal"],
-        metrics=tuple(word.strip() for word in (given["metrics"] or "").split(",") if word.strip()),
+        metrics=_words(given["metrics"]),
         embeddings=given["embeddings"],
         encoder=given["encoder"],
         bert_score=given["bert_score"] or "bert_score" in (given["metrics"] or ""),
@@ -124,6 +138,10 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
         bands_from_store=given["bands_from_store"],
         rewriter=None if rewriter is None else Rewriter(rewriter, given["stronger_model"]),
     )
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
 def _address(part: str, model: str | None, given: Mapping[str, Any]) -> JudgeAddress | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -53,7 +54,7 @@ def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
     # Not forked: the progress bar's thread may hold a lock at that moment.
     context = multiprocessing.get_context("spawn")
     waiting = iter(tasks)
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent) as pool:
         running: set[Future[list[Row]]] = {
             pool.submit(score_task, task) for task in islice(waiting, processes * _AHEAD)
         }
@@ -91,8 +92,12 @@ def score(candidate: Candidate, columns: Sequence[Column]) -> Row:
     return row
 
 
-def _end_with_parent() -> None:
-    """A killed parent closes nothing: without this its processes would wait for tasks for ever."""
+def _follow_parent() -> None:
+    """A killed parent closes nothing: without this its processes would wait for tasks for ever.
+
+    Ctrl-C goes to them too; the parent sees to it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
 

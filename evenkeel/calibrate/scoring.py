@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from evenkeel.calibrate import cheap, encoded
 from evenkeel.calibrate.candidates import keys
+from evenkeel.calibrate.goldens import UnfitGoldensError
 from evenkeel.calibrate.progress import stage
 from evenkeel.calibrate.rewriting import is_rewritten
-from metrics.calibration.columns import TELLING, cheap_columns, chosen_columns
+from metrics.calibration.columns import SIMILARITY_SCORE, TELLING, cheap_columns, chosen_columns
+from metrics.registry import metric
 from metrics.similarity import EmbeddingsUnavailableError
 from metrics.similarity.embeddings import available
+from metrics.structural.judge import WorkflowJudge
 from shadow.languages import language_of
 
 if TYPE_CHECKING:
@@ -27,6 +30,15 @@ if TYPE_CHECKING:
     from metrics.similarity import Embeddings
 
 VECTORS = "calibration-vectors.sqlite"
+_ELSEWHERE = "--metrics: {name} cannot be measured on goldens; leave it out"
+_WHY_NOT = {
+    "encoder": (
+        '--metrics: {name} needs an encoder; install "evenkeel[semantic]" and leave out --no-embeddings'
+    ),
+    "token_matcher": (
+        "--metrics: {name} is not for this form; take bert_score, or workflow_bert_score for workflows"
+    ),
+}
 
 
 class Scoring:
@@ -68,15 +80,24 @@ class Scoring:
             from_encoder = chosen_columns(loaded.columns, self._names)
         replaced = {column.metric.name for column in from_encoder}
         free = chosen_columns(cheap_columns(), [name for name in self._names if name not in replaced])
-        self._score("scoring", free, lambda tasks: cheap.scored(tasks, self._options.processes))
-        self._score("encoding", from_encoder, lambda tasks: encoded.scored(tasks, from_encoder, kept))
         matched: tuple[Column, ...] = ()
         if self._options.bert_score:
             with self._err.status("loading BERTScore"):
                 column = encoded.bert_score_column(self._form, self._options.encoder, language_of)
             matched = chosen_columns([column], self._names)
-            self._score("BERTScore", matched, lambda tasks: encoded.scored(tasks, matched, None))
-        return chosen_columns((*free, *from_encoder, *matched), self._names)
+        found = chosen_columns((*free, *from_encoder, *matched), self._names)
+        self._check(found)
+        self._score("scoring", free, lambda tasks: cheap.scored(tasks, self._options.processes))
+        self._score("encoding", from_encoder, lambda tasks: encoded.scored(tasks, from_encoder, kept))
+        self._score("BERTScore", matched, lambda tasks: encoded.scored(tasks, matched, None))
+        return found
+
+    def _check(self, found: Sequence[Column]) -> None:
+        """Whoever names a metric wants to see it."""
+        there = {column.metric.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
+        for name in self._options.metrics:
+            if name not in there:
+                raise UnfitGoldensError(_WHY_NOT.get(metric(name).needs, _ELSEWHERE).format(name=name))
 
     def _wants_encoder(self) -> bool:
         if self._options.embeddings is False:

@@ -74,7 +74,7 @@ def _confirm(*, confirmed: bool) -> Callable[[str], bool]:
         if confirmed:
             click.echo(f"{estimate}.", err=True)
             return True
-        if not sys.stdin.isatty():
+        if not _on_a_terminal():
             raise SettingsError(
                 f"{estimate}: there is no terminal to ask on whether that may be spent; add --yes"
             )
@@ -84,6 +84,10 @@ def _confirm(*, confirmed: bool) -> Callable[[str], bool]:
             return False
 
     return ask
+
+
+def _on_a_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions:

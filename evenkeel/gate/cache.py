@@ -43,9 +43,12 @@ class AnswerCache:
         )
         if row is None:
             return None
-        fields = json.loads(row[0])
-        calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
-        return Replay(Answer(tool_calls=calls, **fields), row[1])
+        try:
+            fields = json.loads(row[0])
+            calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
+            return Replay(Answer(tool_calls=calls, **fields), row[1])
+        except (ValueError, TypeError, KeyError):  # written by another version: asked for again
+            return None
 
     def put(self, key: bytes, replay: Replay) -> None:
         """Remember an answer."""

@@ -166,6 +166,7 @@ class Run:
             if key not in by_content:
                 pair = Pair(task.golden.answer, answer, task.context, self._task_of(task.golden))
                 by_content[key] = scored = await self._scoring.score(pair)
+                self._ledger.cost_usd += scored.opinions_usd
                 if scored.judgement is not None:
                     self._ledger.cost_usd += scored.judgement.cost_usd
                     self._ledger.judge_tokens += scored.judgement.tokens

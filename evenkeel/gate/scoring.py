@@ -13,6 +13,7 @@ from metrics.verdict import Failure
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evenkeel.calibrate.judged import Asked, Opinion
     from metrics.calibration import Calibration
     from metrics.calibration.columns import PairScorer
     from metrics.gate import Breached
@@ -29,6 +30,8 @@ class Scored:
 
     breaches: Mapping[str, Breached]
     judgement: Judgement | None = None
+    opinions_usd: float = 0.0
+    """What the judge's scores cost, besides its judgement."""
     scores: Mapping[str, float | Failure] = field(default_factory=dict)
     """By metric; empty without a calibration."""
 
@@ -39,19 +42,30 @@ class Calibrated:
 
     calibration: Calibration
     scorer: PairScorer
+    asked: Sequence[Asked] = ()
+    """Metrics that a judge gives."""
+
+    async def opinions(self, pair: Pair) -> dict[str, Opinion]:
+        """What the judge says; nothing if no mode is watched by it, or for another form of answer."""
+        if self._other_form(pair):
+            return {}
+        return {one.name: await one.ask(pair) for one in self.asked}
 
     def score(self, pair: Pair) -> dict[str, float | Failure]:
-        """The scores of every metric with a role. Work for the processor.
+        """The scores of every metric with a role but the judge's. Work for the processor.
 
         A score means something else for another form of answer than the calibration was made on: each is a
         failure "other_form" then.
         """
         names = roles(self.calibration)
-        wanted = self.calibration.form
-        if wanted is not None and form_of(pair.reference, pair.task) != wanted:
-            detail = f"the calibration is about answers of the form {wanted}"
+        if self._other_form(pair):
+            detail = f"the calibration is about answers of the form {self.calibration.form}"
             return {name: Failure(name, _VERSION, "other_form", detail) for name in names}
         return self.scorer.score(pair, names)
+
+    def _other_form(self, pair: Pair) -> bool:
+        wanted = self.calibration.form
+        return wanted is not None and form_of(pair.reference, pair.task) != wanted
 
 
 def roles(calibration: Calibration) -> set[str]:
@@ -82,13 +96,17 @@ class Scoring:
         breaches: dict[str, Breached] = {}
         judgement: Judgement | None = None
         scores: dict[str, float | Failure] = {}
+        opinions_usd = 0.0
         if self.rating is not None:
             judgement = await self.rating.score(pair)
             breaches |= rated_breaches(judgement)
         if self.calibrated is not None:
             scores = await asyncio.to_thread(self.calibrated.score, pair)
+            for name, opinion in (await self.calibrated.opinions(pair)).items():
+                scores[name] = opinion.outcome
+                opinions_usd += opinion.cost_usd
             breaches |= calibrated_breaches(self.calibrated.calibration, scores)
-        return Scored(breaches, judgement, scores)
+        return Scored(breaches, judgement, opinions_usd, scores)
 
     def measures(self, deciding: Sequence[str] = ()) -> tuple[Measure, ...]:
         """What is looked at.

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from evenkeel.settings.values import Port, Seconds, Section
+from evenkeel.settings.values import HttpUrl, Port, Seconds, Section
 
 
 def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _with_trace_id(url: str) -> str:
+    if "{trace_id}" not in url:
+        raise ValueError(f"{url!r} does not say where the id goes: write {{trace_id}} there")
+    return url
 
 
 class Listen(Section):
@@ -62,7 +68,12 @@ class Telemetry(Section):
     """What evenkeel tells other systems about itself, besides its metrics."""
 
     traces: bool = False
-    """Spans of sampled exchanges, by OTLP as the `OTEL_…` variables say; needs the extra `otel`."""
+    """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say; needs the
+    extra `otel`."""
+    content: bool = False
+    """Whether spans carry prompts, answers and the judge's explanations."""
+    trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
+    """Where a trace can be looked at, with `{trace_id}` in it; the pages of trials link there."""
 
 
 class Console(Section):

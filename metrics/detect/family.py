@@ -22,8 +22,8 @@ The usual way counts *rounds* in which every cell has one trial, and asks C·K/k
 same promise in other words, since a round of K cells is K trials.
 
 In numbers: forty cells and 20,000 trials hold at most 2 false alerts on average for C = 10,000, even if
-every cell sits exactly on its line, where it is hardest; 0.2 for C = 100,000, for which a change takes
-about a quarter more trials to be seen (`python -m bench.detection` measures both).
+every cell sits exactly on its line, where it is hardest; 0.2 for C = 100,000, for which a single cell that
+worsened takes about two fifths more trials to be found (`python -m bench.detection` measures both).
 
 Alerts do not flap: `Family` only names cells to raise. What is up stays up until its own detector has
 evidence C that the mean is back, also if the group that helped to raise it is gone. Such an alert is

@@ -31,7 +31,7 @@ class ModelCall:
     operation: Operation
     model: str
     url: str
-    """Of the endpoint. May hold credentials in its query: only scheme, host, port and path are for showing."""
+    """Of the endpoint. Its query may hold credentials: only scheme, host, port and path are for showing."""
     unix_path: str | None = None
     """File name of the Unix socket that is connected to, in place of the URL's host."""
     prompt: str = ""
@@ -77,7 +77,7 @@ class CallObserver(Protocol):
 class _NoReport:
     """A call that nobody looks at."""
 
-    headers: Mapping[str, str] = {}  # noqa: RUF012 - nobody writes to it
+    headers: Mapping[str, str] = {}
 
     def ended(self, result: CallResult) -> None:
         del result

@@ -68,7 +68,8 @@ def bounded_mean(histogram: Mapping[float, int], *, alpha: float = 0.05) -> Esti
     Returns: an estimate in [0, 1] whose `n` counts observations; None without any. For rates of
     single trials `proportion` gives narrower intervals.
     """
-    return _bounded_mean(tuple(histogram.items()), alpha)
+    # Sorted, so that the sums do not depend on the order of observations, not even in the last digit.
+    return _bounded_mean(tuple(sorted(histogram.items())), alpha)
 
 
 @lru_cache(maxsize=4096)

@@ -5,7 +5,8 @@ so their outcomes are not independent, and an interval that takes them to be is 
 is one number in [0, 1] for each exchange, and exchanges are sampled independently. So a rolled-up
 rate weighs every exchange the same, and within it every trial: it is the chance that a trial, as the
 planner chose them, shifts on an exchange picked at random. It is not the mean over cells: what the
-planner tries more often weighs more.
+planner tries more often weighs more, and where it moves its trials to, the rate may move along; a
+perturbation by itself is judged by its cell.
 """
 
 from __future__ import annotations

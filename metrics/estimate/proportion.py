@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf, lgamma, log, sqrt
 
 from metrics.cells import Estimate
@@ -37,6 +38,7 @@ def log_evidence(rate: float, successes: int, trials: int) -> float:
     return _log_mixture(successes, trials) - likelihood
 
 
+@lru_cache(maxsize=4096)
 def proportion(successes: int, trials: int, *, alpha: float = 0.05) -> Estimate | None:
     """The rate of successes among independent trials, with its confidence sequence.
 

@@ -5,7 +5,7 @@ estimates need. For a cell it is an outcome's letter, for a roll-up the shares o
 
 What a window holds: the running slot and the whole ones before it, so "1h" spans 60 to 65 minutes of
 verdict time and "24h" 24 to 25 hours; the last 500 observations in log order; those since the last change.
-Memory: at most 16 + 28 slots and 500 observations, about 12 KB for a cell that is busy all day.
+Memory: at most 16 + 28 slots and 500 observations, about 20 KB for a cell that is busy all day.
 
 The time is that of the log (`LogClock`), never that of a wall clock. A verdict goes to the slot of
 its own time, so late ones find their place; slots outside the window just don't count, whether they are
@@ -41,22 +41,30 @@ class Occurrences:
 
     def __init__(self) -> None:
         self._observations: dict[str, int] = {}
-        self._words: dict[str, int] = {}
+        self._words: dict[str, int] | None = None
+        """Of the observations taken apart; few slots ever need it."""
 
     def add(self, observation: str) -> None:
         """Count an observation."""
         counted = self._observations
         counted[observation] = counted.get(observation, 0) + 1
         if len(counted) > _MOST_OBSERVATIONS:
-            self._words = dict(self.total())
-            self._observations = {}
+            self._take_apart()
+
+    def _take_apart(self) -> None:
+        words = self._words = self._words or {}
+        for observation, times in self._observations.items():
+            for word in observation.split(" "):
+                words[word] = words.get(word, 0) + times
+        self._observations = {}
 
     def add_to(self, total: Counter[str]) -> None:
         """Add the words to `total`."""
         for observation, times in self._observations.items():
             for word in observation.split(" "):
                 total[word] += times
-        total.update(self._words)
+        if self._words:
+            total.update(self._words)
 
     def total(self) -> Counter[str]:
         """How often each word occurred."""
@@ -64,12 +72,12 @@ class Occurrences:
         self.add_to(total)
         return total
 
-    def to_json(self) -> list[dict[str, int]]:
+    def to_json(self) -> list[dict[str, int] | None]:
         """The counts as JSON values."""
         return [self._observations, self._words]
 
     @classmethod
-    def from_json(cls, raw: list[dict[str, int]]) -> Occurrences:
+    def from_json(cls, raw: list[Any]) -> Occurrences:
         """Read what `to_json` wrote."""
         occurrences = cls()
         occurrences._observations, occurrences._words = raw
@@ -94,8 +102,8 @@ class SlotRing:
         if slot is None:
             slot = self._slots[number] = Occurrences()
             if len(self._slots) > self.spans + 1 + _SPARE_SLOTS:
-                here = int(now // self.width_s)
-                del self._slots[max(self._slots, key=lambda one: (abs(one - here), -one))]
+                here, first, last = int(now // self.width_s), min(self._slots), max(self._slots)
+                del self._slots[first if here - first >= last - here else last]
         slot.add(observation)
 
     def place(self, now: float) -> int:

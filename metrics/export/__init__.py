@@ -1,6 +1,7 @@
 """Prometheus export.
 
-`families` says which series there are, `prometheus` exports them, `snapshots` the counters of all processes.
+`families` says which series there are, `blocks` what reports say in them, `prometheus` exports them,
+`snapshots` the counters of all processes.
 The collectors are for a registry that the caller owns; `CellText` is the fast way for many cells.
 """
 

@@ -1,4 +1,4 @@
-"""Which series there are: name, kind, help and labels of each, and what a report says in it.
+"""Which series there are: name, kind, help and labels of each.
 
 An estimate that is None is absent, never 0 or NaN: a rule on it then has nothing to fire on. The
 label `scorer` says who decided the ratings, and is on the estimates only: on a counter or an alert,
@@ -12,14 +12,12 @@ Each has `_lower`, `_upper` and `_observations` beside it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
-
-from metrics.verdict import BASELINE
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from metrics.cells import CellReport, Estimate, RollupReport, RouteChanges
+    from metrics.cells import Estimate
 
 CELL: Final = ("route", "model", "perturbation")
 PLACE: Final = CELL[:2]
@@ -48,17 +46,7 @@ Samples: TypeAlias = list[list[Sample]]
 """For each family of a block, in its order."""
 
 
-class Block(NamedTuple):
-    """Families that are filled from the same reports."""
-
-    families: tuple[Family, ...]
-    samples: Callable[[Any], Samples]
-    """What one report says in each family."""
-    same: Callable[[Any, Any], bool]
-    """Whether a report says what another of the same key, read before, said."""
-
-
-class _Rate(NamedTuple):
+class Rate(NamedTuple):
     """An estimate that is exported as four gauges: value, interval and number of observations."""
 
     name: str
@@ -68,17 +56,17 @@ class _Rate(NamedTuple):
     observed: str
 
 
-_ROBUSTNESS = _Rate(
+_ROBUSTNESS = Rate(
     "robustness_score",
     "robustness",
     "One minus the rate of answers that shifted and changed in quality, in [0, 1]",
     "rated trials of which that is known",
 )
-_CONTENT = _Rate(
+_CONTENT = Rate(
     "content_delta", "content_delta", "Share of answers whose content shifted, in [0, 1]", "rated trials"
 )
 _QUALITY = tuple(
-    _Rate(
+    Rate(
         name,
         name,
         f"Share of shifted answers that changed in quality{how}, in [0, 1]",
@@ -90,49 +78,57 @@ _QUALITY = tuple(
         ("quality_better", ", only for the better"),
     )
 )
-_EXCESS = _Rate(
+_EXCESS = Rate(
     "excess",
     "excess",
     "Share of shifted answers minus that of identical resends of the same exchanges, in [-1, 1]",
     "pairs of a trial and the identical resend of its exchange",
 )
-_NOISE = _Rate(
+NOISE_RATE = Rate(
     "noise_floor",
     "noise_floor",
     "Share of identical resends whose content shifted, in [0, 1]",
     "rated identical resends",
 )
-_JUDGE_NOISE = _Rate(
+JUDGE_NOISE_RATE = Rate(
     "judge_noise_rate",
     "judge_noise",
     "Share of pairs that got another rating when they were judged again, in [0, 1]",
     "pairs judged again",
 )
-_JUDGE = (
-    _JUDGE_NOISE,
-    _Rate(
+JUDGE_RATES = (
+    JUDGE_NOISE_RATE,
+    Rate(
         "judge_swap_consistency",
         "swap_consistency",
         "Share of pairs that got the same rating with their sides swapped, in [0, 1]",
         "pairs judged with their sides swapped",
     ),
-    _Rate(
+    Rate(
         "cascade_agreement",
         "cascade_agreement",
         "Share of audited pairs to which the judge said what the cheap scores had decided, in [0, 1]",
         "audited pairs",
     ),
 )
-_RATES = (_ROBUSTNESS, _CONTENT, *_QUALITY, _EXCESS)
-_WINDOWED = (_ROBUSTNESS, _CONTENT, _EXCESS)
-_ROLLED = (*_RATES, _NOISE, _JUDGE_NOISE)
-_IN_WINDOW = "; in a window of the cell's trials"
-_OVER_CELLS = "; over several cells, mean over exchanges"
+RATES = (_ROBUSTNESS, _CONTENT, *_QUALITY, _EXCESS)
+WINDOWED = (_ROBUSTNESS, _CONTENT, _EXCESS)
+ROLLED = (*RATES, NOISE_RATE, JUDGE_NOISE_RATE)
+IN_WINDOW = "; in a window of the cell's trials"
+OVER_CELLS = "; over several cells, mean over exchanges"
 
 
-def _families(
-    rates: Sequence[_Rate], labels: tuple[str, ...], prefix: str = "", scope: str = ""
+def families(
+    rates: Sequence[Rate], labels: tuple[str, ...], prefix: str = "", scope: str = ""
 ) -> list[Family]:
+    """Four families for each rate: value, lower and upper end, observations.
+
+    Args:
+        rates: in the order in which `add` fills them.
+        labels: of all of them.
+        prefix: of their names, after the one that all names have.
+        scope: what to say of them besides.
+    """
     found = []
     for rate in rates:
         name, what = f"evenkeel_{prefix}{rate.name}", f"{rate.what}{scope}"
@@ -146,211 +142,10 @@ def _families(
     return found
 
 
-def _add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
+def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
     """Put an estimate into the four families from `first` on."""
     if estimate is not None:
         for place, value in enumerate(
             (estimate.value, estimate.lower, estimate.upper, estimate.n), start=first
         ):
             samples[place].append(Sample(labels, value))
-
-
-_CELL_FAMILIES = (
-    *_families(_RATES, (*CELL, "scorer")),
-    *_families(_WINDOWED, (*CELL, "window", "scorer"), "window_", _IN_WINDOW),
-    Family(
-        "evenkeel_verdicts",
-        "counter",
-        "Trials rated, by similarity rating (3 = same content)",
-        (*CELL, "rating"),
-    ),
-    Family(
-        "evenkeel_verdict_failures",
-        "counter",
-        "Trials of which the rating or the quality could not be scored, by reason",
-        (*CELL, "reason"),
-    ),
-    # Not evenkeel_trials: the worker's counter of trials made is that family.
-    Family("evenkeel_rated_trials", "gauge", "Trials with a rating", CELL),
-    Family(
-        "evenkeel_last_score_timestamp_seconds",
-        "gauge",
-        "Unix time of the latest rating; time() minus it is how stale the cell's estimates are",
-        CELL,
-    ),
-    Family(
-        "evenkeel_alert",
-        "gauge",
-        "Whether the excess is, by the evidence, above the threshold (1) or not (0)",
-        CELL,
-    ),
-    Family(
-        "evenkeel_excess_evidence_log10",
-        "gauge",
-        "log10 of the evidence that the excess is above the threshold; held while the alert is up",
-        CELL,
-    ),
-    Family(
-        "evenkeel_excess_alarm_log10",
-        "gauge",
-        "Evidence that raises the alert: log10 of the mean trials between false alarms",
-        CELL,
-    ),
-    Family("evenkeel_excess_threshold", "gauge", "Largest excess that is tolerated", CELL),
-)
-
-
-def _cell(report: CellReport) -> Samples:
-    cell = (report.key.route, report.key.model, report.key.perturbation)
-    samples: Samples = [[] for _ in _CELL_FAMILIES]
-    place = 0
-    for rate in _RATES:
-        _add(samples, place, (*cell, report.scorer), getattr(report, rate.field))
-        place += 4
-    for rate in _WINDOWED:
-        for window, estimates in report.windows.items():
-            _add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
-        place += 4
-    verdicts, failures, rated, scored_at, alert, evidence, alarm, threshold = samples[place:]
-    ratings = {1: 0, 2: 0, 3: 0} | report.ratings
-    verdicts += [Sample((*cell, str(rating)), ratings[rating]) for rating in sorted(ratings)]
-    failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
-    rated.append(Sample(cell, report.trials))
-    if report.last_scored_at is not None:
-        scored_at.append(Sample(cell, report.last_scored_at))
-    if report.key.perturbation != BASELINE:
-        alert.append(Sample(cell, int(report.alert)))
-        evidence.append(Sample(cell, report.evidence_log10))
-        alarm.append(Sample(cell, report.alarm_log10))
-        threshold.append(Sample(cell, report.threshold))
-    return samples
-
-
-def _same_cell(old: CellReport, new: CellReport) -> bool:
-    # What belongs to the route and model is not in the cell's series: it may differ.
-    return old is new or (
-        old.revision is not None and old.revision == new.revision and old.windows is new.windows
-    )
-
-
-CELLS = Block(_CELL_FAMILIES, _cell, _same_cell)
-"""Every report."""
-
-
-def _noise(report: CellReport) -> Samples:
-    samples: Samples = [[], [], [], []]
-    _add(samples, 0, (report.key.route, report.key.model, report.scorer), report.content_delta)
-    return samples
-
-
-NOISE = Block(tuple(_families((_NOISE,), (*PLACE, "scorer"))), _noise, _same_cell)
-"""The reports of the baseline: the noise floor belongs to a route and model; join with `on(route, model)`."""
-
-
-_JUDGE_FAMILIES = (
-    *_families(_JUDGE, PLACE),
-    Family(
-        "evenkeel_ratings_decided",
-        "counter",
-        "Ratings of a scorer with a judge, by who decided: equality and bands saved a call of the judge",
-        (*PLACE, "stage"),
-    ),
-)
-
-
-def _judge(report: CellReport) -> Samples:
-    place = (report.key.route, report.key.model)
-    samples: Samples = [[] for _ in _JUDGE_FAMILIES]
-    for number, rate in enumerate(_JUDGE):
-        _add(samples, 4 * number, place, getattr(report, rate.field))
-    samples[-1] += [Sample((*place, stage), count) for stage, count in report.decided.items()]
-    return samples
-
-
-def _same_judge(old: CellReport, new: CellReport) -> bool:
-    return (old.judge_noise, old.swap_consistency, old.cascade_agreement, old.decided) == (
-        new.judge_noise,
-        new.swap_consistency,
-        new.cascade_agreement,
-        new.decided,
-    )
-
-
-JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)
-"""One report of each route and model: they agree in what is known of the judge."""
-
-
-_ROLLUP_FAMILIES = (
-    *_families(_ROLLED, (*ROLLUP, "window", "scorer"), "rollup_", _OVER_CELLS),
-    Family(
-        "evenkeel_rollup_rated_trials", "gauge", "Perturbed trials with a rating, over several cells", ROLLUP
-    ),
-    Family(
-        "evenkeel_rollup_last_score_timestamp_seconds",
-        "gauge",
-        "Unix time of the latest rating among several cells",
-        ROLLUP,
-    ),
-)
-
-
-def _rollup(report: RollupReport) -> Samples:
-    key = (report.key.level, report.key.route, report.key.model, report.key.category)
-    samples: Samples = [[] for _ in _ROLLUP_FAMILIES]
-    for number, rate in enumerate(_ROLLED):
-        for window, estimates in report.windows.items():
-            _add(samples, 4 * number, (*key, window, report.scorer), getattr(estimates, rate.field))
-    samples[-2].append(Sample(key, report.trials))
-    if report.last_scored_at is not None:
-        samples[-1].append(Sample(key, report.last_scored_at))
-    return samples
-
-
-def _same_rollup(old: RollupReport, new: RollupReport) -> bool:
-    return old.windows is new.windows and (old.trials, old.last_scored_at, old.scorer) == (
-        new.trials,
-        new.last_scored_at,
-        new.scorer,
-    )
-
-
-ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup, _same_rollup)
-"""`level` says what is rolled up; the labels that it leaves open are empty."""
-
-
-_CHANGE_FAMILIES = (
-    Family(
-        "evenkeel_changes",
-        "counter",
-        "Changes seen on a route, by kind (model, prompt_version)",
-        ("route", "kind"),
-    ),
-    Family(
-        "evenkeel_last_change_timestamp_seconds",
-        "gauge",
-        "Unix time of the first verdict after the latest change of its kind",
-        ("route", "kind"),
-    ),
-)
-
-
-def _change(report: RouteChanges) -> Samples:
-    latest = {mark.kind: mark.at for mark in report.latest}
-    return [
-        [Sample((report.route, kind), count) for kind, count in sorted(report.counts.items())],
-        [Sample((report.route, kind), at) for kind, at in sorted(latest.items())],
-    ]
-
-
-CHANGES = Block(_CHANGE_FAMILIES, _change, lambda old, new: bool(old == new))
-"""The changes of each route."""
-
-
-def one_for_each_place(reports: Sequence[CellReport]) -> list[CellReport]:
-    """One report of each route and model."""
-    return list({(report.key.route, report.key.model): report for report in reports}.values())
-
-
-def baselines(reports: Sequence[CellReport]) -> list[CellReport]:
-    """The reports of identical resends."""
-    return [report for report in reports if report.key.perturbation == BASELINE]

@@ -1,6 +1,6 @@
 """What the monitor knows, for Prometheus: as a collector for a registry, and as text made at once.
 
-Both say the same (`families` says what). The text is what to serve: of 5,000 cells it renders those
+Both say the same (`blocks` says what). The text is what to serve: of 5,000 cells it renders those
 that changed since the last scrape, where a registry would format 200,000 samples anew.
 """
 
@@ -15,17 +15,17 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from metrics.export.families import (
+from metrics.export.blocks import (
     CELLS,
     CHANGES,
     JUDGES,
     NOISE,
     ROLLUPS,
     Block,
-    Family,
     baselines,
     one_for_each_place,
 )
+from metrics.export.families import Family
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

@@ -44,6 +44,8 @@ HELP = {
     "rewrites": "Texts asked of the rewriter, by outcome",
     "spend_tokens": "Tokens spent on replays, judge and rewriter",
     "spend_usd": "US dollars spent on replays, judge and rewriter, by list price",
+    "spans_exported": "Spans taken by the trace collector",
+    "spans_dropped": "Spans that did not reach the trace collector, by reason",
     "monitor_verdicts": "Verdicts folded since the monitor started",
     "monitor_failures": "Failed attempts to fold verdicts since the monitor started",
     "monitor_last_step_timestamp_seconds": "Unix time of the monitor's last successful step",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from metrics.cells import CellKey, CellReport, Window, WindowEstimates
 from metrics.detect import Alert
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def compact(raw: Any) -> str:
-    """JSON without spaces; numbers that are not finite are an error."""
-    return json.dumps(raw, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """JSON without spaces; floats survive exactly, and those that are not finite become null."""
+    return msgspec.json.encode(raw).decode()
 
 
 class Cell:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from metrics.cells import RollupKey, RollupReport, Window
@@ -181,6 +181,8 @@ class Rollups:
     def __init__(self) -> None:
         self.groups: dict[RollupKey, Group] = {}
         self._open: dict[Exchange, _Open] = {}
+        self._places: dict[tuple[str, str], tuple[Group, ...]] = {}
+        """By route and model: the roll-ups of an exchange."""
 
     def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, now: float, eras: Eras) -> None:
         """Count a rated verdict."""
@@ -202,12 +204,12 @@ class Rollups:
             whole.add_trial(outcome)
 
     def _begin(self, exchange: Exchange, eras: Eras) -> _Open:
-        keys = (
-            RollupKey("model", exchange.route, exchange.model),
-            RollupKey("route", exchange.route),
-            RollupKey("all"),
-        )
-        return _Open(tuple(self._group(key) for key in keys), eras)
+        place = (exchange.route, exchange.model)
+        groups = self._places.get(place)
+        if groups is None:
+            keys = (RollupKey("model", *place), RollupKey("route", exchange.route), RollupKey("all"))
+            groups = self._places[place] = tuple(self._group(key) for key in keys)
+        return _Open(groups, eras)
 
     def _group(self, key: RollupKey) -> Group:
         group = self.groups.get(key)
@@ -270,8 +272,11 @@ class Rollups:
                 one.categories[name] = (one.categories[name][0], ExchangeTally(*numbers))
 
 
+_NUMBERS: Final = tuple(field.name for field in fields(ExchangeTally))
+
+
 def _numbers(tally: ExchangeTally) -> list[int]:
-    return list(asdict(tally).values())
+    return [getattr(tally, name) for name in _NUMBERS]
 
 
 def _parts(key: RollupKey) -> tuple[str, str, str, str]:

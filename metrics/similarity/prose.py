@@ -19,7 +19,7 @@ SLOT_WORDS = 4
 
 _MARKED = re.compile(r"[{\[<|`~&\r\ue000\ue001]")
 """What JSON, markup, tables, fences and links are not without, and what may stand for less than it says."""
-_BEHIND_KEY = re.compile(r"[^:*_]*\Z")
+_KEY_ENDS = ":*_"
 
 
 def are_prose(reference: str, candidate: str) -> bool:
@@ -47,5 +47,5 @@ def _short_lines(text: str) -> int:
 
 
 def _behind_key(line: str) -> str:
-    found = _BEHIND_KEY.search(line)
-    return found[0] if found else ""
+    """What stands behind the last mark that a key can end with, all of the line if there is none."""
+    return line[max(map(line.rfind, _KEY_ENDS)) + 1 :]

@@ -12,6 +12,8 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from metrics.stores.protocols import AlertEvent, LoggedVerdict, TrendPoint
 from metrics.verdict import Verdict, evidence_from_json, evidence_to_json
 
@@ -269,7 +271,7 @@ class SqliteMonitorStore:
             )
             connection.executemany(
                 "INSERT INTO trend (route, model, perturbation, body) VALUES (?, ?, ?, ?)",
-                [(*cell, json.dumps(asdict(point))) for *cell, point in trend],
+                [(*cell, msgspec.json.encode(point).decode()) for *cell, point in trend],
             )
             for cell in {tuple(cell) for *cell, _ in trend}:
                 connection.execute(

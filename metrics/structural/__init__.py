@@ -2,7 +2,7 @@
 
 `reading` (an answer, in any usual form) → `workflow` (steps and precedence edges) → `alignment` (which
 step is which) → `chain`, `graph`, `tau` (structure and order); `wording` and `meaning` compare the
-words, `judge` asks a model. `degrade` makes workflows worse by a known amount, to calibrate them.
+words, `judge` asks a model. `metrics.degrade` makes workflows worse by a known amount, to calibrate them.
 
 Source: WorkflowPerturb (seven metrics, three degradations) and WorFBench (chain and graph F1).
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import date
+from statistics import mean
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_thresholds_hold_on_goldens_they_were_not_set_on(tmp_path, form):
     table = scored(tmp_path, form)
     rng = random.Random(7)
     inside = trials = 0
-    alerts = []
+    found_alerts, stated_alerts = [], []
     for seed in range(SPLITS):
         ids = list(table.goldens)
         rng.shuffle(ids)
@@ -68,9 +69,10 @@ def test_thresholds_hold_on_goldens_they_were_not_set_on(tmp_path, form):
                 for share, stated in shares(other, role, result.mode):
                     trials += 1
                     inside += stated.lower <= share <= stated.upper
-                if role.threshold.limited_by == "false_alerts":
-                    alerts.append(shares(other, role, result.mode)[0][0])
+                found_alerts.append(shares(other, role, result.mode)[0][0])
+                stated_alerts.append(role.threshold.false_alerts.value)
         assert found.of(FailureMode.MISSING).primary.threshold is not None
+    print(form, inside, trials, mean(found_alerts), mean(stated_alerts))
     assert trials >= 40
     assert inside / trials >= 0.9, (inside, trials)
-    assert sum(alerts) / len(alerts) <= 0.13, alerts
+    assert abs(mean(found_alerts) - mean(stated_alerts)) <= 0.05

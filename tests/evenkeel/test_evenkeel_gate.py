@@ -28,6 +28,7 @@ from metrics.calibration.calibration import Goldens, MetricResult, ModeResult, R
 from metrics.calibration.resampling import Measured
 from metrics.goldens.files import load_goldens
 from metrics.goldens.sqlite_store import SqliteGoldens
+from metrics.judge.prompts import SIMILARITY
 from metrics.registry import metric
 from metrics.stores.sqlite import Database
 
@@ -137,6 +138,29 @@ def test_without_a_terminal_nothing_is_spent_unasked(tmp_path, model):
     output, found = run(path, "--base-url", model[1], "--model", "equal", exit_code=2)
     assert "no terminal to ask on" in output
     assert "--yes" in output
+    assert found is None
+
+
+def test_on_a_terminal_the_price_is_asked_about_first(tmp_path, model, monkeypatch):
+    """A no ends with exit code 2 and no call; a yes goes on."""
+    monkeypatch.setattr("evenkeel.gate.arguments._on_a_terminal", lambda: True)
+    path = goldens(tmp_path / "goldens.jsonl", 3)
+    options = ("--base-url", model[1], "--model", "equal", "--price", "1/2")
+    before = calls(model[0], "equal")
+    output, _ = run(path, *options, exit_code=2, input="n\n")
+    assert "6 calls at most (0 remembered)" in output
+    assert "$0.01 at most. Go ahead?" in output.replace("<$", "$")
+    assert "nothing was asked" in output
+    assert calls(model[0], "equal") == before
+    run(path, *options, exit_code=0, input="y\n")
+    assert calls(model[0], "equal") == before + 3
+
+
+def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(tmp_path, model, monkeypatch):
+    """Whatever goes wrong inside, the exit code is 2."""
+    path = goldens(tmp_path / "goldens.jsonl", 3)
+    monkeypatch.setattr("evenkeel.gate.command.show", lambda *_: 1 / 0)
+    _, found = run(path, "--base-url", model[1], "--model", "equal", "--yes", exit_code=2)
     assert found is None
 
 
@@ -319,8 +343,8 @@ def test_an_interrupted_run_does_not_read_as_a_regression(tmp_path):
     assert "remembered" in output
 
 
-def calibration(path, *, harmless=False):
-    """Missing parts are watched by ROUGE-L below 0.6, rewording by GLEU below 0.9."""
+def calibration(path, *, harmless=False, missing="rouge_l"):
+    """Missing parts are watched below 0.6, by ROUGE-L; rewording by GLEU below 0.9."""
     figure = Measured(0.1, 0.1, 0.1, 20)
 
     def mode(name, metric_name, limit, *, harmless=False):
@@ -337,12 +361,15 @@ def calibration(path, *, harmless=False):
         confidence=0.95,
         resamples=0,
         seed=0,
-        metrics=tuple(
-            MetricResult(name, metric(name).version, "lexical", 0.0, 0.1, {}, {})
-            for name in ("rouge_l", "gleu")
+        metrics=(
+            *tuple(
+                MetricResult(name, metric(name).version, "lexical", 0.0, 0.1, {}, {})
+                for name in ("rouge_l", "gleu")
+            ),
+            MetricResult("judge_similarity", SIMILARITY.version, "judge", 0.0, 0.1, {}, {}),
         ),
         modes=(
-            mode(FailureMode.MISSING, "rouge_l", 0.6),
+            mode(FailureMode.MISSING, missing, 0.6),
             mode(FailureMode.REWORDED, "gleu", 0.9, harmless=harmless),
         ),
     )
@@ -371,6 +398,20 @@ def test_a_harmless_mode_alone_does_not_fail_the_gate(tmp_path, model):
     )
     decides = {each["measure"]["name"]: each["measure"]["decides"] for each in found["report"]["findings"]}
     assert decides == {"missing": True, "reworded": False}
+
+
+def test_a_mode_may_be_watched_by_the_judge(tmp_path, model):
+    """It is asked for a score then, and has to be named."""
+    path = goldens(tmp_path / "goldens.jsonl", 60)
+    limits = calibration(tmp_path / "calibration.yaml", missing="judge_similarity", harmless=True)
+    options = ("--base-url", model[1], "--model", "worse", "--calibration", limits, "--yes")
+    output, _ = run(path, *options, exit_code=2)
+    assert "a mode is watched by a judge; name it with --judge-model" in output
+    before = calls(model[0], "simulated-judge")
+    judged = ("--judge-model", "simulated-judge", "--judge-url", model[1], "--gate-on", "missing")
+    _, found = run(path, *options, *judged, exit_code=1)
+    assert found["report"]["findings"][2]["state"] == "regression"
+    assert calls(model[0], "simulated-judge") > before
 
 
 def test_a_calibration_for_another_form_of_answer_is_no_measure(tmp_path, model):

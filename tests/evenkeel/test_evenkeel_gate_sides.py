@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evenkeel.gate.cache import request_key
 from evenkeel.gate.edits import EditError, NewSystemPrompt, NewTemplate
@@ -118,6 +120,14 @@ def edited(old, new, text):
 def test_a_template_edit_puts_the_inputs_into_the_new_words(old, new, text, expected):
     """Inputs come out byte for byte, even if they look like placeholders; what does not fit is told."""
     assert edited(old, new, text) == expected
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_an_edit_that_changes_nothing_gives_the_very_same_text(one, other):
+    """Whatever the inputs hold, the words around them included, putting them back gives what was there."""
+    template = "Case:\n{case}\n\nQuestion: {question}\n\nBe brief."
+    text = f"Case:\n{one}\n\nQuestion: {other}\n\nBe brief."
+    assert edited(template, template, text) in {text, "does_not_fit"}
 
 
 def test_an_empty_new_template_is_refused():

@@ -1,17 +1,22 @@
-"""Spans of sampled exchanges."""
+"""Spans of sampled exchanges, and how another process names them."""
 
 from __future__ import annotations
 
-import time
+import logging
+import sys
 
-import httpx2
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from evenkeel.tracing import TracedSink
+from evenkeel.settings import Settings
+from evenkeel.tracing import NoSpans, open_spans
+from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
+from evenkeel.tracing.otlp import ExportedSpans
 from shadow.handoff import Exchange
+from shadow.observing import NOBODY
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+ROUTES = [{"upstream": "http://127.0.0.1:9"}]
 
 
 class Sink:
@@ -40,55 +45,108 @@ def exchange(**changes):
     return Exchange(**{**fields, **changes})
 
 
-@pytest.fixture
-def spans():
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    sink = Sink()
-    traced = TracedSink(sink, provider.get_tracer("test"))
-    yield traced, sink, exporter.get_finished_spans
-    provider.shutdown()
+def reported(*exchanges):
+    """What one process makes of exchanges: its sink, and its spans."""
+    exporter, sink = InMemorySpanExporter(), Sink()
+    spans = ExportedSpans(exporter)
+    assert spans.sink(sink).put(list(exchanges)) == len(exchanges)
+    spans.finish(5)
+    return sink, exporter.get_finished_spans()
 
 
-def test_a_span_is_the_forwarded_request(spans):
+def test_a_span_is_the_forwarded_request():
     """Its times are the exchange's own, and it holds no content."""
-    traced, sink, finished = spans
-    assert traced.put([exchange()]) == 1
+    sink, (span,) = reported(exchange())
     assert len(sink.taken) == 1
-    (span,) = finished()
     assert span.name == "POST /v1/chat/completions"
     assert (span.start_time, span.end_time) == (1_000_500_000_000, 1_000_750_000_000)
     assert span.attributes["evenkeel.route"] == "support"
     assert span.attributes["http.response.status_code"] == 200
     assert span.parent is None
     assert "secret" not in span.to_json()
+    assert not any(name.startswith("gen_ai.") for name in span.attributes)
 
 
-def test_a_span_continues_the_applications_trace(spans):
+def test_a_span_continues_the_applications_trace():
     """The W3C header names the parent; a malformed one is ignored."""
-    traced, _, finished = spans
-    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    traced.put([exchange(request_headers=(("traceparent", parent),))])
-    traced.put([exchange(request_headers=(("traceparent", "nonsense"),))])
-    first, second = finished()
+    _, (first, second) = reported(
+        exchange(request_headers=(("traceparent", PARENT),)),
+        exchange(request_headers=(("traceparent", "nonsense"),)),
+    )
     assert f"{first.context.trace_id:032x}" == "0af7651916cd43dd8448eb211c80319c"
     assert f"{first.parent.span_id:016x}" == "b7ad6b7169203331"
     assert second.parent is None
 
 
-def test_a_dead_collector_costs_nothing(start, upstream, tmp_path):
-    """With traces on and nobody listening, requests pass, exchanges are queued, and the stop is quick."""
-    config = tmp_path / "evenkeel.yaml"
-    config.write_text(
-        f"routes: [{{upstream: '{upstream}', sampling_rate: 1}}]\ntelemetry: {{traces: true}}\n"
-    )
-    dead = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
-    with start("--config", str(config), environment=dead) as running:
-        body = {"model": "simulated-1", "messages": [{"role": "user", "content": "Hello there."}]}
-        for _ in range(5):
-            assert httpx2.post(f"{running.proxy}/v1/chat/completions", json=body).status_code == 200
-        running.settle()
-        assert running.metric("evenkeel_exchanges_queued_total") == 5
-        stopping = time.monotonic()
-    assert time.monotonic() - stopping < 30
+@pytest.mark.parametrize("headers", [(), (("traceparent", PARENT), ("tracestate", "a=b"))])
+def test_another_process_names_the_same_span(headers):
+    """Trace and span id follow from the exchange alone, whether or not the application has a trace."""
+    one = exchange(request_headers=headers)
+    _, (span,) = reported(one)
+    named = forwarded_context(one)
+    assert (named.trace_id, named.span_id) == (span.context.trace_id, span.context.span_id)
+    assert named.is_remote
+    assert named.trace_flags.sampled
+
+
+def test_a_trace_that_the_application_does_not_record_is_not_recorded_here():
+    """The flag of its header decides, for the span and for the link to it."""
+    one = exchange(request_headers=(("traceparent", PARENT[:-2] + "00"),))
+    sink, spans = reported(one)
+    assert len(sink.taken) == 1
+    assert spans == ()
+    assert not forwarded_context(one).trace_flags.sampled
+
+
+def test_ids_are_evenly_spread_although_sampled_exchanges_have_low_ids():
+    """Of 400 consecutive exchanges about half have traces whose low 64 bits are in the lower half."""
+    traces = [shadow_trace_id(f"{number:016x}") for number in range(400)]
+    assert len(set(traces)) == 400
+    assert 150 < sum(trace % 2**64 < 2**63 for trace in traces) < 250
+
+
+def test_the_variables_say_who_reports(monkeypatch):
+    """`OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come before evenkeel's own name."""
+    _, (span,) = reported(exchange())
+    assert span.resource.attributes["service.name"] == "evenkeel"
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "robustness")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=staging")
+    _, (span,) = reported(exchange())
+    assert span.resource.attributes["service.name"] == "robustness"
+    assert span.resource.attributes["deployment.environment.name"] == "staging"
+
+
+def test_without_traces_nothing_is_in_the_way():
+    """The sink is the queue itself, nobody observes, and there is nothing to finish."""
+    spans, sink = open_spans(Settings(routes=ROUTES)), Sink()
+    assert isinstance(spans, NoSpans)
+    assert spans.sink(sink) is sink
+    assert spans.observer is NOBODY
+    assert spans.snapshot() == {}
+    spans.finish(1)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [
+        (lambda patch: patch.setitem(sys.modules, "evenkeel.tracing.otlp", None), "evenkeel[otel]"),
+        (lambda patch: patch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-5"), "ValueError"),
+    ],
+    ids=["extra", "variable"],
+)
+def test_what_stands_against_traces_is_told_and_stops_nothing(prepare, words, monkeypatch, caplog):
+    """A missing extra, or a variable that makes no sense, costs the traces only."""
+    prepare(monkeypatch)
+    with caplog.at_level(logging.WARNING, "evenkeel.traces"):
+        spans = open_spans(Settings(routes=ROUTES, telemetry={"traces": True}))
+    assert isinstance(spans, NoSpans)
+    assert words in caplog.text
+    assert "everything else goes on" in caplog.text
+
+
+@pytest.mark.parametrize("size", ["100", "0", "-3", "many"])
+def test_any_size_of_the_queue_is_survived(size, monkeypatch):
+    """A queue smaller than the usual batch works; what is no size is ignored."""
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", size)
+    _, spans = reported(exchange())
+    assert len(spans) == 1

@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -203,3 +204,36 @@ def test_an_answer_as_its_variants_are_written() -> None:
     assert as_written(CALLS) == CALLS
     assert as_written(Answer("")).reason == "empty"
     assert as_written(Answer('{"a": 1, "b": [1, 2,}')).reason == "not_valid"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "(",
+        "`",
+        "a. ",
+        '"',
+        "**",
+        "> ",
+        "1. ",
+        "[",
+        "{",
+        "<a>",
+        " ",
+        "\n\na",
+        "because ",
+        "a, ",
+        "- ",
+        "|-",
+        "。",
+    ],
+)
+def test_no_text_takes_long(part) -> None:
+    """Twenty thousand characters of anything, and every degradation is done or refused within a second."""
+    answer = Answer(part * (20_000 // len(part)) + " x y z.")
+    form_of(answer, None)
+    for each in BUILTIN:
+        before = time.process_time()
+        with contextlib.suppress(NotDegradableError):
+            each.apply(answer, 0.3, random.Random(1))
+        assert time.process_time() - before < 1, each.name

@@ -70,7 +70,7 @@ def test_one_clock_that_runs_ahead_moves_no_window():
 
 
 def test_a_clock_that_is_set_back_leaves_the_windows_right():
-    """After hours of a clock a year ahead, right times fill the windows again, at the latest from the fifth."""
+    """After hours of a clock a year ahead, right times fill the windows, at the latest from the fifth."""
     now = 100 * DAY
     ahead = [("0", now + YEAR + 60 * number, 0) for number in range(200)]
     windows, at = filled(*ahead, *[("1", now + 60 * number, 0) for number in range(30)])

@@ -263,6 +263,34 @@ def test_reports_kept_between_looks_are_those_of_a_fresh_state(seed, looks):
         assert said(state) == said(MonitorState.from_bytes(state.to_bytes(), SETTINGS))
 
 
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 3), times=st.lists(st.floats(-1e13, 1e13), min_size=1, max_size=9))
+def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
+    """Whatever times verdicts claim, counts, intervals, alerts and the last 500 are the same."""
+    verdicts = traffic(150, seed)
+    wild = [
+        LoggedVerdict(logged.offset, replace(logged.verdict, scored_at=times[place % len(times)]))
+        for place, logged in enumerate(verdicts)
+    ]
+
+    def timeless(state: MonitorState):
+        cells = [
+            (
+                replace(report, last_scored_at=None, windows={}),
+                report.windows["500"],
+                report.windows["since_change"],
+            )
+            for report in state.reports()
+        ]
+        rollups = [
+            (report.key, report.trials, *(report.windows[name] for name in ("all", "500", "since_change")))
+            for report in state.rollups()
+        ]
+        return cells, rollups, [route.counts for route in state.changes()]
+
+    assert timeless(folded(wild)) == timeless(folded(verdicts))
+
+
 def test_only_what_changed_is_stored_again():
     """The second checkpoint holds the cell of the new verdict and no other."""
     state = folded(

@@ -385,3 +385,25 @@ def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
         "counters": [["monitor_verdicts", {}, 30], ["monitor_failures", {}, 3]],
         "gauges": [["monitor_last_step_timestamp_seconds", {}, 77.0]],
     }
+
+
+def test_run_refreshes_what_is_shown_once_the_log_is_used_up():
+    """Not between the batches of a long log, and not when nothing was folded."""
+    stop = threading.Event()
+    refreshed = []
+
+    class CountingLog(MemoryLog):
+        calls = 0
+
+        def read_after(self, offset, limit):
+            self.calls += 1
+            if self.calls == 7:
+                stop.set()
+            return super().read_after(offset, limit)
+
+    store = MemoryStore()
+    monitor = Monitor(CountingLog(traffic(45, seed=5)), store, SETTINGS, clock=lambda: 77.0, batch=20)
+    monitor.run(stop, poll_s=0, refresh=lambda: refreshed.append(len(monitor.reports())))
+    assert refreshed == [len(monitor.reports())]
+    assert monitor.rollups()
+    assert [route.route for route in monitor.changes()] == ["chat"]

@@ -39,6 +39,16 @@ def test_every_metric_documents_its_range() -> None:
         assert "Failure" in told, listed.name
 
 
+def test_metrics_are_akin_to_those_that_are_blind_to_the_same() -> None:
+    """The steps' BLEU is blind to what BLEU is; looking for the longest sequence is another matter."""
+    kin = {listed.name: listed.blind_as for listed in METRICS}
+    assert kin["workflow_bleu"] == kin["bleu"] == "lexical"
+    assert kin["workflow_tau"] == kin["workflow_tau_weighted"] == "order"
+    assert kin["workflow_chain_f1"] == kin["workflow_graph_f1"] == "structural"
+    assert kin["rouge_l"] == kin["edit"] != kin["content_words"]
+    assert kin["workflow_bert_score"] == kin["bert_score"] == "semantic"
+
+
 def test_an_unknown_name_suggests_the_nearest() -> None:
     """A typo is answered by the name, nonsense by all names."""
     with pytest.raises(UnknownMetricError, match="no metric 'Rogue-L'; did you mean rouge_l"):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DECIMAL: Final = re.compile(r"(-?\d+)\.\d*[1-9]\d*")
 _TIME: Final = re.compile(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}\S*")
 _DATE: Final = re.compile(r"(\d{4}-\d{2})-\d{2}")
-_CUT: Final = re.compile(r"[\s,;:–—-]+$")
+_CUT: Final = " ,;:–—-"
 _LEAST_WIDE = 4
 
 
@@ -59,7 +59,7 @@ def shorter(text: str) -> str | None:
         return said
     words = text.split()
     if len(words) > 1:
-        return _CUT.sub("", without_hanging(" ".join(words[: (len(words) + 1) // 2]))) or None
+        return without_hanging(" ".join(words[: (len(words) + 1) // 2])).rstrip(_CUT) or None
     if len(text) >= _LEAST_WIDE and all(letter >= "\u2e80" for letter in text):
         return text[: (len(text) + 1) // 2]
     return None

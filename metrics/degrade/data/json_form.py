@@ -10,8 +10,8 @@ from metrics.degrade.data.tree import Branch, Entry, Leaf, Node
 from metrics.degrade.protocol import NotDegradableError
 
 _INDENT: Final = re.compile(r"[\[{]\r?\n([ \t]*)\S")
-_FLAT_ARRAY: Final = re.compile(r"\[[^\[\]{}\n]*[^\s\[\]{}][^\[\]{}\n]*\]")
-_FLAT_OBJECT: Final = re.compile(r"\{[^{}\[\]\n]*:[^{}\[\]\n]*\}")
+_FLAT_ARRAY: Final = re.compile(r"\[[ \t]*+[^\s\[\]{}][^\[\]{}\n]*+\]")
+_FLAT_OBJECT: Final = re.compile(r"\{[^{}\[\]\n:]*+:[^{}\[\]\n]*+\}")
 _WORDS: Final = {True: "true", False: "false", None: "null"}
 
 

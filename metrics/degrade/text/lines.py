@@ -7,13 +7,13 @@ from typing import Final
 
 FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
 MARKER: Final = re.compile(
-    r"([ \t]*)((?:[-*+•‣–]|\(?\d{1,4}[.)]|[a-zA-Z][)])[ \t]+(?:\[[ xX]\][ \t]+)?"
+    r"([ \t]*+)((?:[-*+•‣–]|\(?\d{1,4}[.)]|[a-zA-Z][)])[ \t]+(?:\[[ xX]\][ \t]+)?"
     r"|\d{1,4}[、\uff0e][ \t]*)(?=\S)"
 )
 """A bullet or a number before an item: indentation, then the mark with the space behind it."""
 FIXED: Final = re.compile(
-    # A heading, a rule, the rule of a table, or a title all in bold.
-    r"[ \t]*(?:#{1,6}[ \t].*|(?:[-*_=][ \t]*){3,}|\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t:-]*"
+    # A heading, a rule, the rule of a table, or a title all in bold. No space is tried twice.
+    r"[ \t]*+(?:#{1,6}[ \t].*|(?:[-*_=][ \t]*+){3,}+|\|?(?:[ \t]*+:?-++:?[ \t]*+\|)++[ \t:-]*+"
     r"|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*:?|__:?|:\*\*))[ \t]*$"
 )
 TABLE_ROW: Final = re.compile(r"[ \t]*\|.*\|[ \t]*$")

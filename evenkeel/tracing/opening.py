@@ -1,0 +1,70 @@
+"""Whether there are traces at all: they are an optional extra, and nothing depends on them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from shadow.observing import NOBODY
+
+if TYPE_CHECKING:
+    from evenkeel.settings import Settings
+    from metrics.stores.counters import Snapshot
+    from shadow.handoff import ExchangeSink
+    from shadow.observing import ShadowObserver
+
+log = logging.getLogger("evenkeel.traces")
+
+
+class Spans(Protocol):
+    """The spans of one process."""
+
+    @property
+    def observer(self) -> ShadowObserver:
+        """For the replay plane."""
+        ...
+
+    def sink(self, sink: ExchangeSink) -> ExchangeSink:
+        """For the data plane: passes exchanges on to `sink` and reports each."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """Counters of what became of spans, see `metrics.stores.counters`."""
+        ...
+
+    def finish(self, timeout_s: float) -> None:
+        """Send what waits, for at most so long. Blocks; no span is taken afterwards."""
+        ...
+
+
+class NoSpans:
+    """No traces. As `Spans`."""
+
+    observer = NOBODY
+
+    def sink(self, sink: ExchangeSink) -> ExchangeSink:
+        """The sink itself."""
+        return sink
+
+    def snapshot(self) -> Snapshot:
+        """Nothing."""
+        return {}
+
+    def finish(self, timeout_s: float) -> None:
+        """Nothing."""
+
+
+def open_spans(settings: Settings) -> Spans:
+    """The spans that the settings ask for. Whatever stands against them is told, and is no reason to stop."""
+    if not settings.telemetry.traces:
+        return NoSpans()
+    try:
+        from evenkeel.tracing.otlp import ExportedSpans, otlp_exporter  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        log.warning('no traces: they need pip install "evenkeel[otel]"; everything else goes on')
+        return NoSpans()
+    try:
+        return ExportedSpans(otlp_exporter(), content=settings.telemetry.content)
+    except Exception as error:  # noqa: BLE001 - named boundary: variables that the SDK can't read
+        log.warning("no traces: %s: %s; everything else goes on", type(error).__name__, error)
+        return NoSpans()

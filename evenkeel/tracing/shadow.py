@@ -1,0 +1,183 @@
+"""The trace of what is made of an exchange: deliveries, their trials, and the ratings as events.
+
+The trace stands on its own and is linked to the forwarded request's span. Were its spans below that one,
+every tool that adds up tokens and money of a trace would charge the user with replays and judging.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, SpanKind, use_span
+
+from evenkeel.tracing import names
+from evenkeel.tracing.attributes import mark_failed, sendable
+from evenkeel.tracing.calls import CallSpans, kind_of
+from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opentelemetry.trace import Span, Tracer
+
+    from evenkeel.tracing.attributes import Sent, Value
+    from evenkeel.tracing.ids import ChosenIds
+    from metrics.verdict import QualityScore, Verdict
+    from shadow.handoff import Exchange
+    from shadow.observing import ExchangeOutcome, ExchangeReport, TrialReport
+    from shadow.original import Original
+    from shadow.planner import Trial
+
+ROOT: Final = "evenkeel.shadow"
+"""Name of the span of a delivery."""
+_SIMILARITY: Final = "similarity"
+_LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
+_REPLAY: Final = "replay"
+"""Failures of this "metric" came before there was anything to evaluate."""
+
+
+class ShadowSpans(CallSpans):
+    """Spans of the replay plane. As `ShadowObserver`."""
+
+    def __init__(self, tracer: Tracer, ids: ChosenIds, *, content: bool) -> None:
+        """Wire it.
+
+        Args:
+            tracer: Makes the spans.
+            ids: What the tracer's provider takes its ids from.
+            content: Whether prompts, answers and the judge's words about them are told.
+        """
+        super().__init__(tracer, content=content)
+        self._ids = ids
+
+    @contextmanager
+    def exchange(self, exchange: Exchange, attempt: int) -> Iterator[ExchangeReport]:
+        """As `ShadowObserver.exchange`."""
+        said: dict[str, Value] = {
+            names.EXCHANGE: exchange.id,
+            names.ROUTE: exchange.route,
+            names.ATTEMPT: attempt,
+        }
+        with self._ids.chosen(trace_id=shadow_trace_id(exchange.id)):
+            span = self._tracer.start_span(
+                ROOT,
+                context=Context(),  # a trace of its own, whatever is going on around it
+                kind=SpanKind.CONSUMER,
+                attributes=sendable(said),
+                links=[Link(forwarded_context(exchange))],
+            )
+        with _current(span):
+            yield _ExchangeSpan(span)
+
+    @contextmanager
+    def trial(self, trial: Trial) -> Iterator[TrialReport]:
+        """As `ShadowObserver.trial`."""
+        kind = trial.perturbation
+        said: dict[str, Value] = {
+            names.VERDICT: trial.id,
+            names.PERTURBATION: kind.name,
+            names.PERTURBATION_VERSION: kind.version,
+            names.SEVERITY: trial.severity,
+            names.SEED: trial.seed,
+        }
+        span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(said))
+        with _current(span):
+            yield _TrialSpan(span, content=self._content)
+
+
+@contextmanager
+def _current(span: Span) -> Iterator[None]:
+    """What is started within is below the span, which ends with it."""
+    with use_span(span, record_exception=False, set_status_on_exception=False):
+        try:
+            yield
+        except BaseException as error:
+            mark_failed(span, kind_of(error))
+            raise
+        finally:
+            span.end()
+
+
+class _ExchangeSpan:
+    """As `ExchangeReport`."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def read(self, original: Original) -> None:
+        """As `ExchangeReport.read`."""
+        said = {
+            names.MODEL: original.model,
+            names.TASK: original.task,
+            names.PROMPT_VERSION: original.prompt_version,
+        }
+        self._span.set_attributes(sendable(said))
+
+    def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
+        """As `ExchangeReport.ended`."""
+        self._span.set_attributes(sendable({names.OUTCOME: outcome, names.REASON: reason or None}))
+        if outcome == "dead":
+            mark_failed(self._span, reason)
+
+
+class _TrialSpan:
+    """As `TrialReport`."""
+
+    def __init__(self, span: Span, *, content: bool) -> None:
+        self._span = span
+        self._content = content
+
+    @property
+    def trace_id(self) -> str:
+        """As `TrialReport.trace_id`."""
+        return f"{self._span.get_span_context().trace_id:032x}" if self._span.is_recording() else ""
+
+    def skipped(self, reason: str) -> None:
+        """As `TrialReport.skipped`."""
+        self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
+
+    def logged(self, verdict: Verdict) -> None:
+        """As `TrialReport.logged`."""
+        said = {
+            names.OUTCOME: "failed" if verdict.failure else "rated",
+            names.SCORER: verdict.scorer,
+            names.RATING: verdict.rating,
+            names.BASELINE_RATING: verdict.baseline_rating,
+            names.TOKENS: verdict.tokens,
+            names.COST: verdict.cost_usd,
+        }
+        self._span.set_attributes(sendable(said))
+        for event in self._evaluations(verdict):
+            self._span.add_event(names.EVALUATION, event)
+        if verdict.failure:
+            mark_failed(self._span, verdict.failure.reason)
+
+    def _evaluations(self, verdict: Verdict) -> Iterator[dict[str, Sent]]:
+        if verdict.rating is not None:
+            yield sendable(
+                {
+                    names.EVALUATION_NAME: _SIMILARITY,
+                    names.EVALUATION_VALUE: float(verdict.rating),
+                    names.EVALUATION_LABEL: _LABELS.get(verdict.rating),
+                    names.EVALUATION_EXPLANATION: verdict.explanation or None if self._content else None,
+                }
+            )
+        elif verdict.failure and verdict.failure.metric != _REPLAY:
+            yield {names.EVALUATION_NAME: _SIMILARITY, names.ERROR_TYPE: verdict.failure.reason}
+        for score in verdict.quality:
+            yield _quality(score)
+        for failure in verdict.quality_failures:
+            yield {names.EVALUATION_NAME: failure.metric, names.ERROR_TYPE: failure.reason}
+
+
+def _quality(score: QualityScore) -> dict[str, Sent]:
+    """The variant's answer in one metric, beside the value of the answer that the user got."""
+    return {
+        names.EVALUATION_NAME: score.metric,
+        names.EVALUATION_VALUE: float(score.candidate),
+        names.EVALUATION_LABEL: score.direction or ("changed" if score.changed else "same"),
+        names.REFERENCE: float(score.reference),
+        names.SCALE: score.scale,
+    }

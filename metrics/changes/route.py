@@ -1,0 +1,218 @@
+"""The changes of one route, told from its verdicts: a part of the monitor's fold.
+
+Everything here follows from the verdicts in their order and from nothing else, so a restart or a clean fold
+of the log finds the same changes at the same places, with the same traffic before and after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from metrics.cells import ChangeMark, RouteChanges
+from metrics.changes import kinds
+from metrics.changes.record import ChangeRecord, OpenRecord
+from metrics.changes.shares import Moved, ShareRules, ShareWatch
+from metrics.changes.tally import Tally
+from metrics.changes.traits import answers, counted_traffic, judge_value, judged, stated_values, traffic
+from metrics.changes.values import ValueWatch
+from metrics.verdict import BASELINE
+
+if TYPE_CHECKING:
+    from metrics.estimate import Outcome
+    from metrics.verdict import Verdict
+
+MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
+"""In exchanges: of a length's quarters, a language, a task or a tenth of template share."""
+ANSWERS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40)
+"""In trials: how often the content shifts, by perturbation."""
+JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=5)
+"""In judged pairs: what is said about pairs that look alike."""
+
+_MARKS_KEPT: Final = 8
+_RECORDS_KEPT: Final = 4
+_BLOCK: Final = 50
+"""Exchanges counted together; what stands before a change ends with a block."""
+_BLOCKS_KEPT: Final = 12
+"""Blocks that can still be told apart."""
+
+
+class RouteWatch:
+    """Values, shares and changes of one route, and the traffic on both sides of its latest changes."""
+
+    __slots__ = (
+        "_answers",
+        "_closed",
+        "_judge",
+        "_mix",
+        "_old",
+        "_records",
+        "_running",
+        "_values",
+        "counts",
+        "marks",
+        "route",
+    )
+
+    def __init__(self, route: str) -> None:
+        self.route = route
+        self.counts: dict[str, int] = {}
+        """Marks so far, by kind."""
+        self.marks: list[ChangeMark] = []
+        """The last few, oldest first."""
+        self._values: dict[str, ValueWatch] = {}
+        self._mix = ShareWatch(MIX)
+        self._answers = ShareWatch(ANSWERS)
+        self._judge = ShareWatch(JUDGE)
+        self._old = Tally()
+        self._closed: list[Tally] = []
+        self._running = Tally()
+        self._records: list[OpenRecord] = []
+
+    @property
+    def era(self) -> int:
+        """Number of marks so far."""
+        return sum(self.counts.values())
+
+    def observe(
+        self, model: str, verdict: Verdict, outcome: Outcome | str, offset: int
+    ) -> list[ChangeMark]:
+        """Take the next verdict; returns what is noticed with it, mostly nothing, for `mark`.
+
+        Values and the traffic's traits are those of exchanges, so they are taken from the resend, which every
+        exchange has exactly one of.
+        """
+        found = self._stated(model, verdict, offset) if verdict.perturbation == BASELINE else []
+        rated_by = judge_value(verdict)
+        if rated_by:
+            found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
+        if not found:
+            found = self._tested(verdict, offset)
+        self._count(verdict, outcome)
+        return found
+
+    def _stated(self, model: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
+        found: list[ChangeMark] = []
+        for kind, value in stated_values(model, verdict):
+            found += self._switched(kind, value, verdict, offset)
+        return found
+
+    def _switched(self, kind: str, value: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
+        watch = self._values.get(kind)
+        if watch is None:
+            watch = self._values[kind] = ValueWatch()
+        switch = watch.observe(value)
+        if switch is None:
+            return []
+        return [ChangeMark(kind, switch.before, switch.after, verdict.scored_at, offset)]
+
+    def _tested(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
+        def marks(kind: str, moved: tuple[Moved, ...]) -> list[ChangeMark]:
+            return [
+                ChangeMark(
+                    kind,
+                    f"{one.trait}: {one.value} {one.before:.0%}",
+                    f"{one.trait}: {one.value} {one.after:.0%}",
+                    verdict.scored_at,
+                    offset,
+                    one.run,
+                )
+                for one in moved[:1]
+            ]
+
+        found = []
+        if verdict.perturbation == BASELINE:
+            found += marks(kinds.TRAFFIC, self._mix.observe(traffic(verdict)))
+        if verdict.rated_by:
+            found += marks(kinds.JUDGE_DRIFT, self._judge.observe(judged(verdict)))
+        found += marks(kinds.ANSWERS, self._answers.observe(answers(verdict)))
+        return found
+
+    def _count(self, verdict: Verdict, outcome: Outcome | str) -> None:
+        tallies = [self._running]
+        record = self._records[-1] if self._records else None
+        if record is not None and record.counting:
+            tallies.append(record.after)
+        for tally in tallies:
+            tally.add(verdict, outcome)
+        if verdict.perturbation != BASELINE:
+            return
+        traits = counted_traffic(verdict)
+        for tally in tallies:
+            tally.add_exchange(traits)
+        if record is not None:
+            record.since += 1
+        if self._running.exchanges >= _BLOCK:
+            self._closed.append(self._running)
+            self._running = Tally()
+            if len(self._closed) > _BLOCKS_KEPT:
+                self._old.merge(self._closed.pop(0))
+
+    def mark(self, change: ChangeMark) -> None:
+        """Enter what was noticed: a part of the latest change, or a new one."""
+        self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
+        self.marks = [*self.marks, change][-_MARKS_KEPT:]
+        record = self._records[-1] if self._records else None
+        if record is not None and record.takes(change):
+            record.marks.append(change)
+        else:
+            self._records = [*self._records, OpenRecord([change], self._before(change))][-_RECORDS_KEPT:]
+            self._old, self._closed, self._running = Tally(), [], Tally()
+        self._forget(change.kind)
+
+    def _before(self, change: ChangeMark) -> Tally:
+        """The traffic since the change before, without the blocks that may hold some of this one."""
+        # What is noticed by its value took part in the latest 40 exchanges, which end with the running block.
+        doubtful = 1 + change.run // _BLOCK
+        before = Tally()
+        for tally in (self._old, *self._closed[: max(0, len(self._closed) - doubtful)]):
+            before.merge(tally)
+        return before
+
+    def _forget(self, kind: str) -> None:
+        """Begin references anew: what moves with a change that is known is no further change."""
+        if kind in {kinds.PROMPT, kinds.TRAFFIC}:
+            self._mix.forget()
+        if kind != kinds.FINGERPRINT:
+            # A fingerprint alone says little: whether the answers move with it is what matters.
+            self._answers.forget()
+        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.ANSWERS}:
+            self._judge.forget()
+
+    def report(self) -> RouteChanges:
+        """What was noticed, for people."""
+        return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
+
+    def records(self) -> list[ChangeRecord]:
+        """The latest changes with the traffic on both sides, oldest first."""
+        return [record.record(self.route) for record in self._records]
+
+    def to_json(self) -> dict[str, Any]:
+        """The watch as JSON values; floats survive exactly."""
+        return {
+            "counts": self.counts,
+            "marks": [asdict(mark) for mark in self.marks],
+            "values": {kind: watch.to_json() for kind, watch in self._values.items()},
+            "mix": self._mix.to_json(),
+            "answers": self._answers.to_json(),
+            "judge": self._judge.to_json(),
+            "old": self._old.to_json(),
+            "closed": [tally.to_json() for tally in self._closed],
+            "running": self._running.to_json(),
+            "records": [record.to_json() for record in self._records],
+        }
+
+    @classmethod
+    def from_json(cls, route: str, raw: dict[str, Any]) -> RouteWatch:
+        """Read what `to_json` wrote."""
+        watch = cls(route)
+        watch.counts = raw["counts"]
+        watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
+        watch._values = {kind: ValueWatch.from_json(one) for kind, one in raw["values"].items()}
+        watch._mix = ShareWatch.from_json(raw["mix"], MIX)
+        watch._answers = ShareWatch.from_json(raw["answers"], ANSWERS)
+        watch._judge = ShareWatch.from_json(raw["judge"], JUDGE)
+        watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
+        watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]
+        watch._records = [OpenRecord.from_json(record) for record in raw["records"]]
+        return watch

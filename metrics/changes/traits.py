@@ -1,0 +1,95 @@
+"""What is looked at of each verdict: the values, the traffic's traits, the answers, the judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from metrics.changes import kinds
+from metrics.provenance import BANDS_RATING, PROVENANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from metrics.verdict import Verdict
+
+_STEPS: Final = 4
+"""Classes of likeness that a judge's ratings are compared within."""
+_OCTAVE: Final = 2
+
+
+def stated_values(model: str, verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """The values of an exchange, by kind; those that are not known are left out."""
+    yield kinds.MODEL, model
+    if verdict.requested_model:
+        yield kinds.REQUESTED_MODEL, verdict.requested_model
+    if verdict.system_fingerprint:
+        yield kinds.FINGERPRINT, verdict.system_fingerprint
+    if verdict.prompt_version:
+        yield kinds.PROMPT, verdict.prompt_version
+    if verdict.settings:
+        yield kinds.SETTINGS, verdict.settings
+
+
+def judge_value(verdict: Verdict) -> str:
+    """Who rated under which wording; "" if no judge was asked."""
+    return f"{verdict.judge_model} {verdict.rated_by}".strip() if verdict.rated_by else ""
+
+
+def traffic(verdict: Verdict) -> dict[str, str | float]:
+    """The traits of an exchange's prompt."""
+    found: dict[str, str | float] = {}
+    if verdict.prompt_chars:
+        found["length"] = float(verdict.prompt_chars)
+    if verdict.template_share is not None:
+        found["template"] = tenth(verdict.template_share)
+    found["language"] = verdict.prompt_language or "unknown"
+    found["task"] = verdict.task or "none"
+    return found
+
+
+def counted_traffic(verdict: Verdict) -> dict[str, str]:
+    """The same for counting: lengths by their octave."""
+    found = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
+    if verdict.prompt_chars:
+        octave = verdict.prompt_chars.bit_length()
+        found["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"
+    return found
+
+
+def answers(verdict: Verdict) -> dict[str, str | float]:
+    """Whether the content shifted, by perturbation; of the resend, the length of the user's answer too."""
+    found: dict[str, str | float] = {}
+    if verdict.shifted is not None:
+        found[verdict.perturbation] = "shifted" if verdict.shifted else "same"
+    return found
+
+
+def judged(verdict: Verdict) -> dict[str, str | float]:
+    """What the judge said, by how alike the answers are to the cheap metrics, and whether it agrees with them.
+
+    Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
+    otherwise has changed itself; answers that change move pairs from one class to another.
+    """
+    if not verdict.rated_by or verdict.shifted is None:
+        return {}
+    found: dict[str, str | float] = {}
+    scores = [
+        score
+        for name, score in verdict.details.items()
+        if name not in PROVENANCE and 0 <= score <= 1
+    ]
+    if scores:
+        step = min(_STEPS - 1, int(_STEPS * sum(scores) / len(scores)))
+        found[f"likeness {step / _STEPS:g} to {(step + 1) / _STEPS:g}"] = (
+            "shifted" if verdict.shifted else "same"
+        )
+    bands = verdict.details.get(BANDS_RATING)
+    if bands is not None:
+        found["cheap metrics"] = "agrees" if bands == verdict.rating else "disagrees"
+    return found
+
+
+def tenth(share: float) -> str:
+    """A share as the tenth it lies in, "70 to 80 %"."""
+    lower = min(9, int(share * 10)) * 10
+    return f"{lower} to {lower + 10} %"

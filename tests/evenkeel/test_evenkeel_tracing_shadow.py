@@ -1,0 +1,318 @@
+"""The trace of what is made of an exchange, by a real worker before a simulated model, judge and rewriter."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections import Counter
+
+import httpx2
+import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from evenkeel.simulate import (
+    JUDGE_MODEL,
+    REWRITER_MODEL,
+    ModelState,
+    Simulation,
+    make_case,
+    serving,
+    summary_prompt,
+)
+from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
+from evenkeel.tracing.otlp import ExportedSpans
+from metrics.judge import Judge
+from metrics.scoring import cheap_scorer, judge_scorer
+from metrics.stores.counters import Tally
+from metrics.stores.sqlite import Database, SqliteVerdictLog
+from shadow.handoff import Exchange
+from shadow.original import Reader
+from shadow.perturbations import by_name
+from shadow.planner import RoutePlan
+from shadow.queues.sqlite import SqliteExchangeQueue
+from shadow.replay import Replayer, Target
+from shadow.rewriter import Rewriter, SqliteRewriteCache
+from shadow.spend import Budget, Prices, SpendLedger
+from shadow.trials import TrialMaker
+from shadow.worker import Worker
+
+KEY = "sk-never-in-a-trace"
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+CHEAP = ["general.whitespace", "general.casing"]
+
+
+@dataclasses.dataclass
+class Traced:
+    """What a worker did, and its spans."""
+
+    spans: tuple
+    verdicts: dict
+    counts: dict
+
+    def named(self, name):
+        return [span for span in self.spans if span.name == name]
+
+    @property
+    def root(self):
+        (root,) = self.named("evenkeel.shadow")
+        return root
+
+    def below(self, span):
+        return [one for one in self.spans if one.parent and one.parent.span_id == span.context.span_id]
+
+    def text(self):
+        return "\n".join(span.to_json() for span in self.spans)
+
+
+@pytest.fixture
+def simulation():
+    return Simulation([ModelState("simulated-1", fragility=1.0)])
+
+
+@pytest.fixture
+def upstream(simulation):
+    with serving(simulation) as url:
+        yield url
+
+
+@pytest.fixture
+def work(tmp_path, upstream):
+    """Captures an exchange and works on it under observation."""
+
+    def capture(**changes):
+        prompt = summary_prompt(make_case(3))
+        body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": prompt}]})
+        answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body)
+        kept = (("content-type", "application/json"),)
+        fields = {
+            "id": "00000000000000aa", "route": "default", "received_at": 1000.0, "duration_s": 0.1,
+            "method": "POST", "path": "/v1/chat/completions", "status": 200,
+            "request_headers": (*kept, ("traceparent", PARENT)), "request_body": body.encode(),
+            "response_headers": kept, "response_body": answer.content,
+        }  # fmt: skip
+        return Exchange(**{**fields, **changes})
+
+    def run(kinds=CHEAP, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes):
+        exporter = InMemorySpanExporter()
+        spans = ExportedSpans(exporter, content=content)
+        exchange = capture(**changes)
+        database = Database(tmp_path / "evenkeel.db")
+        log, queue = SqliteVerdictLog(database), SqliteExchangeQueue(database, lambda: 1000.0)
+        queue.put([exchange])
+
+        async def working():
+            replayer = Replayer(concurrency=4, timeout_s=5)
+            judge = rewriter = None
+            if judged:
+                judge = Judge(
+                    base_url=f"{upstream}/v1", model=JUDGE_MODEL, api_key=KEY, observer=spans.observer
+                )
+            if rewritten:
+                rewriter = Rewriter.connect(
+                    base_url=f"{upstream}/v1",
+                    model=REWRITER_MODEL,
+                    api_key=KEY,
+                    cache=SqliteRewriteCache(database),
+                    observer=spans.observer,
+                )
+            url = f"{target or upstream}/v1/chat/completions?api-key={KEY}"
+            trials = TrialMaker(
+                log,
+                judge_scorer(judge) if judge else cheap_scorer(),
+                replayer,
+                SpendLedger(database, budget or Budget(), lambda: 1000.0),
+                Prices(),
+                target=lambda _: Target(url, (("authorization", f"Bearer {KEY}"),)),
+                tally=Tally(),
+                clock=lambda: 1000.0,
+                rewriter=rewriter,
+                observer=spans.observer,
+            )
+            reader = Reader({"default": RoutePlan(by_name(kinds), (0.3,), len(kinds), "case_summary")})
+            worker = Worker(queue, log, reader, trials, tally=Tally(), observer=spans.observer)
+            await worker.drain()
+            await replayer.close()
+            if judge:
+                await judge.close()
+            if rewriter:
+                await rewriter.close()
+
+        asyncio.run(working())
+        spans.finish(5)
+        verdicts = {one.verdict.perturbation: one.verdict for one in log.read_after(0, 100)}
+        database.close()
+        counts = {name: number for name, _, number in spans.snapshot()["counters"]}
+        return Traced(exporter.get_finished_spans(), verdicts, counts)
+
+    return run
+
+
+def test_the_trace_stands_on_its_own_and_is_linked_to_the_forwarded_request(work):
+    """One root, no parent, another trace than the application's; the link names the forwarded span."""
+    traced = work()
+    root = traced.root
+    assert root.parent is None
+    assert root.kind is SpanKind.CONSUMER
+    assert root.context.trace_id == shadow_trace_id("00000000000000aa")
+    assert f"{root.context.trace_id:032x}" != PARENT.split("-")[1]
+    (link,) = root.links
+    forwarded = forwarded_context(
+        dataclasses.replace(
+            EXCHANGE_WITHOUT_BODIES, request_headers=(("traceparent", PARENT),)
+        )
+    )
+    assert (link.context.trace_id, link.context.span_id) == (forwarded.trace_id, forwarded.span_id)
+    assert {span.context.trace_id for span in traced.spans} == {root.context.trace_id}
+    assert root.attributes["evenkeel.outcome"] == "scored"
+    assert root.attributes["evenkeel.attempt"] == 1
+    assert root.attributes["evenkeel.model"] == "simulated-1"
+    assert traced.counts["spans_exported"] == len(traced.spans)
+
+
+EXCHANGE_WITHOUT_BODIES = Exchange(
+    "00000000000000aa", "default", 1000.0, 0.1, "POST", "/v1/chat/completions", 200, (), b"", (), b""
+)
+
+
+def test_each_trial_is_a_span_with_its_replay_below_it(work):
+    """The tree is exchange, trial, replay; a verdict names the trace that it came from."""
+    traced = work()
+    trials = traced.below(traced.root)
+    assert Counter(span.name for span in trials) == Counter(
+        ["trial baseline.identical", "trial general.whitespace", "trial general.casing"]
+    )
+    for trial in trials:
+        (replay,) = traced.below(trial)
+        assert (replay.name, replay.kind) == ("chat simulated-1", SpanKind.CLIENT)
+        verdict = traced.verdicts[trial.attributes["evenkeel.perturbation"]]
+        assert verdict.trace_id == f"{trial.context.trace_id:032x}"
+        assert trial.attributes["evenkeel.verdict.id"] == verdict.id
+        assert trial.attributes["evenkeel.seed"] == verdict.seed
+        assert trial.attributes["evenkeel.severity"] == verdict.severity
+        assert trial.attributes["evenkeel.rating"] == verdict.rating
+        assert trial.attributes["evenkeel.tokens"] == verdict.tokens
+        assert trial.start_time <= replay.start_time <= replay.end_time <= trial.end_time
+
+
+def test_a_replay_has_the_conventions_attributes(work, upstream):
+    """Operation, provider, models, tokens and server; of the URL only host and port."""
+    replay = work().named("chat simulated-1")[0]
+    said = dict(replay.attributes)
+    assert said["gen_ai.operation.name"] == "chat"
+    assert said["gen_ai.provider.name"] == "openai"
+    assert said["gen_ai.request.model"] == said["gen_ai.response.model"] == "simulated-1"
+    assert said["gen_ai.usage.input_tokens"] > 100
+    assert said["gen_ai.usage.output_tokens"] > 10
+    assert said["gen_ai.response.finish_reasons"] == ("stop",)
+    assert (said["server.address"], said["server.port"]) == ("127.0.0.1", int(upstream.rpartition(":")[2]))
+    assert said["evenkeel.purpose"] == "replay"
+    assert replay.status.status_code is StatusCode.UNSET
+
+
+def test_ratings_are_evaluation_events_of_the_trial(work):
+    """Similarity first, then each quality with the value of the answer that the user got beside it."""
+    traced = work()
+    assert any(verdict.quality for verdict in traced.verdicts.values())
+    for trial in traced.below(traced.root):
+        verdict = traced.verdicts[trial.attributes["evenkeel.perturbation"]]
+        assert {event.name for event in trial.events} == {"gen_ai.evaluation.result"}
+        similarity, *qualities = [dict(event.attributes) for event in trial.events]
+        labels = {3: "same_content", 2: "details_differ", 1: "different_message"}
+        assert similarity == {
+            "gen_ai.evaluation.name": "similarity",
+            "gen_ai.evaluation.score.value": float(verdict.rating),
+            "gen_ai.evaluation.score.label": labels[verdict.rating],
+        }
+        scores = {score.metric: score for score in verdict.quality}
+        told = {one["gen_ai.evaluation.name"]: one for one in qualities if "error.type" not in one}
+        assert told.keys() == scores.keys()
+        for name, one in told.items():
+            assert one["gen_ai.evaluation.score.value"] == scores[name].candidate
+            assert one["evenkeel.evaluation.reference"] == scores[name].reference
+
+
+def test_calls_of_judge_and_rewriter_are_spans_of_their_trial(work):
+    """A paraphrase is written, replayed and judged: three CLIENT spans or more, told apart by purpose."""
+    traced = work(["general.paraphrase"], judged=True, rewritten=True)
+    (trial,) = traced.named("trial general.paraphrase")
+    calls = traced.below(trial)
+    purposes = [span.attributes["evenkeel.purpose"] for span in sorted(calls, key=lambda one: one.start_time)]
+    assert purposes[0] == "rewriter"
+    assert {"replay", "judge"} <= set(purposes)
+    for span in calls:
+        model = {"rewriter": REWRITER_MODEL, "judge": JUDGE_MODEL, "replay": "simulated-1"}
+        assert span.name == f"chat {model[span.attributes['evenkeel.purpose']]}"
+        assert span.attributes["gen_ai.usage.input_tokens"] > 0
+        assert span.kind is SpanKind.CLIENT
+    judged = [span for span in calls if span.attributes["evenkeel.purpose"] == "judge"]
+    assert judged[0].attributes["gen_ai.prompt.name"].startswith("similarity@")
+
+
+def test_no_content_and_no_credential_without_being_asked(work):
+    """Neither prompt, answers nor the judge's words are in any span, and the keys are nowhere."""
+    traced = work(["general.paraphrase"], judged=True, rewritten=True)
+    text = traced.text()
+    assert KEY not in text
+    assert "messages" not in text
+    assert "explanation" not in text
+    for word in set(summary_prompt(make_case(3)).split()):
+        if len(word) > 9 and word.isalpha():
+            assert word not in text
+
+
+def test_content_on_request_follows_the_convention(work):
+    """Variant, answer and the judge's reason are there as JSON of roles and parts; keys still are not."""
+    traced = work(["general.paraphrase"], judged=True, rewritten=True, content=True)
+    assert KEY not in traced.text()
+    replay = next(span for span in traced.spans if span.attributes.get("evenkeel.purpose") == "replay")
+    (sent,) = json.loads(replay.attributes["gen_ai.input.messages"])
+    assert sent["role"] == "user"
+    assert sent["parts"][0]["type"] == "text"
+    (answered,) = json.loads(replay.attributes["gen_ai.output.messages"])
+    assert (answered["role"], answered["finish_reason"]) == ("assistant", "stop")
+    assert answered["parts"][0]["content"]
+    trial = next(span for span in traced.spans if span.name == "trial general.paraphrase")
+    verdict = traced.verdicts["general.paraphrase"]
+    assert trial.events[0].attributes["gen_ai.evaluation.explanation"] == verdict.explanation
+
+
+def test_a_failed_replay_is_an_error_with_its_reason(work):
+    """Nobody listens: call and trial say "connection", there is nothing to evaluate, the exchange is done."""
+    traced = work(CHEAP[:1], target="http://127.0.0.1:9")
+    replay = traced.named("chat simulated-1")[0]
+    assert replay.attributes["error.type"] == "connection"
+    assert replay.status.status_code is StatusCode.ERROR
+    (trial,) = traced.named("trial general.whitespace")
+    assert trial.attributes["error.type"] == "connection"
+    assert trial.status.status_code is StatusCode.ERROR
+    assert trial.events == ()
+    assert traced.root.status.status_code is StatusCode.UNSET
+
+
+def test_a_trial_that_is_not_made_says_why(work):
+    """A spent budget: the baseline is skipped for it, and so is the exchange."""
+    traced = work(budget=Budget(tokens_per_day=1))
+    (trial,) = traced.below(traced.root)
+    assert (trial.attributes["evenkeel.outcome"], trial.attributes["evenkeel.reason"]) == ("skipped", "budget")
+    assert traced.root.attributes["evenkeel.outcome"] == "skipped"
+    assert traced.root.attributes["evenkeel.reason"] == "budget"
+    assert traced.verdicts == {}
+
+
+def test_an_exchange_that_cannot_be_read_is_an_error(work):
+    """It goes to the dead letters under a reason, which its span gives too."""
+    traced = work(request_body=b"no json")
+    assert traced.root.attributes["evenkeel.outcome"] == "dead"
+    assert traced.root.attributes["error.type"] == traced.root.attributes["evenkeel.reason"] == "not_json"
+    assert len(traced.spans) == 1
+
+
+def test_what_the_sampler_leaves_out_is_in_no_trace(work, monkeypatch):
+    """With the sampler off there are verdicts as ever, and they name no trace."""
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    traced = work()
+    assert traced.spans == ()
+    assert {verdict.trace_id for verdict in traced.verdicts.values()} == {""}
+    assert len(traced.verdicts) == 3
