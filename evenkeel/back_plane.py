@@ -173,6 +173,8 @@ def _monitor_settings(settings: Settings) -> MonitorSettings:
         threshold=settings.alert.threshold,
         mean_trials_between_false_alarms=settings.alert.mean_trials_between_false_alarms,
         min_trials=settings.alert.min_trials,
+        drift_tolerance=settings.alert.drift_tolerance,
+        provisional_after=settings.alert.provisional_after,
         trend_interval_s=settings.console.trend_interval_s,
     )
 

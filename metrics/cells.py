@@ -17,6 +17,11 @@ class CellKey:
     model: str
     perturbation: str
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Route, model and perturbation."""
+        return self.route, self.model, self.perturbation
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -130,6 +135,25 @@ class RouteChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftReport:
+    """Where a cell's content delta is against its own baseline."""
+
+    state: str
+    """"level", "risen" or "fallen", by the evidence."""
+    baseline: float
+    """Content delta of the baseline."""
+    trials: int
+    """Behind the baseline."""
+    provisional: bool
+    """Made of the first trials since the last change, not approved by anybody."""
+    lower: float
+    """The lines beyond which the content delta counts as moved."""
+    upper: float
+    evidence_log10: float
+    """log10 of the evidence that it has moved, 0 while there is none; held while the alert is up."""
+
+
+@dataclass(frozen=True, slots=True)
 class CellReport:
     """One cell's estimates. An estimate is None below the minimum number of observations."""
 
@@ -174,5 +198,8 @@ class CellReport:
     """Ratings on this route and model by the stage that decided them, with a judge; else empty."""
     windows: dict[Window, WindowEstimates] = field(default_factory=dict)
     """What the sliding windows say."""
+    drift: DriftReport | None = None
+    """None while there is no baseline."""
     revision: int | None = None
-    """Verdicts of the cell so far, rated or not. None if unknown: such reports are always rendered anew."""
+    """Raised with every verdict of the cell, and by what others do to it. None if unknown: such reports
+    are always rendered anew."""

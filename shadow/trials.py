@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metrics.endpoints.observing import ModelCall, Said
@@ -16,7 +16,7 @@ from shadow.replay import Replay
 from shadow.spend import NOTHING, RewriterPurse, Spend, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from metrics.endpoints.observing import Operation
     from metrics.pair import Answer
@@ -50,8 +50,8 @@ _OPERATIONS: dict[Api, Operation] = {"completions": "text_completion"}
 class Stamp:
     """What is the same for all verdicts of a process."""
 
-    settings: str = ""
-    """Fingerprint of its settings."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprint of its settings, by route."""
     judge: str = ""
     """Model name of its judge, "" without one."""
 
@@ -261,7 +261,7 @@ class TrialMaker:
             prompt_language=original.traits.language,
             answer_chars=len(original.answer.text),
             judge_model=self._stamp.judge if judgement and judgement.rated_by else "",
-            settings=self._stamp.settings,
+            settings=self._stamp.settings.get(original.exchange.route, ""),
         )
 
     def _reserved(self, original: Original) -> tuple[Spend, Refused | None]:

@@ -122,7 +122,11 @@ class Alert(Section):
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of content shifts above the noise floor that is tolerated."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
-    """For each cell; holds whatever the data."""
+    """Of all cells together; holds whatever the data, on average."""
+    drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """How far the share of shifted answers may move from the cell's baseline, up or down."""
+    provisional_after: Annotated[int, Field(ge=30)] = 500
+    """Trials since the last change that make a cell's baseline until one is approved."""
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Nothing is reported of a cell with fewer."""
     webhook: HttpUrl | None = None

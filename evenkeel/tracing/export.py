@@ -25,6 +25,8 @@ Fate = Literal["exported", "queue_full", "export_failed", "shutdown"]
 log = logging.getLogger("evenkeel.traces")
 
 _LARGEST_BATCH: Final = 512
+_LAST_CHANCE_S: Final = 0.3
+"""For a collector that has just failed: one that restarted in the meantime takes no longer."""
 
 
 class SpanQueue(SpanProcessor):
@@ -55,8 +57,9 @@ class SpanQueue(SpanProcessor):
         self._lock = threading.Lock()
         self._waiting = 0
         self._closed = False
+        self._exporter = _Watched(exporter, self._done)
         self._batches = BatchSpanProcessor(
-            _Watched(exporter, self._done),
+            self._exporter,
             max_queue_size=room,
             max_export_batch_size=min(_LARGEST_BATCH, room),
             schedule_delay_millis=None if delay_s is None else delay_s * 1000,
@@ -82,11 +85,14 @@ class SpanQueue(SpanProcessor):
             self._count(lost, 1)
 
     def close(self, timeout_s: float) -> None:
-        """Export what waits for at most so long; count the rest as lost. Returns in time in any case."""
+        """Export what waits for at most so long; count the rest as lost. Returns in time in any case.
+
+        A collector that has just failed is not waited for that long.
+        """
         # A daemon: one that waits for a dead collector must not hold up the end of the process.
         ending = threading.Thread(target=self._batches.shutdown, name="last-spans", daemon=True)
         ending.start()
-        ending.join(timeout_s)
+        ending.join(min(timeout_s, _LAST_CHANCE_S) if self._exporter.failing else timeout_s)
         with self._lock:
             left, self._waiting, self._closed = self._waiting, 0, True
         if left:
@@ -114,7 +120,8 @@ class _Watched(SpanExporter):
     def __init__(self, exporter: SpanExporter, done: Callable[[int, Fate], None]) -> None:
         self._exporter = exporter
         self._done = done
-        self._failing = False
+        self.failing = False
+        """Whether the last batch was lost."""
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         try:
@@ -123,14 +130,14 @@ class _Watched(SpanExporter):
             result = SpanExportResult.FAILURE
         worked = result is SpanExportResult.SUCCESS
         self._done(len(spans), "exported" if worked else "export_failed")
-        if worked and self._failing:
+        if worked and self.failing:
             log.warning("traces are exported again")
-        elif not worked and not self._failing:
+        elif not worked and not self.failing:
             log.warning(
                 "traces cannot be exported; everything else goes on. Check the collector and the "
                 "OTEL_EXPORTER_OTLP_… variables. Lost spans are counted in evenkeel_spans_dropped_total."
             )
-        self._failing = not worked
+        self.failing = not worked
         return result
 
     def shutdown(self) -> None:

@@ -74,9 +74,7 @@ class RouteWatch:
         """Number of marks so far."""
         return sum(self.counts.values())
 
-    def observe(
-        self, model: str, verdict: Verdict, outcome: Outcome | str, offset: int
-    ) -> list[ChangeMark]:
+    def observe(self, model: str, verdict: Verdict, outcome: Outcome | str, offset: int) -> list[ChangeMark]:
         """Take the next verdict; returns what is noticed with it, mostly nothing, for `mark`.
 
         Values and the traffic's traits are those of exchanges, so they are taken from the resend, which every

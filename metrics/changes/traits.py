@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from metrics.changes import kinds
 from metrics.provenance import BANDS_RATING, PROVENANCE
+from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,11 +62,13 @@ def answers(verdict: Verdict) -> dict[str, str | float]:
     found: dict[str, str | float] = {}
     if verdict.shifted is not None:
         found[verdict.perturbation] = "shifted" if verdict.shifted else "same"
+    if verdict.perturbation == BASELINE and verdict.answer_chars is not None:
+        found["answer length"] = float(verdict.answer_chars)
     return found
 
 
 def judged(verdict: Verdict) -> dict[str, str | float]:
-    """What the judge said, by how alike the answers are to the cheap metrics, and whether it agrees with them.
+    """What the judge said, by how alike the answers are, and whether it agrees with the cheap metrics.
 
     Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
     otherwise has changed itself; answers that change move pairs from one class to another.
@@ -73,11 +76,7 @@ def judged(verdict: Verdict) -> dict[str, str | float]:
     if not verdict.rated_by or verdict.shifted is None:
         return {}
     found: dict[str, str | float] = {}
-    scores = [
-        score
-        for name, score in verdict.details.items()
-        if name not in PROVENANCE and 0 <= score <= 1
-    ]
+    scores = [score for name, score in verdict.details.items() if name not in PROVENANCE and 0 <= score <= 1]
     if scores:
         step = min(_STEPS - 1, int(_STEPS * sum(scores) / len(scores)))
         found[f"likeness {step / _STEPS:g} to {(step + 1) / _STEPS:g}"] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from math import log10
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,10 @@ class AlertRules:
     high: float = 1.0
     side: Side = "above"
     """Of the line: the one that is not tolerated."""
+
+    def to_json(self) -> list[Any]:
+        """As JSON values."""
+        return [self.threshold, self.mean_trials_between_false_alarms, self.low, self.high, self.side]
 
 
 class Alert:
@@ -97,7 +101,7 @@ class Alert:
     def to_json(self) -> dict[str, Any]:
         """The state as JSON values; floats survive exactly."""
         return {
-            "rules": list(astuple(self.rules)),
+            "rules": self.rules.to_json(),
             "up": self.up,
             "raised_at": self._raised_at,
             "watch": self._watch.to_json(),
@@ -112,7 +116,7 @@ class Alert:
         """
         alert = cls(rules, up=raw["up"])
         alert._raised_at = raw["raised_at"]
-        if raw["rules"] == list(astuple(rules)):
+        if raw["rules"] == rules.to_json():
             alert._watch.resume(raw["watch"])
         elif alert.up:
             alert._raised_at = rules.mean_trials_between_false_alarms

@@ -23,7 +23,7 @@ so (`Baseline.provisional`); a mean that creeps away is therefore found however 
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from math import log10
 from typing import TYPE_CHECKING, Any, Literal
@@ -49,6 +49,16 @@ class DriftRules:
     alpha: float = 0.1
     """Probability with which the interval of a provisional baseline may ever miss the mean. At the one
     moment when the baseline is made it misses far more seldom: `python -m bench.detection` measures it."""
+
+    def to_json(self) -> list[Any]:
+        """As JSON values."""
+        return [
+            self.tolerance,
+            self.mean_trials_between_false_alarms,
+            self.observable.value,
+            self.provisional_after,
+            self.alpha,
+        ]
 
 
 class DriftState(StrEnum):
@@ -216,7 +226,7 @@ class DriftAlert:
     def to_json(self) -> dict[str, Any]:
         """The state as JSON values; floats survive exactly."""
         return {
-            "rules": list(astuple(self.rules)),
+            "rules": self.rules.to_json(),
             "state": self.state.value,
             "baseline": self.baseline.to_json() if self.baseline else None,
             "counts": sorted([value, count] for value, count in self._counts.items()),
@@ -232,7 +242,7 @@ class DriftAlert:
         another kind say nothing at all: everything starts from nothing.
         """
         alert = cls(rules)
-        same_rules = raw["rules"] == list(astuple(rules))
+        same_rules = raw["rules"] == rules.to_json()
         if raw["rules"][2] != rules.observable:
             return alert
         alert._counts = dict(raw["counts"])

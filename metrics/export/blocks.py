@@ -26,7 +26,7 @@ from metrics.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics.cells import CellReport, RollupReport, RouteChanges
+    from metrics.cells import CellReport, DriftReport, RollupReport, RouteChanges
 
 
 class Block(NamedTuple):
@@ -81,6 +81,27 @@ _CELL_FAMILIES = (
         CELL,
     ),
     Family("evenkeel_excess_threshold", "gauge", "Largest excess that is tolerated", CELL),
+    Family(
+        "evenkeel_drift_alert",
+        "gauge",
+        "Whether the content delta has, by the evidence, risen or fallen from its baseline (1) or not (0)",
+        (*CELL, "direction"),
+    ),
+    Family(
+        "evenkeel_drift_evidence_log10",
+        "gauge",
+        "log10 of the evidence that the content delta has left its baseline; held while the alert is up",
+        CELL,
+    ),
+    Family(
+        "evenkeel_drift_baseline",
+        "gauge",
+        "Content delta that the cell is compared with, in [0, 1]",
+        (*CELL, "approved"),
+    ),
+    Family("evenkeel_drift_baseline_trials", "gauge", "Rated trials behind evenkeel_drift_baseline", CELL),
+    Family("evenkeel_drift_line_lower", "gauge", "Below it the content delta counts as fallen", CELL),
+    Family("evenkeel_drift_line_upper", "gauge", "Above it the content delta counts as risen", CELL),
 )
 
 
@@ -95,7 +116,7 @@ def _cell(report: CellReport) -> Samples:
         for window, estimates in report.windows.items():
             add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
         place += 4
-    verdicts, failures, rated, scored_at, alert, evidence, alarm, threshold = samples[place:]
+    verdicts, failures, rated, scored_at, alert, evidence, alarm, threshold, *drift = samples[place:]
     ratings = {1: 0, 2: 0, 3: 0} | report.ratings
     verdicts += [Sample((*cell, str(rating)), ratings[rating]) for rating in sorted(ratings)]
     failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
@@ -107,7 +128,19 @@ def _cell(report: CellReport) -> Samples:
         evidence.append(Sample(cell, report.evidence_log10))
         alarm.append(Sample(cell, report.alarm_log10))
         threshold.append(Sample(cell, report.threshold))
+    if report.drift is not None:
+        _add_drift(drift, cell, report.drift)
     return samples
+
+
+def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport) -> None:
+    alert, evidence, baseline, trials, lower, upper = samples
+    alert += [Sample((*cell, side), int(found.state == side)) for side in ("fallen", "risen")]
+    evidence.append(Sample(cell, found.evidence_log10))
+    baseline.append(Sample((*cell, "no" if found.provisional else "yes"), found.baseline))
+    trials.append(Sample(cell, found.trials))
+    lower.append(Sample(cell, found.lower))
+    upper.append(Sample(cell, found.upper))
 
 
 def _same_cell(old: CellReport, new: CellReport) -> bool:

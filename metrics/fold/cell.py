@@ -1,4 +1,4 @@
-"""One cell of the monitor's state: counts, windows, detector, and what follows from them."""
+"""One cell of the monitor's state: counts, windows, detectors, and what follows from them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from metrics.cells import CellKey, CellReport, Window, WindowEstimates
-from metrics.detect import Alert
+from metrics.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
+from metrics.detect import Alert, DriftAlert
 from metrics.estimate import Counts, Windows
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from metrics.detect import AlertRules, Change
+    from metrics.detect import AlertRules, Change, DriftChange, DriftRules
     from metrics.estimate import CellEstimates, Outcome
     from metrics.fold.settings import MonitorSettings
     from metrics.verdict import Scorer, Verdict
@@ -25,7 +25,7 @@ def compact(raw: Any) -> str:
 
 
 class Cell:
-    """Counts, windows, detector and cached estimates of one cell."""
+    """Counts, windows, detectors and cached estimates of one cell."""
 
     __slots__ = (
         "_estimates",
@@ -35,6 +35,7 @@ class Cell:
         "alert",
         "changed",
         "counts",
+        "drift",
         "key",
         "revision",
         "scored_at",
@@ -44,12 +45,16 @@ class Cell:
         "windows",
     )
 
-    def __init__(self, key: CellKey, counts: Counts, windows: Windows, alert: Alert | None) -> None:
+    def __init__(
+        self, key: CellKey, counts: Counts, windows: Windows, alert: Alert | None, drift: DriftAlert
+    ) -> None:
         self.key = key
         self.counts = counts
         self.windows = windows
         self.alert = alert
-        """None for the baseline: it is what the others are compared with."""
+        """None for the identical resend: it is what the others are compared with."""
+        self.drift = drift
+        """Of the share of shifted answers, against what it was: also of the identical resend."""
         self.scorer: Scorer = "metrics"
         self.scored_at: float | None = None
         self.trend_at: float | None = None
@@ -76,6 +81,31 @@ class Cell:
             self.scored_at = verdict.scored_at
             self.windows.add(outcome.letter, verdict.scored_at, now, era)
         return self.alert.observe(difference) if self.alert and difference is not None else None
+
+    def touch(self) -> None:
+        """Note that something was changed by a verdict of another cell."""
+        self.revision += 1
+        self.changed = True
+
+    def observe_drift(self, outcome: Outcome | str) -> DriftChange | None:
+        """Show a rated trial to the detector of drift."""
+        return None if isinstance(outcome, str) else self.drift.observe(int(outcome.shifted))
+
+    def drift_report(self) -> DriftReport | None:
+        """Where the cell is against its baseline; None while there is none."""
+        baseline = self.drift.baseline
+        if baseline is None:
+            return None
+        below, above = self.drift.lines
+        return DriftReport(
+            state=self.drift.state.value,
+            baseline=baseline.mean,
+            trials=baseline.n,
+            provisional=baseline.provisional,
+            lower=below,
+            upper=above,
+            evidence_log10=self.drift.evidence_log10,
+        )
 
     def estimates(self, settings: MonitorSettings) -> CellEstimates:
         """The cell's estimates, computed once for each change of the counts."""
@@ -114,6 +144,7 @@ class Cell:
             "counts": self.counts.to_json(),
             "windows": self.windows.to_json(),
             "alert": self.alert.to_json() if self.alert else None,
+            "drift": self.drift.to_json(),
             "scorer": self.scorer,
             "scored_at": self.scored_at,
             "trend_at": self.trend_at,
@@ -121,10 +152,16 @@ class Cell:
         }
 
     @classmethod
-    def from_json(cls, key: CellKey, raw: dict[str, Any], rules: AlertRules) -> Cell:
+    def from_json(cls, key: CellKey, raw: dict[str, Any], rules: AlertRules, drift: DriftRules) -> Cell:
         """Read what `to_json` wrote."""
         alert = Alert.from_json(raw["alert"], rules) if raw["alert"] else None
-        cell = cls(key, Counts.from_json(raw["counts"]), Windows.from_json(raw["windows"]), alert)
+        cell = cls(
+            key,
+            Counts.from_json(raw["counts"]),
+            Windows.from_json(raw["windows"]),
+            alert,
+            DriftAlert.from_json(raw["drift"], drift),
+        )
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False

@@ -9,7 +9,7 @@ from metrics.stores.protocols import AlertEvent, TrendPoint
 
 if TYPE_CHECKING:
     from metrics.cells import CellKey, Estimate
-    from metrics.detect import Change
+    from metrics.detect import Change, DriftChange
     from metrics.fold.cell import Cell
     from metrics.fold.settings import MonitorSettings
     from metrics.stores.protocols import LoggedVerdict
@@ -52,27 +52,81 @@ def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
 
 
 def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
-    """The event of a change that a verdict decided."""
+    """An excess that went above the threshold, or came back, with a verdict."""
+    excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
+    return _event(cell, logged, settings, change.kind, _summary(cell.key, change, excess, settings))
+
+
+def drift_event(
+    cell: Cell, change: DriftChange, logged: LoggedVerdict, settings: MonitorSettings
+) -> AlertEvent:
+    """A content delta that left its baseline, or came back, with a verdict."""
+    over = change.kind == "recovered"
+    direction = "" if over else change.kind
+    summary = _drift_summary(cell.key, change)
+    return _event(cell, logged, settings, "resolved" if over else "raised", summary, "drift", direction)
+
+
+def drift_forgotten(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
+    """A drift that is over because the route changed: what came before is no baseline any more."""
+    summary = (
+        f"Drift of {_place(cell.key)} is closed: the route changed, and its next "
+        f"{settings.provisional_after} trials make a new baseline."
+    )
+    return _event(cell, logged, settings, "resolved", summary, "drift")
+
+
+def _event(
+    cell: Cell,
+    logged: LoggedVerdict,
+    settings: MonitorSettings,
+    kind: str,
+    summary: str,
+    what: str = "excess",
+    direction: str = "",
+) -> AlertEvent:
     verdict = logged.verdict
-    excess = cell.counts.excess(alpha=1 - settings.confidence, min_trials=settings.min_trials)
+    excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
+    # Follows from verdict and cell, so that a fold of the same log names the event the same.
+    name = " ".join((what, kind, verdict.id, *cell.key.parts))
     return AlertEvent(
-        # Follows from the verdict, so that a fold of the same log names the event the same.
-        id=hashlib.sha256(f"{change.kind} {verdict.id}".encode()).hexdigest()[:16],
+        id=hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16],
         at=verdict.scored_at,
-        kind=change.kind,
+        kind=kind,
         route=cell.key.route,
         model=cell.key.model,
         perturbation=cell.key.perturbation,
         offset=logged.offset,
         trials=cell.counts.trials,
         excess=excess.value if excess else None,
-        summary=_summary(cell.key, change, excess, settings),
+        summary=summary,
+        what=what,
+        direction=direction,
+    )
+
+
+def _place(key: CellKey) -> str:
+    return f"{key.perturbation} on {key.route} ({key.model})"
+
+
+def _drift_summary(key: CellKey, change: DriftChange) -> str:
+    """What happened, in one sentence."""
+    said = {
+        "risen": "Answers shift more often than they did",
+        "fallen": "Answers shift less often than they did",
+        "recovered": "Answers shift as often as they did before",
+    }[change.kind]
+    baseline = change.baseline
+    return (
+        f"{said} for {_place(key)}: {change.run_mean:.0%} over the last {change.run_trials} trials, "
+        f"{baseline.mean:.0%} in its {'first' if baseline.provisional else 'approved'} {baseline.n:,} trials "
+        f"(line: {change.line:.0%})."
     )
 
 
 def _summary(key: CellKey, change: Change, excess: Estimate | None, settings: MonitorSettings) -> str:
     """What happened, in one sentence."""
-    where = f"{key.perturbation} on {key.route} ({key.model})"
+    where = _place(key)
     recent = (
         f"over the last {change.run_trials} paired trials answers shifted {change.run_mean:+.0%} "
         f"compared with an identical resend, where {settings.threshold:.0%} is tolerated"

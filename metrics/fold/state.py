@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metrics.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
-from metrics.detect import Alert
+from metrics.detect import Alert, DriftAlert, Family
 from metrics.estimate import Counts, Windows, outcome_of
 from metrics.fold.cell import Cell, compact
 from metrics.fold.changes import RouteHistory
-from metrics.fold.events import Applied, TrendRow, alert_event, trend_point
+from metrics.fold.events import Applied, TrendRow, alert_event, drift_event, drift_forgotten, trend_point
 from metrics.fold.log_clock import LogClock
 from metrics.fold.rollups import Eras, Exchange, Group, Rollups
 from metrics.noise import Judges
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from metrics.fold.settings import MonitorSettings
-    from metrics.stores.protocols import LoggedVerdict
+    from metrics.stores.protocols import AlertEvent, LoggedVerdict
     from metrics.verdict import Verdict
 
-_VERSION: Final = 3
+_VERSION: Final = 4
+
+_EXCESS, _DRIFT = "excess", "drift"
 
 OTHER_MODEL: Final = "other"
 """Models beyond the limit of a route share this name: clients choose model names, and every name
@@ -65,6 +67,9 @@ class MonitorState:
         self._routes: dict[str, RouteHistory] = {}
         self._changes = 0
         self._stored = False
+        self._family = Family(settings.mean_trials_between_false_alarms)
+        self._forgotten: list[Cell] = []
+        """Cells whose drift was over with the change that the current verdict began."""
 
     def apply(self, logged: LoggedVerdict) -> Applied:
         """Count one verdict; one at or before `offset` is counted already and changes nothing.
@@ -86,15 +91,44 @@ class MonitorState:
         if not isinstance(outcome, str):
             exchange = Exchange(verdict.exchange_id, key.route, key.model)
             self._rollups.add(exchange, verdict, outcome, now, eras)
-        events = [alert_event(cell, change, logged, self.settings)] if change else []
+        events = [drift_forgotten(one, logged, self.settings) for one in self._forgotten]
+        self._forgotten.clear()
+        if change:
+            events.append(alert_event(cell, change, logged, self.settings))
+        drifted = cell.observe_drift(outcome)
+        if drifted:
+            events.append(drift_event(cell, drifted, logged, self.settings))
+        events += self._together(cell, logged)
         trend = []
         if change or (
             verdict.rating is not None
             and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
         ):
             cell.mark_trend(verdict.scored_at)
-            trend = [TrendRow(*_parts(key), trend_point(cell, verdict.scored_at, self.settings))]
+            trend = [TrendRow(*key.parts, trend_point(cell, verdict.scored_at, self.settings))]
         return Applied(events, trend)
+
+    def _together(self, cell: Cell, logged: LoggedVerdict) -> list[AlertEvent]:
+        """Raise the alerts that have evidence enough together with others, if not alone."""
+        events: list[AlertEvent] = []
+        for detector in (cell.alert, cell.drift):
+            if detector is None:
+                continue
+            what = _DRIFT if detector is cell.drift else _EXCESS
+            for *key, kind in self._family.show((*cell.key.parts, what), detector.evidence, up=detector.up):
+                events += self._raised(self._cells[key[0], key[1], key[2]], kind, logged)
+        return events
+
+    def _raised(self, cell: Cell, kind: str, logged: LoggedVerdict) -> list[AlertEvent]:
+        cell.touch()
+        if kind == _DRIFT:
+            drifted = cell.drift.raise_now()
+            self._family.show((*cell.key.parts, kind), cell.drift.evidence, up=True)
+            return [drift_event(cell, drifted, logged, self.settings)] if drifted else []
+        assert cell.alert is not None
+        change = cell.alert.raise_now()
+        self._family.show((*cell.key.parts, kind), cell.alert.evidence, up=True)
+        return [alert_event(cell, change, logged, self.settings)] if change else []
 
     def _cell(self, verdict: Verdict) -> Cell:
         models = self._models.setdefault(verdict.route, [])
@@ -109,7 +143,8 @@ class MonitorState:
         cell = self._cells.get(key)
         if cell is None:
             alert = None if verdict.perturbation == BASELINE else Alert(self.settings.rules)
-            cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert)
+            drift = DriftAlert(self.settings.drift)
+            cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, drift)
         return cell
 
     def _follow(self, key: CellKey, logged: LoggedVerdict) -> RouteHistory:
@@ -132,6 +167,16 @@ class MonitorState:
             history = self._routes[route] = RouteHistory()
         history.mark(change)
         self._changes += 1
+        for cell in self._cells.values():
+            if cell.key.route == route:
+                self._forget_drift(cell)
+
+    def _forget_drift(self, cell: Cell) -> None:
+        if cell.drift.up:
+            self._forgotten.append(cell)
+        cell.drift.forget()
+        cell.touch()
+        self._family.show((*cell.key.parts, _DRIFT), 0.0, up=False)
 
     def _eras(self, route: str) -> Eras:
         history = self._routes.get(route)
@@ -196,9 +241,16 @@ class MonitorState:
             cascade_agreement=judged.agreement,
             decided=judged.decided,
             windows=windows,
+            drift=cell.drift_report(),
             revision=cell.revision,
         )
         return cell.shown
+
+    def _show(self, cell: Cell) -> None:
+        """Tell the family of a cell that was read."""
+        if cell.alert is not None:
+            self._family.show((*cell.key.parts, _EXCESS), cell.alert.evidence, up=cell.alert.up)
+        self._family.show((*cell.key.parts, _DRIFT), cell.drift.evidence, up=cell.drift.up)
 
     def checkpoint(self) -> Checkpoint:
         """What to store now; the parts are taken to be stored from then on."""
@@ -274,8 +326,9 @@ class MonitorState:
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
-                cell = Cell.from_json(CellKey(*key), raw, settings.rules)
-                state._cells[_parts(cell.key)] = cell
+                cell = Cell.from_json(CellKey(*key), raw, settings.rules, settings.drift)
+                state._cells[cell.key.parts] = cell
+                state._show(cell)
             else:
                 group = state._rollups.groups[RollupKey(*key)] = Group(RollupKey(*key))
                 group.read(raw)
@@ -293,7 +346,3 @@ def _cell_name(key: tuple[str, str, str]) -> str:
 
 def _rollup_name(key: RollupKey) -> str:
     return compact(["rollup", key.level, key.route, key.model, key.category])
-
-
-def _parts(key: CellKey) -> tuple[str, str, str]:
-    return key.route, key.model, key.perturbation

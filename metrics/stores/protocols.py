@@ -70,6 +70,10 @@ class AlertEvent:
     """Estimated paired excess at that time."""
     summary: str
     """One sentence for people."""
+    what: str = "excess"
+    """"excess": above the threshold. "drift": away from what it was."""
+    direction: str = ""
+    """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
 
 
 @dataclass(frozen=True, slots=True)

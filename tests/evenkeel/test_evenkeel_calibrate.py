@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -200,6 +202,26 @@ def test_workflows_are_watched_by_their_steps(tmp_path):
     }
     assert found.of(FailureMode.REORDERED).primary.family == "order"
     assert "Missing steps" in (tmp_path / "calibration.html").read_text()
+
+
+@pytest.mark.service("sentence_transformers")
+def test_with_an_encoder_the_calibration_names_it_and_no_text_is_encoded_twice(tmp_path):
+    """Steps are aligned by MiniLM; the second run, with a new journal, finds every vector in the file."""
+    path = write_goldens(tmp_path / "goldens.jsonl", 2, workflow)
+    options = ["--out", tmp_path, "--processes", "1", "--resamples", "50", "--metrics", "workflow_chain_f1"]
+    run(path, *options)
+    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    assert found.encoder == "all-MiniLM-L6-v2"
+    vectors = tmp_path / "calibration-vectors.sqlite"
+    with contextlib.closing(sqlite3.connect(vectors)) as database:
+        before = database.execute("SELECT count(*) FROM vectors").fetchone()
+    assert before > (10,)
+    scores = (tmp_path / "calibration-scores.jsonl").read_text().splitlines()[1:]
+    (tmp_path / "calibration-journal.jsonl").unlink()
+    run(path, *options)
+    with contextlib.closing(sqlite3.connect(vectors)) as database:
+        assert database.execute("SELECT count(*) FROM vectors").fetchone() == before
+    assert (tmp_path / "calibration-scores.jsonl").read_text().splitlines()[1:] == scores
 
 
 def test_a_few_goldens_give_sensitivities_but_no_threshold(tmp_path):

@@ -72,7 +72,6 @@ def test_thresholds_hold_on_goldens_they_were_not_set_on(tmp_path, form):
                 found_alerts.append(shares(other, role, result.mode)[0][0])
                 stated_alerts.append(role.threshold.false_alerts.value)
         assert found.of(FailureMode.MISSING).primary.threshold is not None
-    print(form, inside, trials, mean(found_alerts), mean(stated_alerts))
     assert trials >= 40
     assert inside / trials >= 0.9, (inside, trials)
     assert abs(mean(found_alerts) - mean(stated_alerts)) <= 0.05

@@ -94,7 +94,9 @@ def work(tmp_path, upstream):
         }  # fmt: skip
         return Exchange(**{**fields, **changes})
 
-    def run(kinds=CHEAP, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes):
+    def run(
+        kinds=CHEAP, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes
+    ):
         exporter = InMemorySpanExporter()
         spans = ExportedSpans(exporter, content=content)
         exchange = capture(**changes)
@@ -159,9 +161,7 @@ def test_the_trace_stands_on_its_own_and_is_linked_to_the_forwarded_request(work
     assert f"{root.context.trace_id:032x}" != PARENT.split("-")[1]
     (link,) = root.links
     forwarded = forwarded_context(
-        dataclasses.replace(
-            EXCHANGE_WITHOUT_BODIES, request_headers=(("traceparent", PARENT),)
-        )
+        dataclasses.replace(EXCHANGE_WITHOUT_BODIES, request_headers=(("traceparent", PARENT),))
     )
     assert (link.context.trace_id, link.context.span_id) == (forwarded.trace_id, forwarded.span_id)
     assert {span.context.trace_id for span in traced.spans} == {root.context.trace_id}
@@ -295,7 +295,10 @@ def test_a_trial_that_is_not_made_says_why(work):
     """A spent budget: the baseline is skipped for it, and so is the exchange."""
     traced = work(budget=Budget(tokens_per_day=1))
     (trial,) = traced.below(traced.root)
-    assert (trial.attributes["evenkeel.outcome"], trial.attributes["evenkeel.reason"]) == ("skipped", "budget")
+    assert (trial.attributes["evenkeel.outcome"], trial.attributes["evenkeel.reason"]) == (
+        "skipped",
+        "budget",
+    )
     assert traced.root.attributes["evenkeel.outcome"] == "skipped"
     assert traced.root.attributes["evenkeel.reason"] == "budget"
     assert traced.verdicts == {}

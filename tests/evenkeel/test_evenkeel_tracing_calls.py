@@ -1,0 +1,227 @@
+"""Calls to models in a trace: what they are named, what is sent along, what is said of their content."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from opentelemetry.semconv.attributes import (
+    error_attributes,
+    http_attributes,
+    server_attributes,
+    url_attributes,
+)
+
+from evenkeel.tracing import names
+from evenkeel.tracing.content import LONGEST_CHARS, input_messages, output_messages
+from evenkeel.tracing.otlp import ExportedSpans
+from evenkeel.tracing.providers import Server, server_of
+from metrics.endpoints.observing import CallResult, ModelCall, Said, result_of
+from shadow.handoff import Exchange
+from shadow.replay import Replayer, Target
+
+EXCHANGE = Exchange(
+    "00000000000000aa", "default", 1000.0, 0.1, "POST", "/v1/chat/completions", 200,
+    (("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), ("tracestate", "a=b")),
+    b"", (), b"",
+)  # fmt: skip
+CALL = ModelCall("replay", "chat", "m", "http://127.0.0.1:1/v1/chat/completions")
+ANSWER = json.dumps({"model": "m", "choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]})
+
+
+def observed(scene):
+    """Run a scene with an observer; gives its outcome and the spans."""
+    exporter = InMemorySpanExporter()
+    spans = ExportedSpans(exporter)
+    outcome = scene(spans.observer)
+    spans.finish(5)
+    return outcome, {span.name: span for span in exporter.get_finished_spans()}
+
+
+@pytest.fixture
+def upstream():
+    """An upstream that throttles once, then answers; gives its URL and the headers it saw."""
+    seen = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            seen.append({name.lower(): value for name, value in self.headers.items()})
+            status = 429 if len(seen) == 1 else 200
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(ANSWER)))
+            self.end_headers()
+            self.wfile.write(ANSWER.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1/chat/completions", seen
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def replay(url, **options):
+    async def send():
+        async def at_once(_seconds):
+            return None
+
+        replayer = Replayer(concurrency=1, timeout_s=5, sleep=at_once)
+        try:
+            return await replayer.send(Target(url), b"{}", **options)
+        finally:
+            await replayer.close()
+
+    return asyncio.run(send())
+
+
+def test_a_replay_without_traces_carries_no_trace_context(upstream):
+    """Nothing of the application's trace, and none of evenkeel's."""
+    url, seen = upstream
+    replay(url)
+    assert len(seen) == 2
+    assert not any({"traceparent", "tracestate", "baggage"} & headers.keys() for headers in seen)
+
+
+def test_a_replay_carries_its_own_spans_context(upstream):
+    """Each attempt is a span, which the upstream's own belong below; the application's is in neither."""
+    url, seen = upstream
+    exporter = InMemorySpanExporter()
+    spans = ExportedSpans(exporter)
+    with spans.observer.exchange(EXCHANGE, 1):
+        replay(url, observed=lambda: spans.observer.call(CALL))
+    spans.finish(5)
+    first, second, root = exporter.get_finished_spans()
+    assert [headers["traceparent"] for headers in seen] == [
+        f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-{span.context.trace_flags:02x}"
+        for span in (first, second)
+    ]
+    assert first.parent.span_id == second.parent.span_id == root.context.span_id
+    assert first.attributes["error.type"] == "rate_limited"
+    assert second.attributes["gen_ai.response.model"] == "m"
+    assert all("0af7651916cd43dd" not in value for headers in seen for value in headers.values())
+    assert not any({"tracestate", "baggage"} & headers.keys() for headers in seen)
+
+
+def test_a_call_outside_of_an_exchange_has_no_span():
+    """A probe of the judge's health begins no trace, and sends no context."""
+
+    def scene(observer):
+        with observer.call(CALL) as report:
+            report.ended(CallResult(model="m"))
+            return dict(report.headers)
+
+    headers, spans = observed(scene)
+    assert headers == {}
+    assert spans == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(ZeroDivisionError("secret"), "ZeroDivisionError"), (asyncio.CancelledError(), "cancelled")],
+)
+def test_an_exception_ends_every_span_above_it_with_its_kind(error, reason):
+    """Its message, which may quote a prompt, is in none of them; it goes on to the caller."""
+
+    def scene(observer):
+        with pytest.raises(type(error)), observer.exchange(EXCHANGE, 2), observer.call(CALL):
+            raise error
+
+    _, spans = observed(scene)
+    assert {name: span.attributes["error.type"] for name, span in spans.items()} == {
+        "evenkeel.shadow": reason,
+        "chat m": reason,
+    }
+    assert not any("secret" in span.to_json() for span in spans.values())
+
+
+def test_odd_characters_of_a_model_name_spoil_no_batch():
+    """Half a character cannot be sent; it is replaced in name and attributes."""
+    odd = ModelCall("judge", "chat", "m\ud83d", "http://127.0.0.1:1/v1")
+
+    def scene(observer):
+        with observer.exchange(EXCHANGE, 1), observer.call(odd) as report:
+            report.ended(CallResult(model="n\ude00", finish_reason="\ud800"))
+
+    _, spans = observed(scene)
+    span = spans["chat m\ufffd"]
+    assert span.attributes["gen_ai.response.model"] == "n\ufffd"
+    assert span.attributes["gen_ai.response.finish_reasons"] == ("\ufffd",)
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("https://api.openai.com/v1/chat/completions", Server("openai", "api.openai.com", 443)),
+        ("https://x.openai.azure.com/v1?k=1", Server("azure.ai.openai", "x.openai.azure.com", 443)),
+        ("https://api.anthropic.com/v1/messages", Server("anthropic", "api.anthropic.com", 443)),
+        ("https://br.eu-west-1.amazonaws.com/x", Server("aws.bedrock", "br.eu-west-1.amazonaws.com", 443)),
+        ("http://10.0.0.7:8000/v1/chat/completions", Server("openai", "10.0.0.7", 8000)),
+        ("http://llm.internal/v1/messages", Server("anthropic", "llm.internal", 80)),
+        ("http://user:pw@llm.internal:81/v1?api-key=sk", Server("openai", "llm.internal", 81)),
+        ("https://notopenai.com/v1", Server("openai", "notopenai.com", 443)),
+        ("https://api.x.ai/v1", Server("x_ai", "api.x.ai", 443)),
+        ("https://netx.ai/v1", Server("openai", "netx.ai", 443)),
+    ],
+)  # fmt: skip
+def test_the_server_is_told_without_the_rest_of_its_url(url, server):
+    """Provider by the end of the host's name, else by the API that is spoken; no path, query or user."""
+    assert server_of(ModelCall("replay", "chat", "m", url)) == server
+
+
+def test_a_unix_socket_has_a_path_and_no_port():
+    """As the convention has it."""
+    call = ModelCall("replay", "chat", "m", "http://localhost/v1/chat/completions", "/run/llm.sock")
+    assert server_of(call) == Server("openai", "/run/llm.sock", None)
+
+
+def test_names_are_the_conventions_own():
+    """Every name outside of `evenkeel.` is one that OpenTelemetry's package of conventions has."""
+    modules = (gen_ai_attributes, error_attributes, http_attributes, server_attributes, url_attributes)
+    known = {value for module in modules for value in vars(module).values() if isinstance(value, str)}
+    ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
+    assert len(ours) > 30
+    foreign = {name for name in ours if not name.startswith("evenkeel.")} - known
+    assert foreign == {"gen_ai.evaluation.result"}  # an event, of which the package has no constant
+
+
+texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(texts, texts), max_size=4), texts, st.none() | texts)
+def test_content_is_json_that_can_be_sent(said, answer, finish):
+    """Whatever the texts are, halves of characters included."""
+    sent = input_messages([Said(*one) for one in said])
+    assert len(json.loads(sent.encode())) == len(said)
+    (message,) = json.loads(output_messages(answer, finish).encode())
+    assert ("finish_reason" in message) == (finish is not None)
+
+
+def test_long_content_is_cut_and_says_so():
+    """16,000 characters of all texts together: ten of the second message are left, none of the third."""
+    said = [Said("system", "s" * (LONGEST_CHARS - 10)), Said("user", "u" * 25), Said("user", "v" * 3)]
+    first, second, third = (one["parts"][0]["content"] for one in json.loads(input_messages(said)))
+    assert first == said[0].text
+    assert second == "u" * 10 + "… [15 characters left out]"
+    assert third == "… [3 characters left out]"
+
+
+@pytest.mark.parametrize(
+    "odd", [None, "text", {"choices": []}, type("C", (), {"choices": [None], "usage": "?"})()]
+)
+def test_an_odd_completion_says_nothing(odd):
+    """What is missing or of another type counts as not said."""
+    assert result_of(odd) == CallResult()

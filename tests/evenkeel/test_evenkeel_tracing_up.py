@@ -1,0 +1,93 @@
+"""Traces of a whole `evenkeel up`: one story told by two processes, and collectors in trouble."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import httpx2
+import pytest
+
+from tests.evenkeel.otlp_receiver import collecting, said
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+_SOON = {"OTEL_BSP_SCHEDULE_DELAY": "200"}
+
+
+@pytest.fixture
+def traced(start, upstream, tmp_path):
+    """Starts `evenkeel up` with traces to a collector."""
+
+    def begin(collector_url, telemetry="{traces: true}"):
+        config = tmp_path / "evenkeel.yaml"
+        config.write_text(
+            f"routes: [{{upstream: '{upstream}', sampling_rate: 1}}]\ntelemetry: {telemetry}\n",
+            encoding="utf-8",
+        )
+        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector_url, **_SOON}
+        return start("--config", str(config), environment=environment)
+
+    return begin
+
+
+def ask(running, **headers):
+    body = {
+        "model": "simulated-1",
+        "messages": [{"role": "user", "content": "When does the harbour freeze?"}],
+    }
+    began = time.monotonic()
+    answer = httpx2.post(f"{running.proxy}/v1/chat/completions", json=body, headers=headers)
+    assert answer.status_code == 200
+    return time.monotonic() - began
+
+
+def test_relay_and_worker_tell_one_story(traced):
+    """The worker's trace links to the relay's span in the application's trace; a page leads there."""
+    with collecting() as collector:
+        url = "'http://tempo.invalid/trace/{trace_id}'"
+        with traced(collector.url, f"{{traces: true, trace_url: {url}}}") as running:
+            ask(running, traceparent=PARENT)
+            ask(running)
+            running.settle()
+            roots = collector.wait_for("evenkeel.shadow", 2)
+            forwarded = collector.wait_for("POST /v1/chat/completions", 2)
+            assert running.metric("evenkeel_spans_exported_total") >= 4
+            assert running.metric("evenkeel_spans_dropped_total") == 0
+            verdict = running.get("/api/verdicts")["verdicts"][0]["id"]
+            page = httpx2.get(f"{running.admin}/verdicts/{verdict}").text
+        assert {one["service.name"] for one in collector.resources()} == {"evenkeel"}
+    links = {(link.trace_id, link.span_id) for root in roots for link in root.links}
+    assert links == {(span.trace_id, span.span_id) for span in forwarded}
+    assert not {root.trace_id for root in roots} & {span.trace_id for span in forwarded}
+    continued = [span for span in forwarded if span.trace_id.hex() == PARENT.split("-")[1]]
+    assert [span.parent_span_id.hex() for span in continued] == [PARENT.split("-")[2]]
+    linked = re.search(r'href="http://tempo.invalid/trace/([0-9a-f]{32})"', page)
+    assert linked
+    assert bytes.fromhex(linked[1]) in {root.trace_id for root in roots}
+    replays = [span for span in collector.spans() if said(span).get("evenkeel.purpose") == "replay"]
+    assert len(replays) >= 4
+    assert "harbour" not in str(collector.spans())
+
+
+@pytest.mark.parametrize("fault", ["no listener", "silent", "500"])
+def test_a_dead_collector_costs_nothing(traced, fault):
+    """Requests pass as fast as ever, every exchange is scored, the loss is counted, and the stop is quick."""
+    with collecting(500 if fault == "500" else 0) as collector:
+        url = "http://127.0.0.1:9" if fault == "no listener" else collector.url
+        with traced(url) as running:
+            durations = [ask(running) for _ in range(5)]
+            running.settle()
+            assert running.metric("evenkeel_exchanges_queued_total") == 5
+            assert running.metric("evenkeel_exchanges_scored_total") == 5
+            deadline = time.monotonic() + 20
+            while not running.metric("evenkeel_spans_dropped_total") and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert running.metric("evenkeel_spans_dropped_total", reason="export_failed") >= 1
+            assert running.metric("evenkeel_spans_exported_total") == 0
+            log = running.log.read_text()
+            stopping = time.monotonic()
+        took = time.monotonic() - stopping
+    assert sorted(durations)[2] < 1
+    assert took < 8
+    assert 1 <= log.count("traces cannot be exported") <= 2  # once a process
+    assert "Failed to export" not in log
