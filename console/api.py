@@ -42,9 +42,11 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     @get("/api/alerts", sync_to_thread=True)
     def alerts(limit: Limit = 100) -> Response[bytes]:
         now = sources.clock()
-        raised = [_reported(report, now) for report in sources.reports() if report.alert]
+        reports = sources.reports()
+        raised = [_reported(report, now) for report in reports if report.alert]
+        drifting = [_reported(one, now) for one in reports if one.drift and one.drift.state != "level"]
         events = [asdict(event) for event in sources.monitor_store.events(limit)]
-        return json_response({"active": raised, "events": events})
+        return json_response({"active": raised, "drifting": drifting, "events": events})
 
     @get("/api/verdicts", sync_to_thread=True)
     def verdicts(

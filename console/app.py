@@ -12,6 +12,7 @@ from litestar.params import FromPath
 
 from console.api import api_handlers, json_response
 from console.assets import Assets
+from console.changes import change_handlers
 from console.goldens import golden_handlers
 from console.goldens_api import golden_api_handlers
 from console.overview import overview_handlers
@@ -54,12 +55,14 @@ def create_app(sources: ConsoleSources) -> Litestar:
     """
     assets = Assets()
     goldens = sources.goldens
-    renderer = Renderer(assets, goldens=goldens is not None)
+    reports = sources.change_reports
+    renderer = Renderer(assets, goldens=goldens is not None, changes=reports is not None)
     return Litestar(
         route_handlers=[
             *overview_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *api_handlers(sources),
+            *(change_handlers(reports, sources.clock, renderer) if reports else ()),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(sources.exposition, sources.ready),

@@ -38,3 +38,8 @@ def goldens_link(**parts: str | None) -> str:
 def golden_link(golden_id: str) -> str:
     """The page of one golden."""
     return f"/goldens/{path_part(golden_id)}"
+
+
+def change_link(change: str) -> str:
+    """The page of one change."""
+    return f"/changes/{path_part(change)}"

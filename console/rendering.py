@@ -30,12 +30,13 @@ class Renderer:
     the framework would render them on the event loop that also answers health checks.
     """
 
-    def __init__(self, assets: Assets, *, goldens: bool = False) -> None:
+    def __init__(self, assets: Assets, *, goldens: bool = False, changes: bool = False) -> None:
         """Load the templates.
 
         Args:
             assets: static files.
             goldens: whether there are pages about goldens to link to.
+            changes: the same for changes.
         """
         self._environment = Environment(
             loader=PackageLoader("console"),
@@ -47,6 +48,7 @@ class Renderer:
         )
         self._environment.globals["asset"] = assets.url
         self._environment.globals["has_goldens"] = goldens
+        self._environment.globals["has_changes"] = changes
 
     def page(self, template: str, **values: Any) -> bytes:
         """The template filled in, as UTF-8.

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from metrics.cells import CellReport, RollupReport, RouteChanges
+    from metrics.changes.report import ChangeReport
     from metrics.goldens import GoldenStore
     from metrics.stores.exchanges import ExchangeArchive
     from metrics.stores.protocols import MonitorStore, VerdictLog
@@ -104,6 +105,8 @@ class ConsoleSources:
     """Estimates over several cells."""
     changes: Callable[[], list[RouteChanges]] = list
     """Changes of model and prompt, by route."""
+    change_reports: Callable[[], Sequence[ChangeReport]] | None = None
+    """The latest changes with their causes, the newest first; None leaves the pages about them out."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
     trace_url: str | None = None

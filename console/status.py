@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from console import figures, links, wording
+from console.drift import drift_notices
 from console.heatmap import cell_id, retired_models
 from metrics.verdict import BASELINE
 
@@ -88,7 +89,7 @@ def status(
         pipeline: for the notices and the minimum number of trials.
         now: Unix time in seconds.
     """
-    notices = (*pipeline.notices, *_pipeline_notices(pipeline))
+    notices = (*pipeline.notices, *_pipeline_notices(pipeline), *drift_notices(reports))
     alerting = sorted((report for report in reports if report.alert), key=_by_excess)
     if alerting:
         return _alert(alerting, reports, events, notices, now)
@@ -166,11 +167,7 @@ def _alert(
 
 def _raised_at(report: CellReport, events: Sequence[AlertEvent]) -> float | None:
     for event in events:
-        if (event.route, event.model, event.perturbation) == (
-            report.key.route,
-            report.key.model,
-            report.key.perturbation,
-        ):
+        if event.what == "excess" and (event.route, event.model, event.perturbation) == report.key.parts:
             return event.at if event.kind == "raised" else None
     return None
 

@@ -118,7 +118,7 @@ def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: flo
             event.at, f"{_MARK_WORDS.get(event.kind, event.kind)} {figures.moment(event.at, now)}", event.kind
         )
         for event in events
-        if (event.route, event.model, event.perturbation) in keys
+        if event.what == "excess" and (event.route, event.model, event.perturbation) in keys
     ]
 
 

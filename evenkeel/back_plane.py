@@ -73,7 +73,7 @@ async def _serve(briefing: Briefing) -> None:
     tally = Tally()
     spans = open_spans(settings)
     judge, health = make_judge(settings, database, costs, spans.observer)
-    encoder = await asyncio.to_thread(make_encoder, settings, costs)
+    encoder = await asyncio.to_thread(make_encoder, settings, costs, spans.observer)
     scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
     monitor = Monitor(verdicts, monitor_store, _monitor_settings(settings), clock=time.time)
     notifier = Notifier(monitor_store, _announce, _webhook(settings))

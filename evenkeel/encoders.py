@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from evenkeel.choices import encoder_name
 from evenkeel.preflight import notes
 from metrics.endpoints.limits import RateLimits
+from metrics.endpoints.observing import UNOBSERVED
 from metrics.languages import Coverage, base_tag
 from metrics.semantic.client import EmbeddingsClient
 from metrics.semantic.endpoint import EndpointEmbeddings
@@ -18,6 +19,7 @@ from shadow.languages import language_of
 
 if TYPE_CHECKING:
     from evenkeel.settings import Settings
+    from metrics.endpoints.observing import CallObserver
     from metrics.similarity import Embeddings
     from shadow.spend import Prices
 
@@ -40,8 +42,8 @@ class Encoder:
             await self.client.close()
 
 
-def make_encoder(settings: Settings, prices: Prices) -> Encoder:
-    """The encoder the settings name, if any. Loading one takes seconds."""
+def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UNOBSERVED) -> Encoder:
+    """The encoder the settings name, if any. Loading one takes seconds; `observer` is told of its calls."""
     chosen = settings.scoring.embeddings
     for note in notes(settings):
         log.warning("note: %s", note)
@@ -66,6 +68,7 @@ def make_encoder(settings: Settings, prices: Prices) -> Encoder:
         limits=RateLimits(
             requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
         ),
+        observer=observer,
     )
     remote = EndpointEmbeddings(
         client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)

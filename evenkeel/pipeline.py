@@ -11,9 +11,9 @@ from metrics.stores.counters import merge
 if TYPE_CHECKING:
     from evenkeel.judge_health import JudgeHealth
     from evenkeel.settings import Settings
-    from metrics.stores.counters import CounterStore, Snapshot
+    from metrics.stores.counters import CounterReading, Snapshot
     from shadow.handoff import ExchangeQueue
-    from shadow.spend import SpendLedger
+    from shadow.spend import Ledger
 
 
 class Pipeline:
@@ -22,9 +22,9 @@ class Pipeline:
     def __init__(
         self,
         settings: Settings,
-        counters: CounterStore,
+        counters: CounterReading,
         queue: ExchangeQueue,
-        ledger: SpendLedger,
+        ledger: Ledger,
         health: JudgeHealth,
     ) -> None:
         self._settings = settings

@@ -204,7 +204,12 @@ def _result(outcome: Replay | Failure) -> CallResult:
         return CallResult(failure=outcome.reason)
     answer = outcome.answer
     return CallResult(
-        answer.model, answer.prompt_tokens, answer.completion_tokens, answer.finish_reason, answer.text
+        answer.model,
+        answer.prompt_tokens,
+        answer.completion_tokens,
+        answer.finish_reason,
+        answer.text,
+        answer.tool_calls,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from genai_prices import Usage, calc_price
 
@@ -45,6 +45,13 @@ class Spend(NamedTuple):
 NOTHING: Final = Spend(0, 0.0)
 
 
+class Limit(NamedTuple):
+    """The most that may be spent; None = no limit."""
+
+    tokens: float | None
+    usd: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits per UTC day. None = no limit."""
@@ -68,11 +75,18 @@ class Budget:
             return "budget_pace"
         return None
 
-    def _passed(self, spent: Spend, share: float) -> bool:
+    def limit(self, share: float) -> Limit:
+        """What may be spent in a share of the day's budget."""
         tokens, usd = self.tokens_per_day, self.usd_per_day
-        return (tokens is not None and spent.tokens > tokens * share) or (
-            usd is not None and spent.usd > usd * share
-        )
+        return Limit(None if tokens is None else tokens * share, None if usd is None else usd * share)
+
+    def paced_limit(self, day_share: float) -> Limit:
+        """What may be spent by now; nothing more than the day's budget sets a limit if it is not spread."""
+        return self.limit(_HEAD_START + (1 - _HEAD_START) * day_share) if self.spread else Limit(None, None)
+
+    def _passed(self, spent: Spend, share: float) -> bool:
+        tokens, usd = self.limit(share)
+        return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +128,34 @@ def estimate_tokens(text: str) -> int:
     return len(text) // _CHARS_PER_TOKEN + 1
 
 
+def day_share_of(now: float) -> float:
+    """How much of the UTC day has passed at a Unix time, in [0, 1)."""
+    return now % _SECONDS_PER_DAY / _SECONDS_PER_DAY
+
+
+class Ledger(Protocol):
+    """Spend of the current UTC day against the budgets. Calls block on storage."""
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of all routes together."""
+        ...
+
+    def today(self, route: str | None = None) -> Spend:
+        """What has been booked this UTC day, for one route or over all."""
+        ...
+
+    def reserve(self, estimate: Spend, route: str) -> Refused | None:
+        """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
+        ...
+
+    def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
+        """Release a reservation and book what was really spent."""
+        ...
+
+
 class SpendLedger:
-    """Spend of the current UTC day against the budgets; survives restarts.
+    """`Ledger` on SQLite, for one worker. Spend of the current UTC day against the budgets; survives restarts.
 
     A caller reserves what a call may cost before making it and books what it did cost afterwards,
     so calls in flight cannot run past a budget together.
@@ -172,7 +212,7 @@ class SpendLedger:
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
         with self._lock:
-            day_share = self._clock() % _SECONDS_PER_DAY / _SECONDS_PER_DAY
+            day_share = day_share_of(self._clock())
             reserved = NOTHING
             for amount in self._reserved.values():
                 reserved = reserved.plus(amount)
@@ -207,7 +247,7 @@ class RewriterPurse:
     """What the rewriter may spend for one route, from the common ledger. Calls block on storage."""
 
     def __init__(
-        self, ledger: SpendLedger, route: str, booked: Callable[[Spend], None] = lambda _: None
+        self, ledger: Ledger, route: str, booked: Callable[[Spend], None] = lambda _: None
     ) -> None:
         """Open it.
 

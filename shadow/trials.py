@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from shadow.prompt import Api, PromptView
     from shadow.replay import Replayer, Target
     from shadow.rewriter import Rewriter
-    from shadow.spend import Prices, Refused, SpendLedger
+    from shadow.spend import Ledger, Prices, Refused
 
 
 _USUAL_SHARE_OF_CEILING = 1 / 3
@@ -64,7 +64,7 @@ class TrialMaker:
         verdicts: VerdictLog,
         scorer: TwoStageScorer,
         replayer: Replayer,
-        ledger: SpendLedger,
+        ledger: Ledger,
         prices: Prices,
         *,
         target: Callable[[Exchange], Target],

@@ -59,3 +59,15 @@ def pytest_terminal_summary(terminalreporter):
     reasons = sorted({str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])})
     for reason in reasons:
         terminalreporter.write_line(f"NOT TESTED: {reason}", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory):
+    """A real Redis, one for each test process."""
+    if _missing("redis-server"):
+        pytest.skip(f"needs redis-server: {_missing('redis-server')}")
+    from tests.redis_server import RedisServer
+
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.commands.calibrate import calibrate
+from evenkeel.commands.changes import changes
 from evenkeel.commands.fingerprint import fingerprint
 from evenkeel.commands.gate import gate
 from evenkeel.commands.goldens import goldens
@@ -22,6 +23,7 @@ COMMANDS: tuple[click.Command, ...] = (
     check_config,
     perturb,
     goldens,
+    changes,
     gate,
     calibrate,
     judge_audit,

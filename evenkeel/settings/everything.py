@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from evenkeel.settings.changing import Changes
 from evenkeel.settings.replaying import Archive, Budget, Price, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
@@ -44,6 +45,7 @@ class Settings(BaseSettings):
     """Prices of models that the public list lacks, by model name."""
     scoring: Scoring = Scoring()
     alert: Alert = Alert()
+    changes: Changes = Changes()
     console: Console = Console()
     telemetry: Telemetry = Telemetry()
     simulated: bool = False

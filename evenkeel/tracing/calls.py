@@ -1,4 +1,4 @@
-"""CLIENT spans of calls to models: replays, the judge's, the rewriter's.
+"""CLIENT spans of calls to models: replays, the judge's, the rewriter's, those for embeddings.
 
 Source: OpenTelemetry's conventions for spans of generative-AI clients.
 """
@@ -47,6 +47,8 @@ class CallSpans:
             yield NO_REPORT
             return
         server = server_of(call)
+        # What is embedded are the answers, which other spans tell.
+        content = self._content and call.operation != "embeddings"
         said = {
             names.OPERATION: call.operation,
             names.PROVIDER: server.provider,
@@ -55,12 +57,12 @@ class CallSpans:
             names.SERVER_PORT: server.port,
             names.PURPOSE: call.purpose,
             names.PROMPT_NAME: call.prompt or None,
-            names.INPUT_MESSAGES: input_messages(call.content()) if self._content else None,
+            names.INPUT_MESSAGES: input_messages(call.content()) if content else None,
         }
         span = self._tracer.start_span(
             f"{call.operation} {well_formed(call.model)}", kind=SpanKind.CLIENT, attributes=sendable(said)
         )
-        report = _CallSpan(span, content=self._content)
+        report = _CallSpan(span, content=content)
         try:
             yield report
         except BaseException as error:
@@ -92,13 +94,12 @@ class _CallSpan:
         if result.failure:
             mark_failed(self._span, result.failure)
             return
-        answer = output_messages(result.text, result.finish_reason) if self._content else None
         said = {
             names.RESPONSE_MODEL: result.model,
             names.INPUT_TOKENS: result.input_tokens,
             names.OUTPUT_TOKENS: result.output_tokens,
             names.FINISH_REASONS: None if result.finish_reason is None else [result.finish_reason],
-            names.OUTPUT_MESSAGES: answer,
+            names.OUTPUT_MESSAGES: output_messages(result) if self._content else None,
         }
         self._span.set_attributes(sendable(said))
 

@@ -14,7 +14,7 @@ from shadow.surrogates import well_formed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.endpoints.observing import Said
+    from metrics.endpoints.observing import CallResult, Said
 
 LONGEST_CHARS: Final = 16_000
 """Of the texts of one attribute together: spans wait in memory while a collector is away."""
@@ -30,18 +30,26 @@ def input_messages(said: Sequence[Said]) -> str:
     return _written(messages)
 
 
-def output_messages(text: str, finish_reason: str | None) -> str:
+def output_messages(result: CallResult) -> str:
     """The first choice of an answer as JSON text, cut like the request."""
-    message: dict[str, Any] = {"role": "assistant", "parts": [_part(text, LONGEST_CHARS)]}
-    if finish_reason is not None:
-        message["finish_reason"] = finish_reason
+    parts = [_part(result.text, LONGEST_CHARS)] if result.text or not result.tool_calls else []
+    room = max(0, LONGEST_CHARS - len(result.text))
+    for call in result.tool_calls:
+        parts.append({"type": "tool_call", "name": call.name, "arguments": _cut(call.arguments, room)})
+        room = max(0, room - len(call.arguments))
+    message: dict[str, Any] = {"role": "assistant", "parts": parts}
+    if result.finish_reason is not None:
+        message["finish_reason"] = result.finish_reason
     return _written([message])
 
 
 def _part(text: str, room: int) -> dict[str, str]:
+    return {"type": "text", "content": _cut(text, room)}
+
+
+def _cut(text: str, room: int) -> str:
     left_out = len(text) - room
-    content = text if left_out <= 0 else f"{text[:room]}… [{left_out:,} characters left out]"
-    return {"type": "text", "content": content}
+    return text if left_out <= 0 else f"{text[:room]}… [{left_out:,} characters left out]"
 
 
 def _written(messages: list[dict[str, Any]]) -> str:

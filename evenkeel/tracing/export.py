@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
-Fate = Literal["exported", "queue_full", "export_failed", "shutdown"]
+Fate = Literal["exported", "queue_full", "export_failed", "shutdown", "error"]
 """What becomes of a span; all but the first are losses."""
 
 log = logging.getLogger("evenkeel.traces")

@@ -16,7 +16,7 @@ from evenkeel.tracing import names
 from evenkeel.tracing.ids import application_context, forwarded_context
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from opentelemetry.trace import Tracer
 
@@ -29,22 +29,29 @@ _NANOSECONDS: Final = 1_000_000_000
 class TracedSink:
     """Passes exchanges on to the queue and reports each as a span."""
 
-    def __init__(self, sink: ExchangeSink, tracer: Tracer, ids: ChosenIds) -> None:
+    def __init__(
+        self, sink: ExchangeSink, tracer: Tracer, ids: ChosenIds, lost: Callable[[], None] = lambda: None
+    ) -> None:
         """Wire it.
 
         Args:
             sink: Where exchanges go.
             tracer: Makes the spans.
             ids: What the tracer's provider takes its ids from.
+            lost: Told of each span that could not be made.
         """
         self._sink = sink
         self._tracer = tracer
         self._ids = ids
+        self._lost = lost
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """As `ExchangeSink.put`. A span is made whether or not the queue takes the exchange."""
         for exchange in exchanges:
-            self._report(exchange)
+            try:
+                self._report(exchange)
+            except Exception:  # noqa: BLE001 - named boundary: a span is never worth an exchange; counted
+                self._lost()
         return self._sink.put(exchanges)
 
     def _report(self, exchange: Exchange) -> None:

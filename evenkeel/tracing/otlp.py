@@ -64,7 +64,7 @@ class ExportedSpans:
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
         """As `Spans.sink`."""
-        return TracedSink(sink, self._tracer, self._ids)
+        return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("error", 1))
 
     def snapshot(self) -> Snapshot:
         """As `Spans.snapshot`."""

@@ -39,7 +39,7 @@ class Server(NamedTuple):
     address: str
     """Host name, or the file name of a Unix socket."""
     port: int | None
-    """None for a Unix socket."""
+    """None for a Unix socket, or if the URL is none."""
 
 
 def server_of(call: ModelCall) -> Server:
@@ -49,10 +49,13 @@ def server_of(call: ModelCall) -> Server:
 
 @lru_cache(maxsize=256)
 def _server(url: str, unix_path: str | None) -> Server:
-    parts = urlsplit(url)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:  # no URL: the call will fail, and say so
+        return Server("openai", unix_path or "", None)
     spoken = "anthropic" if parts.path.endswith("/messages") else "openai"
-    provider = next((name for end, name in _BY_HOST if host == end or host.endswith(f".{end}")), spoken)
     if unix_path is not None:
         return Server(spoken, unix_path, None)
-    return Server(provider, host, parts.port or _DEFAULT_PORTS.get(parts.scheme))
+    provider = next((name for end, name in _BY_HOST if host == end or host.endswith(f".{end}")), spoken)
+    return Server(provider, host, port)

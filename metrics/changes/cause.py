@@ -56,17 +56,21 @@ _SPEAKS_FOR: Final = {
     kinds.JUDGE_DRIFT: Cause.JUDGE,
     kinds.SETTINGS: Cause.SETTINGS,
     kinds.ANSWERS: Cause.PROVIDER,
+    kinds.RATINGS: Cause.PROVIDER,
     kinds.GOLDENS: Cause.PROVIDER,
 }
 """A fingerprint speaks for nobody: providers change theirs daily. It only names what moved answers anyway."""
 
 _OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 _EXPLAINED_BY: Final = {
-    kinds.ANSWERS: _OURS | {kinds.TRAFFIC, kinds.JUDGE, kinds.JUDGE_DRIFT, kinds.SETTINGS},
+    # By rule: another judge does not move them. Other perturbations or rewriters may.
+    kinds.ANSWERS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS},
+    kinds.RATINGS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS, kinds.JUDGE, kinds.JUDGE_DRIFT},
     # The same questions, compared by rule: neither other traffic nor another judge moves them.
     kinds.GOLDENS: _OURS,
     kinds.JUDGE: frozenset((kinds.SETTINGS,)),
-    kinds.JUDGE_DRIFT: _OURS | {kinds.SETTINGS, kinds.JUDGE},
+    # Where answers are others by rule, a judge that rates them otherwise does what it should.
+    kinds.JUDGE_DRIFT: _OURS | {kinds.SETTINGS, kinds.JUDGE, kinds.ANSWERS},
 }
 _EDITS: Final = ("length", "template")
 """Traits that an edit of the prompt moves by itself."""
@@ -104,7 +108,7 @@ def likely_cause(
         why = _explained(kind, present, marks, goldens_judged=goldens_judged)
         cause = _SPEAKS_FOR.get(kind)
         # A shift of answers is no news where the goldens, asked since, are answered as before.
-        denied = kind == kinds.ANSWERS and goldens_moved is False
+        denied = kind in {kinds.ANSWERS, kinds.RATINGS} and goldens_moved is False
         if cause is not None and not why and not denied:
             left[cause] = None
         evidence.append(_sentence(kind, marks, why, denied=denied))

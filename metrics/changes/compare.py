@@ -89,6 +89,9 @@ class Comparison:
 
     exchanges_before: int
     exchanges_after: int
+    pooled: Sides
+    """Content delta over all perturbations, the resend aside. Every exchange counts once, whatever the number
+    of its trials: these are not independent of each other."""
     cells: tuple[CellSides, ...]
     """The resend first, then by name."""
     traits: tuple[TraitSides, ...]
@@ -123,12 +126,30 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
     return Comparison(
         exchanges_before=before.exchanges,
         exchanges_after=after.exchanges,
+        pooled=Sides(
+            _pooled(before, alpha / 2, min_trials),
+            _pooled(after, alpha / 2, min_trials),
+        ),
         cells=tuple(_cell(name, before, after, level, min_trials) for name in names),
         traits=tuple(
             _trait(name, before, after) for name in sorted(before.traits.keys() & after.traits.keys())
         ),
         judge=_judge(before, after, alpha / 2, min_trials),
     )
+
+
+def _pooled(tally: Tally, alpha: float, min_trials: int) -> Estimate | None:
+    """Shifted trials, scaled down to one trial an exchange.
+
+    The mean over an exchange is one observation in [0, 1]; the interval of a rate covers the mean of such
+    observations too, since its evidence is convex in each of them.
+    """
+    counts = [tally.counts(name) for name in tally.cells if name != BASELINE]
+    trials, shifted = sum(one.trials for one in counts), sum(one.shifted for one in counts)
+    exchanges = min(tally.exchanges, trials)
+    if exchanges < max(1, min_trials):
+        return None
+    return proportion(round(shifted * exchanges / trials), exchanges, alpha=alpha)
 
 
 def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int) -> CellSides:

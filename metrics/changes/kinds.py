@@ -19,7 +19,9 @@ JUDGE: Final = "judge"
 TRAFFIC: Final = "traffic_mix"
 """Lengths, languages, tasks, or the share of template in the prompts."""
 ANSWERS: Final = "answers"
-"""Lengths of answers, or how often they shift."""
+"""By rule, without any judge: lengths of answers, or how alike two answers are to the cheap metrics."""
+RATINGS: Final = "ratings"
+"""A cell's share of shifted answers has left its baseline (`metrics.detect.drift`)."""
 JUDGE_DRIFT: Final = "judge_drift"
 """The judge rates pairs otherwise that look alike to the cheap metrics."""
 GOLDENS: Final = "goldens"
@@ -27,7 +29,7 @@ GOLDENS: Final = "goldens"
 
 STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, SETTINGS, JUDGE)
 """Values that stand in a verdict."""
-TESTED: Final = (TRAFFIC, ANSWERS, JUDGE_DRIFT)
+TESTED: Final = (TRAFFIC, ANSWERS, RATINGS, JUDGE_DRIFT)
 """Shares that are compared with a reference."""
 KINDS: Final = (*STATED, *TESTED, GOLDENS)
 
@@ -40,6 +42,7 @@ NAMES: Final = {
     JUDGE: "judge",
     TRAFFIC: "traffic mix",
     ANSWERS: "answers",
+    RATINGS: "shifted answers",
     JUDGE_DRIFT: "ratings of the judge",
     GOLDENS: "goldens",
 }

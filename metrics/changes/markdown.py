@@ -90,6 +90,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     yield ""
     yield "| perturbation | content delta before | after | robustness before | after |"
     yield "|---|---:|---:|---:|---:|"
+    yield f"| all but the resend | {_pair(comparison.pooled)} | | |"
     for cell in comparison.cells:
         yield f"| {_text(cell.perturbation)} | {_pair(cell.content_delta)} | {_pair(cell.robustness)} |"
     yield ""

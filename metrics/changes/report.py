@@ -66,6 +66,8 @@ class ChangeReport:
     goldens: GoldenSide | None
     settings: tuple[str, ...] = ()
     """Which settings differ, one line each."""
+    also: str = ""
+    """Id under which the canaries reported it before the traffic showed it; "" if they did not."""
 
     @property
     def title(self) -> str:
@@ -144,6 +146,7 @@ def _of_record(
         comparison=comparison,
         goldens=goldens,
         settings=tuple(differ),
+        also=_alarm_id(alarm) if alarm is not None else "",
     )
 
 
@@ -158,9 +161,8 @@ def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:
     )
     verdict: Verdict = likely_cause([mark], goldens_moved=True)
     goldens = _goldens(None, alarm)
-    digest = hashlib.sha256(f"{alarm.route}\0goldens\0{alarm.run}".encode()).hexdigest()
     return ChangeReport(
-        id=digest[:12],
+        id=_alarm_id(alarm),
         route=alarm.route,
         at=alarm.at,
         marks=(mark,),
@@ -172,6 +174,10 @@ def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:
         comparison=None,
         goldens=goldens,
     )
+
+
+def _alarm_id(alarm: GoldenAlarm) -> str:
+    return hashlib.sha256(f"{alarm.route}\0goldens\0{alarm.run}".encode()).hexdigest()[:12]
 
 
 def _moved(gate: GateReport | None, alarm: GoldenAlarm | None) -> bool | None:
@@ -201,6 +207,12 @@ def _goldens(gate: GateReport | None, alarm: GoldenAlarm | None) -> GoldenSide |
 
 def _effects(comparison: Comparison | None, goldens: GoldenSide | None) -> tuple[str, ...]:
     found = []
+    pooled = comparison.pooled if comparison else None
+    if pooled is not None and pooled.rose and pooled.before is not None and pooled.after is not None:
+        found.append(
+            f"Over all perturbations answers shift in {pooled.after.value:.0%} of the trials, "
+            f"{pooled.before.value:.0%} before."
+        )
     for cell in comparison.cells if comparison else ():
         sides = cell.content_delta if cell.content_delta.rose else cell.excess
         if cell.worse and sides.before is not None and sides.after is not None:

@@ -14,7 +14,15 @@ from metrics.changes import kinds
 from metrics.changes.record import ChangeRecord, OpenRecord
 from metrics.changes.shares import Moved, ShareRules, ShareWatch
 from metrics.changes.tally import Tally
-from metrics.changes.traits import answers, counted_traffic, judge_value, judged, stated_values, traffic
+from metrics.changes.traits import (
+    counted_traffic,
+    judge_value,
+    judged,
+    lengths,
+    likeness,
+    stated_values,
+    traffic,
+)
 from metrics.changes.values import ValueWatch
 from metrics.verdict import BASELINE
 
@@ -24,8 +32,10 @@ if TYPE_CHECKING:
 
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
 """In exchanges: of a length's quarters, a language, a task or a tenth of template share."""
-ANSWERS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40)
-"""In trials: how often the content shifts, by perturbation."""
+LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=4)
+"""In exchanges: of the quarters of the lengths of answers."""
+LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.25,))
+"""In trials: by perturbation, of pairs that are less alike than three quarters of the reference were."""
 JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=5)
 """In judged pairs: what is said about pairs that look alike."""
 
@@ -41,9 +51,10 @@ class RouteWatch:
     """Values, shares and changes of one route, and the traffic on both sides of its latest changes."""
 
     __slots__ = (
-        "_answers",
         "_closed",
         "_judge",
+        "_lengths",
+        "_likeness",
         "_mix",
         "_old",
         "_records",
@@ -62,7 +73,8 @@ class RouteWatch:
         """The last few, oldest first."""
         self._values: dict[str, ValueWatch] = {}
         self._mix = ShareWatch(MIX)
-        self._answers = ShareWatch(ANSWERS)
+        self._lengths = ShareWatch(LENGTHS)
+        self._likeness = ShareWatch(LIKENESS)
         self._judge = ShareWatch(JUDGE)
         self._old = Tally()
         self._closed: list[Tally] = []
@@ -121,9 +133,12 @@ class RouteWatch:
         found = []
         if verdict.perturbation == BASELINE:
             found += marks(kinds.TRAFFIC, self._mix.observe(traffic(verdict)))
+            found += marks(kinds.ANSWERS, self._lengths.observe(lengths(verdict)))
+        alike = likeness(verdict)
         if verdict.rated_by:
-            found += marks(kinds.JUDGE_DRIFT, self._judge.observe(judged(verdict)))
-        found += marks(kinds.ANSWERS, self._answers.observe(answers(verdict)))
+            found += marks(kinds.JUDGE_DRIFT, self._judge.observe(judged(verdict, alike)))
+        if alike is not None:
+            found += marks(kinds.ANSWERS, self._likeness.observe({verdict.perturbation: alike}))
         return found
 
     def _count(self, verdict: Verdict, outcome: Outcome | str) -> None:
@@ -171,10 +186,11 @@ class RouteWatch:
         """Begin references anew: what moves with a change that is known is no further change."""
         if kind in {kinds.PROMPT, kinds.TRAFFIC}:
             self._mix.forget()
-        if kind != kinds.FINGERPRINT:
-            # A fingerprint alone says little: whether the answers move with it is what matters.
-            self._answers.forget()
-        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.ANSWERS}:
+        if kind in {kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.TRAFFIC, kinds.ANSWERS}:
+            # Not for a fingerprint: that says little, and whether the answers move with it is what matters.
+            self._lengths.forget()
+            self._likeness.forget()
+        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.RATINGS}:
             self._judge.forget()
 
     def report(self) -> RouteChanges:
@@ -192,7 +208,8 @@ class RouteWatch:
             "marks": [asdict(mark) for mark in self.marks],
             "values": {kind: watch.to_json() for kind, watch in self._values.items()},
             "mix": self._mix.to_json(),
-            "answers": self._answers.to_json(),
+            "lengths": self._lengths.to_json(),
+            "likeness": self._likeness.to_json(),
             "judge": self._judge.to_json(),
             "old": self._old.to_json(),
             "closed": [tally.to_json() for tally in self._closed],
@@ -208,7 +225,8 @@ class RouteWatch:
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
         watch._values = {kind: ValueWatch.from_json(one) for kind, one in raw["values"].items()}
         watch._mix = ShareWatch.from_json(raw["mix"], MIX)
-        watch._answers = ShareWatch.from_json(raw["answers"], ANSWERS)
+        watch._lengths = ShareWatch.from_json(raw["lengths"], LENGTHS)
+        watch._likeness = ShareWatch.from_json(raw["likeness"], LIKENESS)
         watch._judge = ShareWatch.from_json(raw["judge"], JUDGE)
         watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
         watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]

@@ -21,7 +21,7 @@ _MOST_VALUES: Final = 5
 """Of one trait, the most frequent; the others are not watched one by one."""
 _RARE: Final = 0.05
 """Share of the reference below which a value is not watched by itself."""
-_QUARTERS: Final = (0.25, 0.5, 0.75)
+QUARTERS: Final = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class ShareRules:
     """Observations to a false alarm on average, at least, of all values of a watch together."""
     detectors: int
     """Values that are watched at most; `mean_run` is shared among them."""
+    quantiles: tuple[float, ...] = QUARTERS
+    """Of the reference: between them lie the classes of values that are numbers."""
 
     @property
     def drift(self) -> DriftRules:
@@ -48,7 +50,7 @@ class Moved(NamedTuple):
 
     trait: str
     value: str
-    """The value whose share it is; of a length, the quarter of the reference that it lies in."""
+    """The value whose share it is; of a number, its class."""
     before: float
     """Share in the reference."""
     after: float
@@ -74,7 +76,7 @@ class _Trait:
         return len(self._alerts)
 
     def observe(self, trait: str, value: str | float, room: int) -> Moved | None:
-        """Take one value: text is a category, a number a size whose quarters are compared.
+        """Take one value: text is a category, a number is put into its class.
 
         Args:
             trait: Its name.
@@ -87,7 +89,7 @@ class _Trait:
             if self._counts.total() >= self._rules.reference:
                 self._begin(room, numeric=numeric)
             return None
-        found = self._quarter(float(value)) if numeric and self._edges is not None else str(value)
+        found = self._class(float(value)) if numeric and self._edges is not None else str(value)
         moved = None
         for name, alert in self._alerts.items():
             change = alert.observe(int(name == found))
@@ -100,11 +102,11 @@ class _Trait:
         counts = self._counts
         if numeric:
             values = sorted((float(text), count) for text, count in counts.items())
-            self._edges = [_quantile(values, share) for share in _QUARTERS]
-            quarters: Counter[str] = Counter()
+            self._edges = [_quantile(values, share) for share in self._rules.quantiles]
+            classes: Counter[str] = Counter()
             for size, count in values:
-                quarters[self._quarter(size)] += count
-            counts = quarters
+                classes[self._class(size)] += count
+            counts = classes
         total = counts.total()
         frequent = [name for name, count in counts.most_common(_MOST_VALUES) if count >= _RARE * total]
         if len(counts) == 2:  # noqa: PLR2004 - of two, one moves exactly as the other does
@@ -120,9 +122,14 @@ class _Trait:
         if not frequent:  # all values are rare: there is nothing to compare, so the reference begins anew
             self._edges = None
 
-    def _quarter(self, value: float) -> str:
+    def _class(self, value: float) -> str:
+        """Name of the class that a size lies in, by where it begins and ends."""
         assert self._edges is not None
-        return f"quarter {1 + sum(value > edge for edge in self._edges)}"
+        # Sizes that are equal to an edge are above it: of answers that are mostly the same, "less" is news.
+        place = sum(value >= edge for edge in self._edges)
+        if place == 0:
+            return f"below {self._edges[0]:g}"
+        return f"from {self._edges[place - 1]:g}"
 
     def to_json(self) -> list[Any]:
         """The state as JSON values."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from metrics.changes import kinds
 from metrics.provenance import BANDS_RATING, PROVENANCE
-from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
 
 _STEPS: Final = 4
 """Classes of likeness that a judge's ratings are compared within."""
+_CLASSES: Final = tuple(
+    f"pairs alike by {step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for step in range(_STEPS)
+)
 _OCTAVE: Final = 2
 
 
@@ -57,17 +59,25 @@ def counted_traffic(verdict: Verdict) -> dict[str, str]:
     return found
 
 
-def answers(verdict: Verdict) -> dict[str, str | float]:
-    """Whether the content shifted, by perturbation; of the resend, the length of the user's answer too."""
-    found: dict[str, str | float] = {}
-    if verdict.shifted is not None:
-        found[verdict.perturbation] = "shifted" if verdict.shifted else "same"
-    if verdict.perturbation == BASELINE and verdict.answer_chars is not None:
-        found["answer length"] = float(verdict.answer_chars)
-    return found
+def lengths(verdict: Verdict) -> dict[str, str | float]:
+    """How long the user's answer is."""
+    return {} if verdict.answer_chars is None else {"answer length": float(verdict.answer_chars)}
 
 
-def judged(verdict: Verdict) -> dict[str, str | float]:
+def likeness(verdict: Verdict) -> float | None:
+    """How alike the two answers are: the mean of the cheap scores in [0, 1]; None without any."""
+    details = verdict.details
+    total, n = 0.0, 0
+    for name in details:
+        if name not in PROVENANCE:
+            score = details[name]
+            if 0 <= score <= 1:
+                total += score
+                n += 1
+    return total / n if n else None
+
+
+def judged(verdict: Verdict, alike: float | None) -> dict[str, str | float]:
     """What the judge said, by how alike the answers are, and whether it agrees with the cheap metrics.
 
     Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
@@ -76,12 +86,9 @@ def judged(verdict: Verdict) -> dict[str, str | float]:
     if not verdict.rated_by or verdict.shifted is None:
         return {}
     found: dict[str, str | float] = {}
-    scores = [score for name, score in verdict.details.items() if name not in PROVENANCE and 0 <= score <= 1]
-    if scores:
-        step = min(_STEPS - 1, int(_STEPS * sum(scores) / len(scores)))
-        found[f"likeness {step / _STEPS:g} to {(step + 1) / _STEPS:g}"] = (
-            "shifted" if verdict.shifted else "same"
-        )
+    if alike is not None:
+        step = min(_STEPS - 1, int(_STEPS * alike))
+        found[_CLASSES[step]] = "shifted" if verdict.shifted else "same"
     bands = verdict.details.get(BANDS_RATING)
     if bands is not None:
         found["cheap metrics"] = "agrees" if bands == verdict.rating else "disagrees"

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-Purpose = Literal["replay", "judge", "rewriter"]
+    from metrics.pair import ToolCall
+
+Purpose = Literal["replay", "judge", "rewriter", "embeddings"]
 """What evenkeel calls a model for."""
 
-Operation = Literal["chat", "text_completion"]
+Operation = Literal["chat", "text_completion", "embeddings"]
 """What kind of call it is, by OpenTelemetry's names."""
 
 
@@ -49,6 +51,7 @@ class CallResult:
     output_tokens: int | None = None
     finish_reason: str | None = None
     text: str = field(default="", repr=False)
+    tool_calls: tuple[ToolCall, ...] = field(default=(), repr=False)
     failure: str = ""
     """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
 

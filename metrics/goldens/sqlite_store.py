@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import zlib
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metrics.goldens.golden import Golden, GoldenError
+from metrics.goldens.packing import pack_golden, unpack_golden
 from metrics.goldens.store import Deed, Entry, Imported, check_approvable, says_the_same, unknown
-from metrics.pair import Answer, ToolCall
 
 if TYPE_CHECKING:
     import sqlite3
@@ -120,7 +118,7 @@ class SqliteGoldens:
             " ORDER BY seq DESC LIMIT ?4",
             (_column(route), _column(task), active, -1 if limit is None else limit),
         )
-        return tuple(_unpack(body) for (body,) in rows.fetchall())
+        return tuple(unpack_golden(body) for (body,) in rows.fetchall())
 
     def find(self, golden_id: str, version: int | None = None) -> Golden | None:
         """As `GoldenStore`."""
@@ -132,7 +130,7 @@ class SqliteGoldens:
         rows = self._database.connection().execute(
             "SELECT body FROM goldens WHERE id = ? ORDER BY version", (_column(golden_id),)
         )
-        return tuple(_unpack(body) for (body,) in rows.fetchall())
+        return tuple(unpack_golden(body) for (body,) in rows.fetchall())
 
     def trail(self, golden_id: str) -> tuple[Entry, ...]:
         """As `GoldenStore`."""
@@ -166,14 +164,14 @@ def _newest(connection: sqlite3.Connection, golden_id: str) -> Golden | None:
     row = connection.execute(
         "SELECT body FROM goldens WHERE id = ? ORDER BY version DESC LIMIT 1", (_column(golden_id),)
     ).fetchone()
-    return _unpack(row[0]) if row else None
+    return unpack_golden(row[0]) if row else None
 
 
 def _version(connection: sqlite3.Connection, golden_id: str, version: int) -> Golden | None:
     row = connection.execute(
         "SELECT body FROM goldens WHERE id = ? AND version = ?", (_column(golden_id), version)
     ).fetchone()
-    return _unpack(row[0]) if row else None
+    return unpack_golden(row[0]) if row else None
 
 
 def _in_use_again(connection: sqlite3.Connection, newest: Golden, by: str, at: float) -> Golden:
@@ -194,7 +192,7 @@ def _insert(connection: sqlite3.Connection, golden: Golden) -> None:
             _column(golden.route),
             _column(golden.task),
             golden.retired_at is not None,
-            _pack(golden),
+            pack_golden(golden),
         ),
     )
 
@@ -202,7 +200,7 @@ def _insert(connection: sqlite3.Connection, golden: Golden) -> None:
 def _update(connection: sqlite3.Connection, golden: Golden) -> None:
     connection.execute(
         "UPDATE goldens SET retired = ?, body = ? WHERE id = ? AND version = ?",
-        (golden.retired_at is not None, _pack(golden), golden.id, golden.version),
+        (golden.retired_at is not None, pack_golden(golden), golden.id, golden.version),
     )
 
 
@@ -216,16 +214,3 @@ def _note(connection: sqlite3.Connection, golden: Golden, deed: Deed, by: str, a
 def _column(text: str | None) -> str | None:
     """Text as SQLite can hold it: half a surrogate pair, which clients can send, becomes "?"."""
     return None if text is None else text.encode("utf-8", "replace").decode()
-
-
-def _pack(golden: Golden) -> bytes:
-    return zlib.compress(json.dumps(asdict(golden)).encode(), 6)
-
-
-def _unpack(packed: bytes) -> Golden:
-    raw: dict[str, Any] = json.loads(zlib.decompress(packed))
-    answer = raw.pop("answer")
-    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
-    # A later version of the program may have added fields; one that goes back leaves them aside.
-    known = {field.name for field in dataclasses.fields(Golden)}
-    return Golden(answer=Answer(**answer), **{name: raw[name] for name in raw if name in known})

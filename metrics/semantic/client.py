@@ -12,12 +12,14 @@ import openai
 from metrics.endpoints.calls import Calls
 from metrics.endpoints.faults import Fault, fault
 from metrics.endpoints.limits import RateLimits
+from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, result_of
 from metrics.endpoints.price import Expense, Price, free
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from metrics.endpoints.breaker import Breaker
+    from metrics.endpoints.observing import CallObserver
     from metrics.semantic.vectors import Vector
 
 _LEAST_BYTES_PER_TOKEN = 2
@@ -59,6 +61,7 @@ class EmbeddingsClient:
         price: Price = free,
         limits: RateLimits | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        observer: CallObserver = UNOBSERVED,
     ) -> None:
         """Build the client; nothing is sent.
 
@@ -73,10 +76,13 @@ class EmbeddingsClient:
             price: Cost of the tokens; default free.
             limits: Requests and tokens a minute. Default: none but what `Retry-After` asks for.
             sleep: Waits so many seconds between attempts of one call.
+            observer: Told of each attempt.
         """
         self.model = model
         self.concurrency = concurrency
         self._api_key = api_key
+        self._base_url = base_url
+        self._observer = observer
         # The SDK falls back to an environment variable for None and insists on some value. It must
         # not retry by itself: nobody else would learn of a 429.
         self._client = openai.AsyncOpenAI(
@@ -129,22 +135,30 @@ class EmbeddingsClient:
         return replace(got, cost_usd=self._price(self.model, got.tokens, 0))
 
     async def _send(self, texts: Sequence[str], expected: int) -> Embedded | Fault:
-        # The SDK's limit is on each silence: an endpoint that drips bytes never meets it.
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                reply: object = await self._client.embeddings.create(
-                    model=self.model, input=list(texts), encoding_format="float"
-                )
-        except TimeoutError:
-            return Fault("timeout", f"No complete reply within {self._timeout_s:g} s.", passing=True)
-        except Exception as error:  # noqa: BLE001 - named boundary: any endpoint, any SDK error
-            return fault(error, self._api_key)
+        with self._observer.call(ModelCall("embeddings", "embeddings", self.model, self._base_url)) as report:
+            reply = await self._reply(texts, report.headers)
+            report.ended(CallResult(failure=reply.reason) if isinstance(reply, Fault) else result_of(reply))
+        if isinstance(reply, Fault):
+            return reply
         tokens = _reported(reply) or sum(map(len, texts)) // _CHARS_PER_TOKEN + 1
         self._limits.count(0, tokens - expected)
         try:
             return Embedded(_vectors(reply, len(texts)), tokens)
         except ValueError as error:
             return Embedded(Fault("bad_schema", str(error)), tokens)
+
+    async def _reply(self, texts: Sequence[str], headers: Mapping[str, str]) -> object:
+        """What the endpoint says, as the SDK hands it on, or a `Fault`."""
+        # The SDK's limit is on each silence: an endpoint that drips bytes never meets it.
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._client.embeddings.create(
+                    model=self.model, input=list(texts), encoding_format="float", extra_headers=headers
+                )
+        except TimeoutError:
+            return Fault("timeout", f"No complete reply within {self._timeout_s:g} s.", passing=True)
+        except Exception as error:  # noqa: BLE001 - named boundary: any endpoint, any SDK error
+            return fault(error, self._api_key)
 
 
 def _vectors(reply: object, texts: int) -> list[Vector]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +48,14 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
         "gauges": list(numbers["gauges"].values()),
         "histograms": list(histograms.values()),
     }
+
+
+class CounterReading(Protocol):
+    """Where the counters of all processes are read."""
+
+    def read(self) -> list[Snapshot]:
+        """Snapshots of all processes, ended ones included."""
+        ...
 
 
 class CounterStore:

@@ -90,7 +90,7 @@ class SqliteExchangeArchive:
         """As `ExchangeArchive`."""
         if self._per_route == 0:
             return False
-        packed = zlib.compress(json.dumps(asdict(exchange)).encode(), 1)
+        packed = pack_exchange(exchange)
         if len(packed) > LARGEST_BYTES:
             return False
         with self._database.write() as connection:
@@ -136,7 +136,7 @@ class SqliteExchangeArchive:
             )
             .fetchone()
         )
-        return _unpack(row[0]) if row else None
+        return unpack_exchange(row[0]) if row else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""
@@ -144,10 +144,16 @@ class SqliteExchangeArchive:
             "SELECT body FROM archived_exchanges WHERE (?1 IS NULL OR route = ?1) ORDER BY seq DESC LIMIT ?2",
             (route, -1 if limit is None else limit),
         )
-        return [_unpack(body) for (body,) in rows]
+        return [unpack_exchange(body) for (body,) in rows]
 
 
-def _unpack(packed: bytes) -> ArchivedExchange:
+def pack_exchange(exchange: ArchivedExchange) -> bytes:
+    """An archived exchange as compressed bytes."""
+    return zlib.compress(json.dumps(asdict(exchange)).encode(), 1)
+
+
+def unpack_exchange(packed: bytes) -> ArchivedExchange:
+    """What `pack_exchange` made."""
     raw: dict[str, Any] = json.loads(zlib.decompress(packed))
     answer = raw.pop("answer")
     answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])

@@ -73,7 +73,9 @@ def test_changes_are_given_by_route(make_scene):
                 {
                     "route": "chat",
                     "counts": {"model": 2},
-                    "latest": [{"kind": "model", "before": "a", "after": "b", "at": 77.0, "offset": 5}],
+                    "latest": [
+                        {"kind": "model", "before": "a", "after": "b", "at": 77.0, "offset": 5, "run": 0}
+                    ],
                 }
             ]
         }

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from console import PipelineView
 from console.status import status
-from metrics.cells import Estimate
+from metrics.cells import DriftReport, Estimate
 from metrics.stores.protocols import AlertEvent
 
 NOW = 1_786_544_400.0
@@ -113,3 +113,38 @@ def test_what_is_read_aloud_holds_no_time(make_cell):
     later = status([_alerting(make_cell)], [_event("raised", NOW - 60)], VIEW, NOW + 600)
     assert early.announcement == later.announcement
     assert "swift" in early.announcement
+
+
+def test_cells_that_left_their_baseline_are_a_notice_for_each_route_and_model(make_cell):
+    """Risen ones first; what is level is not mentioned, and nothing of it is an alert."""
+
+    def drifting(route, perturbation, state):
+        drift = DriftReport(state, 0.05, 500, provisional=True, lower=0.0, upper=0.12, evidence_log10=4.0)
+        return replace(make_cell(route, "swift", perturbation), drift=drift)
+
+    found = status(
+        [
+            drifting("orders", "general.casing", "fallen"),
+            drifting("summaries", "general.spelling", "risen"),
+            drifting("summaries", "general.casing", "risen"),
+            drifting("quiet", "general.casing", "level"),
+        ],
+        [],
+        VIEW,
+        NOW,
+    )
+    assert found.state == "steady"
+    risen, fallen = (notice.replace("\u202f", " ") for notice in found.notices)
+    assert risen == (
+        "Answers of swift on summaries shift more often than they did, under spelling changes and "
+        "letter-case changes: 5 % in the first 500 trials of spelling changes, now beyond 12 %. Look what changed there."
+    )
+    assert fallen.startswith("Answers of swift on orders shift less often")
+    assert "now below 0 %" in fallen
+
+
+def test_the_since_of_an_alert_is_not_that_of_a_drift(make_cell):
+    """A cell may have both; the line of the alert tells its own time."""
+    drift = replace(_event("raised", NOW - 60), what="drift", direction="risen")
+    found = status([_alerting(make_cell)], [drift, _event("raised", NOW - 1020)], VIEW, NOW)
+    assert found.alerts[0].lasts == "17 min"

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic import ValidationError
 
 from evenkeel.settings import Settings
 from evenkeel.tracing import NoSpans, open_spans
@@ -78,6 +79,18 @@ def test_a_span_continues_the_applications_trace():
     assert second.parent is None
 
 
+def test_a_span_that_cannot_be_made_costs_no_exchange():
+    """Time at the end of the world overflows the span; the exchange is queued, the loss counted."""
+    spans, sink = ExportedSpans(InMemorySpanExporter()), Sink()
+    assert spans.sink(sink).put([exchange(received_at=float("inf")), exchange()]) == 2
+    spans.finish(5)
+    assert len(sink.taken) == 2
+    assert spans.snapshot()["counters"] == [
+        ["spans_dropped", {"reason": "error"}, 1],
+        ["spans_exported", {}, 1],
+    ]
+
+
 @pytest.mark.parametrize("headers", [(), (("traceparent", PARENT), ("tracestate", "a=b"))])
 def test_another_process_names_the_same_span(headers):
     """Trace and span id follow from the exchange alone, whether or not the application has a trace."""
@@ -142,6 +155,18 @@ def test_what_stands_against_traces_is_told_and_stops_nothing(prepare, words, mo
     assert isinstance(spans, NoSpans)
     assert words in caplog.text
     assert "everything else goes on" in caplog.text
+
+
+def test_a_place_for_traces_says_where_the_id_goes():
+    """An address without `{trace_id}`, or of no web page, is refused with what to write."""
+    good = "https://tempo.example/explore?id={trace_id}"
+    assert Settings(routes=ROUTES, telemetry={"trace_url": good}).telemetry.trace_url == good
+    for bad, words in (
+        ("https://tempo.example/", "write {trace_id} there"),
+        ("javascript:{trace_id}", "http"),
+    ):
+        with pytest.raises(ValidationError, match=words):
+            Settings(routes=ROUTES, telemetry={"trace_url": bad})
 
 
 @pytest.mark.parametrize("size", ["100", "0", "-3", "many"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -19,13 +21,20 @@ from opentelemetry.semconv.attributes import (
     url_attributes,
 )
 
+from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
 from evenkeel.tracing import names
 from evenkeel.tracing.content import LONGEST_CHARS, input_messages, output_messages
 from evenkeel.tracing.otlp import ExportedSpans
 from evenkeel.tracing.providers import Server, server_of
 from metrics.endpoints.observing import CallResult, ModelCall, Said, result_of
+from metrics.pair import ToolCall
+from metrics.semantic.client import EmbeddingsClient
+from metrics.verdict import Failure, QualityScore, Verdict
 from shadow.handoff import Exchange
+from shadow.perturbations.baseline import Identical
+from shadow.planner import Trial
 from shadow.replay import Replayer, Target
+from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, error, run, said
 
 EXCHANGE = Exchange(
     "00000000000000aa", "default", 1000.0, 0.1, "POST", "/v1/chat/completions", 200,
@@ -147,6 +156,105 @@ def test_an_exception_ends_every_span_above_it_with_its_kind(error, reason):
     assert not any("secret" in span.to_json() for span in spans.values())
 
 
+@pytest.mark.parametrize(
+    ("canned", "error_type"),
+    [
+        (GOOD, None),
+        (said("Hard to say."), None),
+        (error(500), "server_error"),
+        (error(429), "rate_limited"),
+        (Canned(cut=True), "connection"),
+        (Canned(delay_s=30), "timeout"),
+    ],
+    ids=["good", "unreadable", "500", "429", "cut", "slow"],
+)
+def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
+    """By the reasons evenkeel counts; a reply that is no rating was a call that worked."""
+
+    def scene(observer):
+        async def one(judge, _scripted):
+            with observer.exchange(EXCHANGE, 1):
+                await judge.ask(QUESTION)
+
+        run([canned], one, observer=observer, timeout_s=0.3)
+
+    _, spans = observed(scene)
+    span = spans["chat scripted"]
+    assert span.attributes.get("error.type") == error_type
+    assert span.attributes.get("gen_ai.usage.input_tokens") == (None if error_type else 100)
+    assert span.attributes["gen_ai.prompt.name"] == QUESTION.prompt_version
+
+
+@pytest.mark.parametrize(
+    ("changes", "events"),
+    [
+        (
+            {"rating": None, "failure": Failure("similarity", 1, "timeout", "secret")},
+            [("similarity", None, "timeout")],
+        ),
+        ({"rating": None, "failure": Failure("replay", 1, "timeout", "secret")}, []),
+        (
+            {"rating": 2, "quality_failures": (Failure("faithfulness", 1, "refused", "secret"),)},
+            [("similarity", 2.0, None), ("faithfulness", None, "refused")],
+        ),
+        (
+            {"rating": 1, "quality": (QualityScore("citations", 1, 1.0, 0.5, "agreement"),)},
+            [("similarity", 1.0, None), ("citations", 0.5, None)],
+        ),
+    ],
+    ids=["judge", "replay", "quality", "agreement"],
+)
+def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
+    """A failed rating or quality is an event without a value; a failed replay left nothing to evaluate."""
+    verdict = Verdict(
+        "id", EXCHANGE.id, 1.0, "default", "m", "baseline.identical", 1, 0.0, 7, "judge",
+        baseline_rating=None, **changes,
+    )  # fmt: skip
+
+    def scene(observer):
+        with (
+            observer.exchange(EXCHANGE, 1),
+            observer.trial(Trial(EXCHANGE.id, Identical(), 0.0, 7)) as report,
+        ):
+            report.logged(verdict)
+
+    _, spans = observed(scene)
+    trial = spans["trial baseline.identical"]
+    assert [
+        (
+            one.attributes["gen_ai.evaluation.name"],
+            one.attributes.get("gen_ai.evaluation.score.value"),
+            one.attributes.get("error.type"),
+        )
+        for one in trial.events
+    ] == events
+    assert trial.attributes["evenkeel.outcome"] == ("failed" if verdict.failure else "rated")
+    assert "secret" not in trial.to_json()
+
+
+def test_embeddings_are_calls_too():
+    """Operation, model and tokens, and none of the texts even where content is wanted."""
+
+    async def embed(url, observer):
+        client = EmbeddingsClient(
+            base_url=f"{url}/v1", model=EMBEDDINGS_MODEL, api_key="k", observer=observer
+        )
+        with observer.exchange(EXCHANGE, 1):
+            async with client:
+                return await client.embed(["The harbour is frozen."])
+
+    exporter = InMemorySpanExporter()
+    spans = ExportedSpans(exporter, content=True)
+    with serving(Simulation([ModelState("simulated-1")])) as url:
+        embedded = asyncio.run(embed(url, spans.observer))
+    spans.finish(5)
+    call, _ = exporter.get_finished_spans()
+    assert call.name == f"embeddings {EMBEDDINGS_MODEL}"
+    assert call.attributes["gen_ai.operation.name"] == "embeddings"
+    assert call.attributes["gen_ai.usage.input_tokens"] == embedded.tokens
+    assert "harbour" not in call.to_json()
+
+
 def test_odd_characters_of_a_model_name_spoil_no_batch():
     """Half a character cannot be sent; it is replaced in name and attributes."""
     odd = ModelCall("judge", "chat", "m\ud83d", "http://127.0.0.1:1/v1")
@@ -174,6 +282,8 @@ def test_odd_characters_of_a_model_name_spoil_no_batch():
         ("https://notopenai.com/v1", Server("openai", "notopenai.com", 443)),
         ("https://api.x.ai/v1", Server("x_ai", "api.x.ai", 443)),
         ("https://netx.ai/v1", Server("openai", "netx.ai", 443)),
+        ("http://llm.internal:port/v1", Server("openai", "", None)),
+        ("http://[half/v1", Server("openai", "", None)),
     ],
 )  # fmt: skip
 def test_the_server_is_told_without_the_rest_of_its_url(url, server):
@@ -197,6 +307,15 @@ def test_names_are_the_conventions_own():
     assert foreign == {"gen_ai.evaluation.result"}  # an event, of which the package has no constant
 
 
+def test_the_page_about_traces_knows_every_name():
+    """What it calls by a name is an attribute or an event that is really reported, or a part of one."""
+    page = (Path(__file__).parents[2] / "docs" / "tracing.md").read_text(encoding="utf-8")
+    ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
+    told = set(re.findall(r"`((?:gen_ai|evenkeel|server|error)\.[a-z_.]+)`", page))
+    assert len(told) > 15
+    assert told - ours == {"evenkeel.shadow"}  # the name of a span
+
+
 texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 
 
@@ -206,8 +325,18 @@ def test_content_is_json_that_can_be_sent(said, answer, finish):
     """Whatever the texts are, halves of characters included."""
     sent = input_messages([Said(*one) for one in said])
     assert len(json.loads(sent.encode())) == len(said)
-    (message,) = json.loads(output_messages(answer, finish).encode())
+    result = CallResult(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
+    (message,) = json.loads(output_messages(result).encode())
     assert ("finish_reason" in message) == (finish is not None)
+
+
+def test_tool_calls_are_parts_of_the_answer():
+    """A message that only calls has no text part; arguments count towards the length."""
+    calls = (ToolCall("look_up", '{"id": 7}'), ToolCall("note", "n" * LONGEST_CHARS))
+    (message,) = json.loads(output_messages(CallResult(tool_calls=calls)))
+    first, second = message["parts"]
+    assert first == {"type": "tool_call", "name": "look_up", "arguments": '{"id": 7}'}
+    assert second["arguments"].endswith("n… [9 characters left out]")
 
 
 def test_long_content_is_cut_and_says_so():

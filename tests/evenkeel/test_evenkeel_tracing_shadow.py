@@ -312,9 +312,12 @@ def test_an_exchange_that_cannot_be_read_is_an_error(work):
     assert len(traced.spans) == 1
 
 
-def test_what_the_sampler_leaves_out_is_in_no_trace(work, monkeypatch):
-    """With the sampler off there are verdicts as ever, and they name no trace."""
-    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+@pytest.mark.parametrize(
+    ("variable", "value"), [("OTEL_TRACES_SAMPLER", "always_off"), ("OTEL_SDK_DISABLED", "true")]
+)
+def test_what_the_sampler_leaves_out_is_in_no_trace(work, monkeypatch, variable, value):
+    """With sampler or SDK off there are verdicts as ever, and they name no trace."""
+    monkeypatch.setenv(variable, value)
     traced = work()
     assert traced.spans == ()
     assert {verdict.trace_id for verdict in traced.verdicts.values()} == {""}

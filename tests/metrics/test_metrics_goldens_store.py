@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from metrics.goldens import Deed, Entry, Golden, GoldenError, Imported, SqliteGoldens
+from metrics.goldens.redis_store import RedisGoldens
 from metrics.pair import Answer, ToolCall
+from metrics.stores.redis.connection import RedisStore
 from metrics.stores.sqlite import Database
-
-IMPLEMENTATIONS = {"sqlite": lambda folder: SqliteGoldens(Database(folder / "evenkeel.db"))}
-"""Name → opens a store in a folder; opening it again shows the same goldens."""
+from tests.redis_server import a_store
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "\ud83d"}'),), "m-1", "fp", "stop", 7, 2)
 GOLDEN = Golden(
@@ -27,10 +27,13 @@ GOLDEN = Golden(
 )
 
 
-@pytest.fixture(params=sorted(IMPLEMENTATIONS))
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
 def reopen(request, tmp_path):
     """Opens the store, as often as asked for."""
-    return lambda: IMPLEMENTATIONS[request.param](tmp_path)
+    if request.param == "sqlite":
+        return lambda: SqliteGoldens(Database(tmp_path / "evenkeel.db"))
+    place = a_store(request.getfixturevalue("redis_server")).place
+    return lambda: RedisGoldens(RedisStore(place))
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ from metrics.judge import JudgeCache, JudgedQuality, JudgeRater, MemoryJudgeCach
 from metrics.judge.cache import ruling_key
 from metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
 from metrics.judge.reading import Ruling
+from metrics.judge.redis_cache import RedisJudgeCache
 from metrics.pair import Answer, Pair
 from metrics.stores.sqlite import Database
+from tests.redis_server import a_store
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, rated, run, said
 
 if TYPE_CHECKING:
@@ -24,11 +26,18 @@ if TYPE_CHECKING:
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(
+    params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))]
+)
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[int], JudgeCache]]:
     """Builds a cache that keeps so many rulings."""
     if request.param == "memory":
         yield lambda kept: MemoryJudgeCache(kept=kept)
+        return
+    if request.param == "redis":
+        store = a_store(request.getfixturevalue("redis_server"))
+        yield lambda kept: RedisJudgeCache(store, kept=kept)
+        store.close()
         return
     database = Database(tmp_path / "store.db")
     yield lambda kept: SqliteJudgeCache(database, kept=kept)

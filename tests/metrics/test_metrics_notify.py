@@ -114,6 +114,8 @@ def test_the_webhook_gets_the_whole_event_and_a_line_for_people(receiver, webhoo
         "trials": 64,
         "excess": 0.31,
         "summary": EVENT.summary,
+        "what": "excess",
+        "direction": "",
     }
     assert payload(SECOND)["excess"] is None
 

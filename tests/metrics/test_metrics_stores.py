@@ -10,11 +10,16 @@ import threading
 
 import pytest
 
+from metrics.monitor import Monitor, MonitorSettings
 from metrics.pair import Answer, ToolCall
 from metrics.stores.counters import CounterStore, Tally, merge
 from metrics.stores.protocols import AlertEvent, TrendPoint
+from metrics.stores.redis.counters import RedisCounterStore
+from metrics.stores.redis.monitor import RedisMonitorStore
+from metrics.stores.redis.verdicts import RedisVerdictLog
 from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog, StoreError
 from metrics.verdict import Evidence, Failure, QualityScore, Verdict
+from tests.redis_server import a_store
 
 
 def verdict(number, **changes):
@@ -52,9 +57,31 @@ def database(tmp_path):
     opened.close()
 
 
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def place(request):
+    """Where stores are: a file, or a Redis."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("database")
+        return
+    store = a_store(request.getfixturevalue("redis_server"))
+    yield store
+    store.close()
+
+
 @pytest.fixture
-def log(database):
-    return SqliteVerdictLog(database, evidence_kept=600)
+def log(place):
+    made = SqliteVerdictLog if isinstance(place, Database) else RedisVerdictLog
+    return made(place, evidence_kept=600)
+
+
+@pytest.fixture
+def monitor_store(place):
+    return SqliteMonitorStore(place) if isinstance(place, Database) else RedisMonitorStore(place, "one")
+
+
+@pytest.fixture
+def counters(place):
+    return CounterStore(place) if isinstance(place, Database) else RedisCounterStore(place, lambda: 1000.0)
 
 
 def test_a_verdict_comes_out_as_it_went_in(log):
@@ -113,9 +140,8 @@ def test_old_evidence_is_pruned_and_the_verdict_kept(log):
     assert log.find(verdict(0).id) is not None
 
 
-def test_many_threads_append_without_losing_or_doubling(database):
+def test_many_threads_append_without_losing_or_doubling(log):
     """Concurrent appends of overlapping ids leave each id once."""
-    log = SqliteVerdictLog(database)
 
     def work():
         for number in range(40):
@@ -137,9 +163,9 @@ def _point(at):
     return TrendPoint(at, 10, 0.1, None, None, None, 0.9, 0.5, alert=False)
 
 
-def test_a_commit_keeps_state_events_and_trend_together(database):
+def test_a_commit_keeps_state_events_and_trend_together(monitor_store):
     """What the monitor commits is read back whole."""
-    store = SqliteMonitorStore(database)
+    store = monitor_store
     assert store.load() == (None, 0)
     store.commit(
         b"state", 7, [_event(1), _event(2)], [("r", "m", "p", _point(1.0)), ("r", "m", "q", _point(2.0))]
@@ -149,6 +175,30 @@ def test_a_commit_keeps_state_events_and_trend_together(database):
     assert store.trend("r", "m", "p", 10) == [_point(1.0)]
     store.mark_delivered("a1")
     assert [event.id for event in store.undelivered(10)] == ["a2"]
+
+
+def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
+    """Those that are not given stay, unless the checkpoint is said to be whole."""
+    monitor_store.commit(b"a", 1, [], [], parts={"x": b"1", "y": b"2"}, whole=True)
+    monitor_store.commit(b"b", 2, [], [], parts={"y": b"3"})
+    assert monitor_store.parts() == {"x": b"1", "y": b"3"}
+    monitor_store.commit(b"c", 3, [_event(1)], [], parts={"z": b"\xff"}, whole=True)
+    monitor_store.commit(b"d", 4, [_event(1)], [])
+    assert monitor_store.parts() == {"z": b"\xff"}
+    assert monitor_store.load() == (b"d", 4)
+    assert [event.id for event in monitor_store.events(10)] == ["a1"]
+
+
+def test_a_monitor_on_any_store_resumes_where_it_stopped(log, monitor_store):
+    """A second one over the same store counts what the first has not, and nothing twice."""
+    for number in range(30):
+        log.append(verdict(number), None)
+    first = Monitor(log, monitor_store, MonitorSettings(min_trials=1), batch=20)
+    assert first.step() == 20
+    again = Monitor(log, monitor_store, MonitorSettings(min_trials=1), batch=20)
+    assert again.step() == 10
+    (cell,) = again.reports()
+    assert cell.trials == 30
 
 
 def test_a_commit_that_fails_changes_nothing(database):
@@ -193,9 +243,9 @@ def test_snapshots_add_up():
     }
 
 
-def test_an_ended_process_keeps_its_counters_and_loses_its_gauges(database):
+def test_an_ended_process_keeps_its_counters_and_loses_its_gauges(counters):
     """A restarted child goes on counting from where its predecessor stopped."""
-    store = CounterStore(database)
+    store = counters
     for source in ("proxy.1", "proxy.2"):
         store.publish(source, {"counters": [["requests", {}, 2]], "gauges": [["in_flight", {}, 4]]})
         store.retire(source)

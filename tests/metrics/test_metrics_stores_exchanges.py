@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from functools import partial
 
 import pytest
 
 from metrics.pair import Answer, ToolCall
 from metrics.stores.exchanges import LARGEST_BYTES, ArchivedExchange, SqliteExchangeArchive
+from metrics.stores.redis.exchanges import RedisExchangeArchive
 from metrics.stores.sqlite import Database
+from tests.redis_server import a_store
 
 EXCHANGE = ArchivedExchange(
     id="00000000000000aa",
@@ -24,31 +27,49 @@ EXCHANGE = ArchivedExchange(
 )
 
 
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def place(request, tmp_path):
+    """Where the archive is: a file, or a Redis."""
+    if request.param == "sqlite":
+        place = Database(tmp_path / "evenkeel.db")
+    else:
+        place = a_store(request.getfixturevalue("redis_server"))
+    yield place
+    place.close()
+
+
 @pytest.fixture
-def database(tmp_path):
-    opened = Database(tmp_path / "evenkeel.db")
-    yield opened
-    opened.close()
+def build(place):
+    """Opens the archive, as often as asked for."""
+    return partial(SqliteExchangeArchive if isinstance(place, Database) else RedisExchangeArchive, place)
+
+
+def bytes_held(place):
+    if isinstance(place, Database):
+        return place.connection().execute("SELECT SUM(bytes) FROM archived_exchanges").fetchone()[0]
+    held = sum(map(len, place.client.hvals(place.key("archive", "bodies"))))
+    assert held == int(place.client.get(place.key("archive", "bytes")))
+    return held
 
 
 def exchange(number, route="shop", request="{}"):
     return dataclasses.replace(EXCHANGE, id=f"{number:016x}", route=route, request=request)
 
 
-def test_an_exchange_comes_back_as_it_was(database):
+def test_an_exchange_comes_back_as_it_was(build):
     """Half a surrogate pair and calls included, in another process too; once, however often it is put."""
-    archive = SqliteExchangeArchive(database)
+    archive = build()
     assert archive.put(EXCHANGE)
     assert not archive.put(dataclasses.replace(EXCHANGE, model="other"))
-    again = SqliteExchangeArchive(Database(database.path))
+    again = build()
     assert again.find(EXCHANGE.id) == EXCHANGE
     assert again.latest() == [EXCHANGE]
     assert again.find("none") is again.find("\ud83d") is None
 
 
-def test_the_newest_come_first(database):
+def test_the_newest_come_first(build):
     """Of one route or all, as many as asked for."""
-    archive = SqliteExchangeArchive(database)
+    archive = build()
     for number in range(6):
         archive.put(exchange(number, "even" if number % 2 == 0 else "odd"))
 
@@ -61,9 +82,9 @@ def test_the_newest_come_first(database):
     assert numbers(1, route="even") == [4]
 
 
-def test_a_busy_route_does_not_push_out_a_quiet_one(database):
+def test_a_busy_route_does_not_push_out_a_quiet_one(build):
     """Each keeps its newest; between two prunings there may be fifty more."""
-    archive = SqliteExchangeArchive(database, per_route=10)
+    archive = build(per_route=10)
     archive.put(exchange(0, "quiet"))
     for number in range(1, 200):
         archive.put(exchange(number, "busy"))
@@ -72,32 +93,31 @@ def test_a_busy_route_does_not_push_out_a_quiet_one(database):
     assert [int(found.id, 16) for found in archive.latest()] == [*range(199, 189, -1), 0]
 
 
-def test_it_takes_no_more_room_than_allowed(database):
+def test_it_takes_no_more_room_than_allowed(build, place):
     """The newest that fit together are kept, whatever their route."""
     rng = random.Random(1)
-    archive = SqliteExchangeArchive(database, total_bytes=100_000)
+    archive = build(total_bytes=100_000)
     for number in range(100):
         archive.put(exchange(number, f"r{number % 3}", rng.randbytes(5_000).hex()))
     archive.prune()
     kept = [int(found.id, 16) for found in archive.latest()]
     assert kept == list(range(99, 99 - len(kept), -1))
-    held = database.connection().execute("SELECT SUM(bytes) FROM archived_exchanges").fetchone()[0]
-    assert 80_000 < held <= 100_000
+    assert 80_000 < bytes_held(place) <= 100_000
     assert 15 <= len(kept) <= 20  # 5,000 random bytes as hex pack into some 5,700
 
 
-def test_one_that_is_too_large_is_not_kept(database):
+def test_one_that_is_too_large_is_not_kept(build):
     """Pictures would fill the archive by themselves."""
-    archive = SqliteExchangeArchive(database)
+    archive = build()
     assert not archive.put(exchange(1, request=random.Random(2).randbytes(LARGEST_BYTES).hex()))
     assert archive.put(exchange(2, request="x" * 2 * LARGEST_BYTES))  # packs well
     assert len(archive.latest()) == 1
 
 
-def test_keeping_none_drops_those_there_are(database):
+def test_keeping_none_drops_those_there_are(build):
     """A retention of 0 is an empty archive."""
-    SqliteExchangeArchive(database).put(EXCHANGE)
-    archive = SqliteExchangeArchive(database, per_route=0)
+    build().put(EXCHANGE)
+    archive = build(per_route=0)
     assert archive.prune() == 1
     assert not archive.put(EXCHANGE)
     assert archive.latest() == []

@@ -13,7 +13,9 @@ import pytest
 
 from metrics.stores.sqlite import Database
 from shadow.handoff import Exchange
+from shadow.queues.redis import RedisExchangeQueue
 from shadow.queues.sqlite import SqliteExchangeQueue
+from tests.redis_server import a_store
 
 
 class Clock:
@@ -22,6 +24,36 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+class ServerClock(Clock):
+    """For a Redis, whose own clock leases run by: instead of that, leases grow older."""
+
+    def __init__(self, store):
+        self._store = store
+        self._now = 1000.0
+
+    @property
+    def now(self):
+        return self._now
+
+    @now.setter
+    def now(self, value):
+        grown_ms = round((value - self._now) * 1000)
+        self._now = value
+        stream, client = self._store.key("main", "exchanges"), self._store.client
+        if not client.exists(stream) or not client.xinfo_groups(stream):
+            return  # nobody holds anything yet
+        for held in client.xpending_range(stream, "workers", "-", "+", 1000):
+            client.xclaim(
+                stream,
+                "workers",
+                held["consumer"],
+                0,
+                [held["message_id"]],
+                idle=held["time_since_delivered"] + grown_ms,
+                justid=True,
+            )
 
 
 def exchange(number, **changes):
@@ -42,16 +74,32 @@ def exchange(number, **changes):
     return dataclasses.replace(given, **changes)
 
 
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def place(request, tmp_path):
+    """Where queues are: a file, or a Redis."""
+    if request.param == "sqlite":
+        place = Database(tmp_path / "evenkeel.db")
+    else:
+        place = a_store(request.getfixturevalue("redis_server"))
+    yield place
+    place.close()
+
+
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(place):
+    return Clock() if isinstance(place, Database) else ServerClock(place)
 
 
-@pytest.fixture(params=["sqlite"])
-def queue(request, tmp_path, clock):
-    database = Database(tmp_path / "evenkeel.db")
-    yield SqliteExchangeQueue(database, clock, max_waiting=50)
-    database.close()
+@pytest.fixture
+def build(place, clock):
+    """Opens the queue, as often as asked for."""
+    made = SqliteExchangeQueue if isinstance(place, Database) else RedisExchangeQueue
+    return lambda **bounds: made(place, clock, **bounds)
+
+
+@pytest.fixture
+def queue(build):
+    return build(max_waiting=50)
 
 
 def ids(leases):
@@ -148,16 +196,14 @@ def test_a_full_queue_takes_no_more(queue):
     assert queue.lag().waiting == 50
 
 
-def test_the_queue_is_bounded_in_bytes_too(tmp_path, clock):
+def test_the_queue_is_bounded_in_bytes_too(build):
     """Large bodies fill it long before there are many of them; what does not fit is refused."""
-    database = Database(tmp_path / "small.db")
-    queue = SqliteExchangeQueue(database, clock, max_bytes=250_000)
+    queue = build(max_bytes=250_000)
     noise = random.Random(1).randbytes(100_000)
     assert queue.put([exchange(number, request_body=noise) for number in range(10)]) == 3
     assert queue.put([exchange(11)]) == 0
     queue.acknowledge([exchange(0).id])
     assert queue.put([exchange(11)]) == 1
-    database.close()
 
 
 @pytest.mark.parametrize(
@@ -170,22 +216,38 @@ def test_large_bodies_survive_whether_they_shrink_or_not(queue, body):
     assert lease.exchange.request_body == body
 
 
-def test_leases_of_a_killed_process_are_recovered(tmp_path):
+def test_two_workers_share_the_queue(build):
+    """What one of them holds the other neither gets nor loses."""
+    one, other = build(), build()
+    one.put([exchange(number) for number in range(3)])
+    assert ids(one.reserve(2, 60)) == [exchange(0).id, exchange(1).id]
+    assert ids(other.reserve(2, 60)) == [exchange(2).id]
+    other.acknowledge([exchange(0).id])
+    one.release([exchange(1).id])
+    assert ids(other.reserve(2, 60)) == [exchange(1).id]
+
+
+def test_leases_of_a_killed_process_are_recovered(place, build, clock):
     """A real process killed with -9 while holding leases loses nothing."""
-    path = tmp_path / "evenkeel.db"
-    database = Database(path)
-    queue = SqliteExchangeQueue(database, lambda: 1000.0)
+    queue = build()
     queue.put([exchange(number) for number in range(4)])
+    if isinstance(place, Database):
+        opened = f"SqliteExchangeQueue(Database(Path({str(place.path)!r})), lambda: 1000.0)"
+    else:
+        opened = f"RedisExchangeQueue(RedisStore({place.place!r}), lambda: 1000.0)"
     script = textwrap.dedent(f"""
         import os, signal
         from pathlib import Path
+        from metrics.stores.redis.connection import RedisStore
+        from metrics.stores.redis.place import RedisPlace
         from metrics.stores.sqlite import Database
+        from shadow.queues.redis import RedisExchangeQueue
         from shadow.queues.sqlite import SqliteExchangeQueue
-        queue = SqliteExchangeQueue(Database(Path({str(path)!r})), lambda: 1000.0)
+        queue = {opened}
         assert len(queue.reserve(4, 60)) == 4
         os.kill(os.getpid(), signal.SIGKILL)
     """)
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
-    later = SqliteExchangeQueue(database, lambda: 1061.0)
-    assert len(later.reserve(10, 60)) == 4
-    database.close()
+    assert queue.reserve(10, 60) == []
+    clock.now += 61
+    assert [lease.attempt for lease in queue.reserve(10, 60)] == [2] * 4

@@ -11,15 +11,24 @@ from metrics.stores.sqlite import Database
 from shadow.perturbations.protocol import RewriteTask
 from shadow.rewriter import MemoryRewriteCache, SqliteRewriteCache
 from shadow.rewriter.cache import cache_key
+from shadow.rewriter.redis_cache import RedisRewriteCache
+from tests.redis_server import a_store
 
 KEPT = 10
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(
+    params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))]
+)
 def cache(request, tmp_path):
     """A cache that keeps ten texts."""
     if request.param == "memory":
         yield MemoryRewriteCache(kept=KEPT)
+        return
+    if request.param == "redis":
+        store = a_store(request.getfixturevalue("redis_server"))
+        yield RedisRewriteCache(store, kept=KEPT)
+        store.close()
         return
     database = Database(tmp_path / "store.db")
     yield SqliteRewriteCache(database, kept=KEPT)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import pytest
 
 from metrics.stores.sqlite import Database
+from shadow.redis_spend import RedisSpendLedger
 from shadow.spend import Budget, ModelPrice, Prices, RewriterPurse, Spend, SpendLedger
+from tests.redis_server import a_store
 
 NOON = 43_200.0
 
@@ -17,9 +22,24 @@ def database(tmp_path):
     made.close()
 
 
-def test_reservations_and_bookings_count_against_the_day(database) -> None:
+@pytest.fixture
+def store(redis_server):
+    made = a_store(redis_server)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def open_ledger(request):
+    """Opens a ledger on a file or a Redis."""
+    if request.param == "sqlite":
+        return partial(SpendLedger, request.getfixturevalue("database"))
+    return partial(RedisSpendLedger, request.getfixturevalue("store"))
+
+
+def test_reservations_and_bookings_count_against_the_day(open_ledger) -> None:
     """40 booked and 50 reserved leave 10 of 100."""
-    ledger = SpendLedger(database, Budget(tokens_per_day=100), lambda: NOON)
+    ledger = open_ledger(Budget(tokens_per_day=100), lambda: NOON)
     assert ledger.reserve(Spend(40, 0.0), "a") is None
     ledger.settle(Spend(40, 0.0), "a", {"replay": Spend(40, 0.0)})
     assert ledger.reserve(Spend(50, 0.0), "a") is None
@@ -28,9 +48,9 @@ def test_reservations_and_bookings_count_against_the_day(database) -> None:
     assert ledger.today() == Spend(40, 0.0)
 
 
-def test_a_route_has_a_budget_of_its_own(database) -> None:
+def test_a_route_has_a_budget_of_its_own(open_ledger) -> None:
     """One route at its limit does not stop the other; both together stop at the common one."""
-    ledger = SpendLedger(database, Budget(usd_per_day=1.0), lambda: NOON, {"small": Budget(usd_per_day=0.1)})
+    ledger = open_ledger(Budget(usd_per_day=1.0), lambda: NOON, {"small": Budget(usd_per_day=0.1)})
     assert ledger.reserve(Spend(0, 0.08), "small") is None
     assert ledger.reserve(Spend(0, 0.03), "small") == "budget"
     assert ledger.reserve(Spend(0, 0.9), "large") is None
@@ -51,32 +71,71 @@ def test_a_route_has_a_budget_of_its_own(database) -> None:
         (NOON, 1001, "budget"),
     ],
 )
-def test_a_spread_budget_lasts_the_day(database, now, spent, refused) -> None:
+def test_a_spread_budget_lasts_the_day(open_ledger, now, spent, refused) -> None:
     """What is held back for the night is told apart from what is spent."""
-    ledger = SpendLedger(database, Budget(tokens_per_day=1000, spread=True), lambda: now)
+    ledger = open_ledger(Budget(tokens_per_day=1000, spread=True), lambda: now)
     assert ledger.reserve(Spend(spent, 0.0), "a") == refused
 
 
-def test_a_new_day_begins_at_nothing(database) -> None:
+def test_a_new_day_begins_at_nothing(open_ledger) -> None:
     """The budget is that of the UTC day."""
     now = [NOON]
-    ledger = SpendLedger(database, Budget(tokens_per_day=10), lambda: now[0])
+    ledger = open_ledger(Budget(tokens_per_day=10), lambda: now[0])
     ledger.settle(Spend(0, 0.0), "a", {"replay": Spend(10, 0.0)})
     assert ledger.reserve(Spend(1, 0.0), "a") == "budget"
     now[0] += 86_400
     assert ledger.reserve(Spend(1, 0.0), "a") is None
 
 
-def test_the_rewriter_spends_from_the_same_purse(database) -> None:
+def test_the_rewriter_spends_from_the_same_purse(open_ledger) -> None:
     """Its calls are reserved before and booked after, under their own kind."""
-    ledger = SpendLedger(database, Budget(tokens_per_day=100), lambda: NOON)
+    ledger = open_ledger(Budget(tokens_per_day=100), lambda: NOON)
     purse = RewriterPurse(ledger, "a")
     assert purse.reserve(Spend(60, 0.0))
     assert not purse.reserve(Spend(60, 0.0))
     purse.settle(Spend(60, 0.0), Spend(20, 0.01))
     assert ledger.today() == Spend(20, 0.01)
-    (kind,) = database.connection().execute("SELECT kind FROM spend").fetchone()
-    assert kind == "rewriter"
+
+
+@pytest.mark.service("redis-server")
+def test_bookings_are_told_apart_by_kind(database, store) -> None:
+    """In either store."""
+    for ledger in (
+        SpendLedger(database, Budget(), lambda: NOON),
+        RedisSpendLedger(store, Budget(), lambda: NOON),
+    ):
+        RewriterPurse(ledger, "a").settle(Spend(60, 0.0), Spend(20, 0.01))
+        ledger.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
+    rows = database.connection().execute("SELECT kind FROM spend ORDER BY kind").fetchall()
+    assert rows == [("replay",), ("rewriter",)]
+    assert RedisSpendLedger(store, Budget(), lambda: NOON).of_kind("rewriter") == Spend(20, 0.01)
+
+
+@pytest.mark.service("redis-server")
+def test_workers_share_what_is_left(store) -> None:
+    """What one has set aside another cannot; what a dead one has set aside is free after a while."""
+    one, other = (
+        RedisSpendLedger(store, Budget(tokens_per_day=100), lambda: NOON, {"b": Budget(tokens_per_day=20)})
+        for _ in range(2)
+    )
+    assert one.reserve(Spend(60, 0.5), "a") is None
+    assert other.reserve(Spend(60, 0.5), "a") == "budget"
+    assert other.reserve(Spend(20, 0.0), "b") is None
+    assert one.reserve(Spend(1, 0.0), "b") == "budget"
+    store.client.zadd(store.key("spend", "workers"), {one._worker: 1.0})
+    assert other.reserve(Spend(60, 0.5), "a") is None
+
+
+@pytest.mark.service("redis-server")
+def test_many_reservations_at_once_keep_to_the_budget(store) -> None:
+    """Of 80 requests of 10 tokens in eight threads, ten find room in 100."""
+    ledgers = [RedisSpendLedger(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
+
+    def work(place: int) -> int:
+        return sum(ledgers[place % 4].reserve(Spend(10, 0.0), "a") is None for _ in range(10))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(work, range(8))) == 10
 
 
 def test_configured_prices_win_over_the_public_list() -> None:

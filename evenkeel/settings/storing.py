@@ -1,0 +1,98 @@
+"""Where sampled exchanges, verdicts and everything learned from them are kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, model_validator
+
+from evenkeel.settings.values import Seconds, Section
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"redis", "rediss", "unix"}:
+        raise ValueError(f"{parts.scheme}://… is not a redis://, rediss:// or unix:// URL")
+    if parts.password is not None or "password=" in parts.query:
+        raise ValueError("carries a password; put it into the variable that password_env names")
+    return url
+
+
+RedisUrl = Annotated[str, AfterValidator(_without_credentials)]
+Address = Annotated[str, Field(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$")]
+
+
+class Redis(Section):
+    """A Redis 7 in place of the data folder, for several proxies, workers and monitors; none = SQLite."""
+
+    url: RedisUrl
+    """`redis://HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; of a Cluster any node; with Sentinels only
+    the scheme and the number of the database count."""
+    username: str | None = None
+    """ACL user; none = the default user."""
+    password_env: str = "EVENKEEL_REDIS_PASSWORD"  # noqa: S105 - the variable's name
+    """Variable with the password; none is sent if it is empty."""
+    sentinels: list[Address] = []
+    """Sentinels, as `host:port`, that know where the primary is."""
+    sentinel_master: str | None = None
+    """Name of the group that they watch."""
+    sentinel_password_env: str = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: S105 - the variable's name
+    """Variable with their password; none is sent if it is empty."""
+    cluster: bool = False
+    """Whether it is a Redis Cluster."""
+    ca_file: Path | None = None
+    """Certificates that sign the server's; none = those of the system."""
+    cert_file: Path | None = None
+    """Certificate shown to the server."""
+    key_file: Path | None = None
+    """Its key."""
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,40}$")] = "evenkeel"
+    """Begins every key, so that several installations can share a Redis."""
+    timeout_s: Seconds = 5.0
+    """Limit of connecting and of one answer."""
+    patience_s: Annotated[float, Field(ge=0)] = 10.0
+    """How long sampled exchanges wait in a proxy for a Redis that is gone, as during a failover."""
+    exchanges: Annotated[int, Field(ge=1)] = 20_000
+    """Exchanges in the queue at most; what comes then is not scored, and counted."""
+    megabytes: Annotated[float, Field(gt=0)] = 1024.0
+    """What they may take there."""
+    exchange_hours: Annotated[float, Field(gt=0)] = 24.0
+    """How long an exchange may wait; its bodies are forgotten then, scored or not."""
+    verdicts: Annotated[int, Field(ge=1_000)] = 500_000
+    """Verdicts kept, the newest; one takes some 1.5 kB."""
+    evidence: Annotated[int, Field(ge=0)] = 20_000
+    """Verdicts of which prompts and answers are kept, the newest."""
+    evidence_days: Annotated[float, Field(gt=0)] = 30.0
+    """And how long."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Redis:
+        if bool(self.sentinels) != bool(self.sentinel_master):
+            raise ValueError("sentinels and sentinel_master go together: set both or none")
+        if self.cluster and self.sentinels:
+            raise ValueError("a Cluster looks after itself: set cluster or sentinels, not both")
+        if bool(self.cert_file) != bool(self.key_file):
+            raise ValueError("cert_file and key_file go together: set both or none")
+        return self
+
+    @property
+    def password(self) -> str | None:
+        """What the variable holds, None if it is empty."""
+        return os.environ.get(self.password_env) or None
+
+    @property
+    def sentinel_password(self) -> str | None:
+        """What the variable holds, None if it is empty."""
+        return os.environ.get(self.sentinel_password_env) or None
+
+
+class Monitor(Section):
+    """How one of several monitors on a Redis takes its part."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = None
+    """Names its checkpoint: each monitor its own, the same one after a restart; none = the host's name."""
+    routes: list[str] = []
+    """Routes that it watches; none = all."""

@@ -1,0 +1,165 @@
+"""Boards: panels on shelves, with variables, annotations and links, as Grafana's JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from grafana_foundation_sdk.builders import prometheus
+from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard, DashboardLink
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import dashboard
+
+from grafana import variables
+from grafana.panels import DATASOURCE
+from grafana.promql import series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from grafana_foundation_sdk.cog.builder import Builder
+
+COLUMNS: Final = 24
+"""Of Grafana's grid."""
+TAG: Final = "evenkeel"
+
+
+class Addresses(NamedTuple):
+    """What the links of a dashboard begin with; by default as in `deploy/prometheus/prometheus.yml`."""
+
+    console: str = "http://127.0.0.1:8101"
+    runbooks: str = "file:///opt/evenkeel/docs/runbooks"
+
+
+class Shelf(NamedTuple):
+    """Panels side by side, of one height."""
+
+    height: int
+    panels: Sequence[tuple[int, dashboard.Panel]]
+    """Each with its width; together at most 24."""
+
+
+class Section(NamedTuple):
+    """Shelves, one below the other."""
+
+    shelves: Sequence[Shelf]
+    title: str = ""
+    """Of the row above them; "" = none."""
+    collapsed: bool = False
+    """Whether a click on the title is needed to see them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One dashboard."""
+
+    uid: str
+    title: str
+    description: str
+    sections: Sequence[Section]
+    narrowed_by: Sequence[Builder[dashboard.VariableModel]]
+    """Variables besides data source, deployment and addresses."""
+    marks: Sequence[str] = ()
+    """Matchers of the changes that are marked in its graphs; empty = none are."""
+    hours: int = 24
+    """Shown at first."""
+
+
+def to_json(board: Board, addresses: Addresses) -> str:
+    """The dashboard as Grafana imports it: the same text for the same board."""
+    return (
+        json.dumps(_model(board, addresses), cls=JSONEncoder, indent=1, sort_keys=True, ensure_ascii=False)
+        + "\n"
+    )
+
+
+def _model(board: Board, addresses: Addresses) -> dashboard.Dashboard:
+    others = (
+        DashboardLink("More of evenkeel")
+        .type(dashboard.DashboardLinkType.DASHBOARDS)
+        .tags([TAG])
+        .keep_time(True)
+        .include_vars(True)
+    )
+    console = (
+        DashboardLink("Console")
+        .type(dashboard.DashboardLinkType.LINK)
+        .url("${console}/")
+        .icon("external link")
+        .target_blank(True)
+    )
+    build = (
+        Dashboard(board.title)
+        .uid(board.uid)
+        .description(board.description)
+        .tags([TAG])
+        .editable()
+        .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
+        .time(f"now-{board.hours}h", "now")
+        .timezone("browser")
+        .refresh("30s")
+        .links([others, console])
+        .variables(
+            [
+                variables.datasource(),
+                variables.deployment(),
+                *board.narrowed_by,
+                variables.address("console", addresses.console),
+                variables.address("runbooks", addresses.runbooks),
+            ]
+        )
+    )
+    if board.marks:
+        build = build.annotations([_changes(board.marks)])
+    model = build.build()
+    model.panels = list(_placed(board.sections))
+    return model
+
+
+def _changes(matchers: Sequence[str]) -> AnnotationQuery:
+    # The value of the series is the time of the change: the mark stands there, not at the scrape.
+    expr = f"{series('evenkeel_last_change_timestamp_seconds', *matchers)} * 1000"
+    return (
+        AnnotationQuery()
+        .name("Changes")
+        .datasource(DATASOURCE)
+        .enable(True)
+        .icon_color("purple")
+        .target(prometheus.Dataquery().expr(expr).ref_id("Changes").interval("60s").range())
+        .expr(expr)
+        .step("60s")
+        .use_value_for_time(True)
+        .title_format("{{kind}} changed")
+        .text_format("route {{route}}")
+        .tag_keys("route,kind")
+    )
+
+
+def _placed(sections: Sequence[Section]) -> Iterator[dashboard.Panel | dashboard.RowPanel]:
+    number, y = 0, 0
+    for section in sections:
+        row: dashboard.RowPanel | None = None
+        if section.title:
+            number += 1
+            row = dashboard.RowPanel(
+                title=section.title,
+                collapsed=section.collapsed,
+                grid_pos=dashboard.GridPos(h=1, w=COLUMNS, x=0, y=y),
+                id_val=number,
+            )
+            row.panels = []
+            y += 1
+            yield row
+        for shelf in section.shelves:
+            x = 0
+            for width, panel in shelf.panels:
+                number += 1
+                panel.id_val = number
+                panel.grid_pos = dashboard.GridPos(h=shelf.height, w=width, x=x, y=y)
+                x += width
+                if row is not None and section.collapsed:
+                    row.panels.append(panel)
+                else:
+                    yield panel
+            y += shelf.height

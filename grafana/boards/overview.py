@@ -1,0 +1,364 @@
+"""Overview: does anything need attention, and where?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from grafana import scales, variables
+from grafana.board import Board, Section, Shelf
+from grafana.panels import Column, Query, Words, lines, matrix, number, rows
+from grafana.promql import CELL, PLACE, highest, increase, rate, series, share
+
+_ROUTE: Final = 'route=~"$route"'
+_WINDOW: Final = 'window="$window"'
+_BY_ROUTE: Final = 'level="route"'
+_BY_MODEL: Final = 'level="model"'
+_BY_CATEGORY: Final = 'level="category"'
+_SHOWN_ALERTS: Final = 'alertname=~"Evenkeel.*"'
+_LAST_500: Final = 'window="500"'
+_CELL_LINK: Final = (
+    "/?route=${__data.fields.Route:percentencode}"
+    "&perturbation=${__data.fields.Perturbation:percentencode}#verdicts"
+)
+
+_used = (
+    f"{highest('evenkeel_excess_evidence_log10', _ROUTE, by=CELL)}"
+    f" / {highest('evenkeel_excess_alarm_log10', _ROUTE, by=CELL)}"
+)
+_worst = f"topk(15, {_used})"
+
+
+def _of_the_worst(expr: str) -> str:
+    return f"{expr} and on ({CELL}) {_worst}"
+
+
+def _window(name: str) -> str:
+    return highest(f"evenkeel_window_{name}", _ROUTE, _WINDOW, by=CELL)
+
+
+_robustness = highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route")
+_rated_at = highest("evenkeel_rollup_last_score_timestamp_seconds", _BY_ROUTE, _ROUTE, by="route")
+
+
+def _named_place(expr: str) -> str:
+    return f'label_join({expr}, "place", " · ", "route", "model")'
+
+
+_NUMBERS: Final = Shelf(
+    4,
+    (
+        (
+            4,
+            number(
+                Words(
+                    "Cells in alert",
+                    "Cells (route × model × perturbation) whose answers shift more than is "
+                    "tolerated, by the evidence. "
+                    "Each false alarm rate is controlled, so one is worth a look.",
+                    "no cell has been rated",
+                    runbook="EvenkeelRobustnessBreach",
+                    console="/",
+                ),
+                Query(f"sum({highest('evenkeel_alert', _ROUTE, by=CELL)})"),
+                "none",
+                scales.ANY_IS_WRONG,
+            ),
+        ),
+        (
+            4,
+            number(
+                Words(
+                    "Lowest robustness of a route",
+                    "One minus the rate of answers that shifted and changed in quality under a "
+                    "perturbation, of the "
+                    "route where it is lowest. Below 90 % is below the objective.",
+                    "too few exchanges",
+                    runbook="EvenkeelRobustnessBurnSlow",
+                ),
+                Query(f"min({_robustness})"),
+                "percentunit",
+                scales.ROBUSTNESS,
+                decimals=1,
+                trend=True,
+            ),
+        ),
+        (
+            4,
+            number(
+                Words(
+                    "Latest rating",
+                    "Time since a trial was last rated on the route where that is longest ago. Old "
+                    "scores show the past.",
+                    "nothing rated",
+                    runbook="EvenkeelScoresStale",
+                ),
+                Query(f"time() - min({_rated_at})"),
+                "s",
+                scales.STALE_S,
+                decimals=0,
+            ),
+        ),
+        (
+            4,
+            number(
+                Words(
+                    "Changes",
+                    "Changes of model, prompt, settings, judge or traffic noticed in the shown time. "
+                    "They are marked in the graphs below.",
+                    "no rated traffic",
+                    console="/changes",
+                ),
+                Query(increase("evenkeel_changes_total", _ROUTE)),
+                "none",
+                decimals=0,
+            ),
+        ),
+        (
+            4,
+            number(
+                Words(
+                    "Coverage",
+                    "Share of the forwarded requests whose trials were scored: what the estimates rest on.",
+                    "no requests",
+                    runbook="EvenkeelPipelineStarved",
+                ),
+                Query(
+                    share(
+                        increase("evenkeel_exchanges_scored_total", _ROUTE),
+                        increase("evenkeel_proxy_requests_total", _ROUTE),
+                    )
+                ),
+                "percentunit",
+                decimals=1,
+            ),
+        ),
+        (
+            4,
+            number(
+                Words(
+                    "Requests",
+                    "Requests forwarded each second. More in the dashboard “evenkeel: proxy”.",
+                    "no proxy scraped",
+                    runbook="EvenkeelDown",
+                ),
+                Query(rate("evenkeel_proxy_requests_total", _ROUTE)),
+                "reqps",
+                trend=True,
+            ),
+        ),
+    ),
+)
+
+_HEATMAP: Final = matrix(
+    Words(
+        "Robustness by perturbation, route and model",
+        "Share of perturbed trials whose answer did not change in quality, over the chosen window. "
+        "100 % = wording, "
+        "order, format and language do not matter. Empty: too few trials for a number.",
+        "too few trials",
+        console="/",
+    ),
+    Query(_named_place(_window("robustness_score"))),
+    row="perturbation",
+    column="place",
+    unit="percentunit",
+    scale=scales.ROBUSTNESS,
+    row_title="Perturbation",
+)
+
+_WORST: Final = rows(
+    Words(
+        "Closest to an alert",
+        "The 15 cells with the most evidence that their excess is above what is tolerated; at 100 % "
+        "the alert is up. "
+        "Excess: share of shifted answers minus that of identical resends, with its interval.",
+        "no cell has been rated",
+        runbook="EvenkeelRobustnessBreach",
+    ),
+    {"route": "Route", "model": "Model", "perturbation": "Perturbation"},
+    (
+        Column(Query(_worst), "Evidence", scale=scales.EVIDENCE, width=85, decimals=0),
+        Column(Query(_of_the_worst(_window("excess"))), "Excess", width=75, decimals=0),
+        Column(Query(_of_the_worst(_window("excess_lower"))), "at least", width=75, decimals=0),
+        Column(
+            Query(_of_the_worst(highest("evenkeel_excess_threshold", _ROUTE, by=CELL))), "Tolerated", width=80
+        ),
+    ),
+    sort_by="Evidence",
+    link=_CELL_LINK,
+)
+
+_ALERTS: Final = rows(
+    Words(
+        "Alerts",
+        "Alerts of deploy/prometheus/rules that are pending or firing, newest state. "
+        "Each has a runbook of its name in docs/runbooks.",
+        "none pending or firing",
+        runbook="README",
+    ),
+    {
+        "alertname": "Alert",
+        "severity": "Severity",
+        "alertstate": "State",
+        "route": "Route",
+        "perturbation": "Perturbation",
+    },
+    (
+        Column(
+            Query(
+                "count by (alertname, severity, alertstate, route, perturbation) "
+                f"({series('ALERTS', _SHOWN_ALERTS)})"
+            ),
+            "Number",
+            "none",
+            width=75,
+        ),
+    ),
+)
+
+_TREND: Final = lines(
+    Words(
+        "Robustness by route",
+        "Over the chosen window. The dashed line is the objective; violet marks are changes.",
+        "too few exchanges",
+        runbook="EvenkeelRobustnessBurnFast",
+    ),
+    (
+        Query(
+            highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route"), "{{route}}"
+        ),
+    ),
+    "percentunit",
+    limit=scales.ROBUSTNESS,
+    lowest=0.5,
+    top=1,
+)
+
+_EXCESS: Final = lines(
+    Words(
+        "Excess over noise by category",
+        "Share of shifted answers minus that of identical resends of the same exchanges, by category "
+        "of perturbation; "
+        "of the route and model where it is highest.",
+        "too few exchanges",
+        runbook="EvenkeelRobustnessBreach",
+    ),
+    (Query(highest("evenkeel_rollup_excess", _BY_CATEGORY, _ROUTE, _WINDOW, by="category"), "{{category}}"),),
+    "percentunit",
+    lowest=None,
+)
+
+_CHANGES: Final = rows(
+    Words(
+        "Latest changes",
+        "The latest changes of each route, their likely cause, and whether answers got worse with them.",
+        "no change so far",
+        runbook="EvenkeelChangeRegression",
+        console="/changes",
+    ),
+    {"route": "Route", "cause": "Likely cause", "change": "Change"},
+    (
+        Column(
+            Query(
+                f"time() - {highest('evenkeel_change_timestamp_seconds', _ROUTE, by='route, change, cause')}"
+            ),
+            "Ago",
+            "s",
+        ),
+        Column(
+            Query(highest("evenkeel_change_regression", _ROUTE, by="route, change, cause")),
+            "Worse",
+            "none",
+            scale=scales.ANY_IS_WRONG,
+            width=75,
+        ),
+    ),
+    sort_by="Ago",
+    ascending=True,
+    link="/changes?route=${__data.fields.Route:percentencode}",
+)
+
+_drifted = highest("evenkeel_drift_alert", _ROUTE, by=f"{CELL}, direction")
+
+_DRIFT: Final = rows(
+    Words(
+        "Left their baseline",
+        "Cells whose rate of shifted answers has risen or fallen from the cell's own baseline, by "
+        "the evidence.",
+        "none has",
+        runbook="EvenkeelDrift",
+    ),
+    {"route": "Route", "model": "Model", "perturbation": "Perturbation", "direction": "Direction"},
+    (
+        Column(
+            Query(
+                f"{highest('evenkeel_window_content_delta', _ROUTE, _LAST_500, by=CELL)}"
+                f" * on ({CELL}) group_right () ({_drifted} == 1)"
+            ),
+            "Shifted, last 500",
+            width=130,
+            decimals=0,
+        ),
+    ),
+    link=_CELL_LINK,
+)
+
+_CATEGORIES: Final = matrix(
+    Words(
+        "Robustness by category, route and model",
+        "As above, each exchange weighing the same, over all perturbations of a category.",
+        "too few exchanges",
+    ),
+    Query(
+        _named_place(
+            highest(
+                "evenkeel_rollup_robustness_score", _BY_CATEGORY, _ROUTE, _WINDOW, by=f"{PLACE}, category"
+            )
+        )
+    ),
+    row="category",
+    column="place",
+    unit="percentunit",
+    scale=scales.ROBUSTNESS,
+    row_title="Category",
+)
+
+_QUALITY: Final = rows(
+    Words(
+        "How quality changed",
+        "Of the shifted answers, how many were worse and how many better than the original; and how "
+        "many identical "
+        "resends shifted (noise floor). Much noise hides small effects.",
+        "too few exchanges",
+    ),
+    {"route": "Route", "model": "Model"},
+    tuple(
+        Column(
+            Query(highest(f"evenkeel_rollup_{name}", _BY_MODEL, _ROUTE, _WINDOW, by=PLACE)), title, decimals=1
+        )
+        for name, title in (
+            ("content_delta", "Shifted"),
+            ("quality_worse", "of those worse"),
+            ("quality_better", "of those better"),
+            ("noise_floor", "Noise floor"),
+        )
+    ),
+)
+
+OVERVIEW: Final = Board(
+    uid="evenkeel-overview",
+    title="evenkeel: overview",
+    description=(
+        "Whether answers still hold when the question wobbles: where they do not, since when, and why."
+    ),
+    sections=(
+        Section(
+            (_NUMBERS, Shelf(17, ((13, _HEATMAP), (11, _WORST))), Shelf(9, ((13, _TREND), (11, _EXCESS))))
+        ),
+        Section((Shelf(8, ((8, _ALERTS), (8, _CHANGES), (8, _DRIFT))),), "Alerts and changes"),
+        Section((Shelf(8, ((12, _CATEGORIES), (12, _QUALITY))),), "By category and quality", collapsed=True),
+    ),
+    narrowed_by=(variables.routes(), variables.window()),
+    marks=(_ROUTE,),
+)
+"""Start here."""

@@ -1,0 +1,77 @@
+"""A real Redis for tests: on a free port, with a folder of its own, stopped at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import replace
+
+import redis
+
+from metrics.stores.redis.connection import RedisStore
+from metrics.stores.redis.place import RedisPlace
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class RedisServer:
+    """One server process; it can be killed, stopped and started again on its port and files."""
+
+    def __init__(self, folder, *arguments, port=None):
+        self.folder = folder
+        self.port = port or free_port()
+        self.arguments = arguments
+        self.process = None
+        self.start()
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [
+                "redis-server",
+                *("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)),
+                *("--save", "", "--appendonly", "no", "--logfile", str(self.folder / "redis.log")),
+                *self.arguments,
+            ]
+        )
+        with redis.Redis(port=self.port, retry=None) as client:
+            deadline = time.monotonic() + 10
+            while time.monotonic() < deadline:
+                with contextlib.suppress(redis.ConnectionError, redis.BusyLoadingError):
+                    client.ping()
+                    return
+                with contextlib.suppress(redis.AuthenticationError):
+                    return
+                time.sleep(0.02)
+        raise AssertionError((self.folder / "redis.log").read_text())
+
+    def pause(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def resume(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.process.wait(10)
+
+
+_numbers = itertools.count()
+
+
+def a_store(server, **place):
+    """A store of its own in the server: no test sees what another has left."""
+    given = RedisPlace(url=server.url, prefix=f"test{os.getpid()}.{next(_numbers)}")
+    return RedisStore(replace(given, **place))
