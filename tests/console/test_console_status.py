@@ -137,7 +137,8 @@ def test_cells_that_left_their_baseline_are_a_notice_for_each_route_and_model(ma
     risen, fallen = (notice.replace("\u202f", " ") for notice in found.notices)
     assert risen == (
         "Answers of swift on summaries shift more often than they did, under spelling changes and "
-        "letter-case changes: 5 % in the first 500 trials of spelling changes, now beyond 12 %. Look what changed there."
+        "letter-case changes: 5 % in the first 500 trials of spelling changes, now beyond 12 %. "
+        "Look what changed there."
     )
     assert fallen.startswith("Answers of swift on orders shift less often")
     assert "now below 0 %" in fallen
