@@ -8,6 +8,7 @@ from metrics.calibration import JudgeBands, RatedPair, judge_bands
 from metrics.pair import Pair, Wanted
 from metrics.provenance import STAGES, stage_of
 from metrics.similarity.cheap import CheapRater
+from metrics.similarity.embeddings import MINILM
 from metrics.verdict import BASELINE, Failure
 
 if TYPE_CHECKING:
@@ -69,8 +70,12 @@ def rated_in_log(log: Log, rater: CheapRater) -> list[RatedPair]:
     return found
 
 
-def set_bands(pairs: Sequence[RatedPair], source: str, version: int = 1) -> JudgeBands | Failure:
-    """The bands that these pairs allow; see `judge_bands`."""
+def set_bands(
+    pairs: Sequence[RatedPair], source: str, *, encoder: str = MINILM, version: int = 1
+) -> JudgeBands | Failure:
+    """The bands that these pairs allow, by an encoder's embeddings among the scores; see `judge_bands`."""
     if not pairs:
         return Failure("judge_bands", 1, "too_few_pairs", "No pair was rated by the judge.")
-    return judge_bands(pairs, version=version, source=source, rater_version=CheapRater.version)
+    return judge_bands(
+        pairs, version=version, source=source, rater_version=CheapRater.version, encoder=encoder
+    )

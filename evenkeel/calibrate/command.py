@@ -25,6 +25,7 @@ from metrics.goldens import SqliteGoldens, load_goldens
 from metrics.goldens.asked import asked
 from metrics.registry import metric
 from metrics.similarity.cheap import CheapRater
+from metrics.similarity.embeddings import MINILM
 from metrics.stores.sqlite import Database, SqliteVerdictLog
 from metrics.verdict import Failure
 from shadow.languages import language_of
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from metrics.calibration import Calibration, JudgeBands
     from metrics.calibration.columns import Column
     from metrics.goldens import Golden
+    from metrics.similarity.embeddings import Embeddings
 
 _JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
 
@@ -105,7 +107,7 @@ def run_calibrate(
             )  # fmt: skip
             fields.append(asking.run(confirm, err))
             spent += asking.cost_usd
-        bands = _bands(options, asking, CheapRater(scoring.embeddings, language_of=language_of))
+        bands = _bands(options, asking, scoring.embeddings)
     wanted = {key for source in sources for key in keys(source.id, chosen.form)}
     scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
     if not scores.rows:
@@ -166,15 +168,18 @@ def _field(column: Column) -> Field:
 
 
 def _bands(
-    options: CalibrateOptions, asking: Asking | None, rater: CheapRater
+    options: CalibrateOptions, asking: Asking | None, embeddings: Embeddings | None
 ) -> JudgeBands | Failure | None:
     """The cascade's bands, if anything was asked from which they follow."""
+    rater = CheapRater(embeddings, language_of=language_of)
+    encoder = embeddings.encoder if embeddings else MINILM
     if options.bands_from_store:
         with _store(options) as database:
             pairs = rated_in_log(SqliteVerdictLog(database), rater)
-        return set_bands(pairs, f"{len(pairs)} trials that the judge of {options.data_dir} decided")
+        source = f"{len(pairs)} trials that the judge of {options.data_dir} decided"
+        return set_bands(pairs, source, encoder=encoder)
     if asking is None or options.judge is None:
         return None
     pairs = rated_candidates(asking.rated, rater)
     source = f"{len(pairs)} degraded goldens of {_source(options)}, rated by {options.judge.model}"
-    return set_bands(pairs, source)
+    return set_bands(pairs, source, encoder=encoder)

@@ -253,6 +253,8 @@ class _SentenceEncoder:
     """A sentence-transformers model on the CPU, one caller at a time."""
 
     def __init__(self, model: str) -> None:
+        # Bars of the libraries would stand between our own lines.
+        os.environ.setdefault("TQDM_DISABLE", "1")
         local = Path(model).is_dir()
         if local:
             # Even a local model makes the hub library ask for updates otherwise.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import signal
 import subprocess
@@ -11,8 +12,14 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from evenkeel.calibrate.bands import rated_candidates, set_bands
+from evenkeel.calibrate.candidates import Source, made
+from evenkeel.calibrate.journal import Place
 from evenkeel.cli import main
 from metrics.calibration import FailureMode, read_calibration
+from metrics.pair import Answer
+from metrics.similarity.cheap import CheapRater
+from metrics.verdict import Failure
 from tests.evenkeel.planted_goldens import prose, workflow, write_goldens
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
 
@@ -89,18 +96,27 @@ def test_a_sample_of_goldens_is_judged_if_asked_for(tmp_path):
         assert chat.prompts.total() == 2 * 18
 
 
-def test_bands_follow_from_the_judges_ratings(tmp_path):
-    """A judge that always says what the cheap metrics say: 240 goldens, one rated candidate each."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 240)
-    quick = ["--no-embeddings", "--processes", "1", "--resamples", "20", "--metrics", "rouge_l"]
+def test_too_few_ratings_set_no_bands_and_it_is_said(tmp_path):
+    """The judge rates one candidate of each golden for the bands, and six are not enough."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 6)
     with ScriptedChat(lambda _: rating(3)) as chat:
-        shown = run(
-            goldens, "--out", tmp_path, "--judge-model", "scripted", "--judge-url", chat.url, *quick,
-            "--yes", "--concurrency", 8,
-        )  # fmt: skip
-    assert "decided without the judge" in shown
-    bands = read_calibration((tmp_path / "calibration.yaml").read_text()).bands
-    assert bands.source == "240 degraded goldens of goldens.jsonl, rated by scripted"
+        shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes"))
+    assert "bands of the cascade: none" in shown
+    assert read_calibration((tmp_path / "calibration.yaml").read_text()).bands is None
+
+
+def test_bands_follow_from_the_judges_ratings():
+    """A judge that always says 3 to 240 slightly reworded goldens: the clear ones need not be asked."""
+    rng = random.Random(1)
+    rated = []
+    for number in range(240):
+        source = Source(f"g{number}", Answer(prose(rng)["answer"]), "", None)
+        (candidate,) = made(source, "prose", 1, {}, {Place(FailureMode.REWORDED, 0.1)})
+        rated.append((candidate, 3))
+    found = set_bands(rated_candidates(rated, CheapRater()), "240 degraded goldens", encoder="other")
+    assert not isinstance(found, Failure)
+    assert found.decided > 0
+    assert (found.bands.source, found.bands.encoder) == ("240 degraded goldens", "other")
 
 
 def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
