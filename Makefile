@@ -7,9 +7,10 @@ UV := $(BIN)/uv
 LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 # Per cent of lines and branches, with all services there; may only rise.
 COVERAGE := 95
+AUDITED ?= $(wildcard requirements/*.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types format lock semantic docs bench-proxy clean
+.PHONY: help demo test check lint types format lock semantic audit docs bench-proxy clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,9 +57,21 @@ lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic --extra reference \
 		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
+	for extra in otel "semantic --extra otel"; do \
+		$(UV) pip compile --quiet --no-header --generate-hashes --extra $$extra --constraint requirements/semantic.txt \
+		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/image-$${extra%% *}.txt \
+		|| exit; done
 
 bench-proxy: $(VENV)/.dev ## Measure the proxy beside nginx, LiteLLM and Portkey (ARGS="--quick")
 	$(BIN)/python -m bench.proxy $(ARGS)
+
+# Not part of `check`: it asks a service on the network about every locked version. Strict, because without
+# that a version that the service does not know counts as free of vulnerabilities.
+audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the network)
+	@$(BIN)/python -c "import socket; socket.create_connection(('pypi.org', 443), 10).close()" 2>/dev/null \
+		|| { echo "make audit asks pypi.org about every locked version, and it cannot be reached from here" >&2; exit 2; }
+	$(UV) tool run --quiet pip-audit==2.10.1 --strict --progress-spinner off --require-hashes --disable-pip \
+		$(foreach one,$(AUDITED),-r $(one))
 
 docs: $(VENV)/.dev ## Write the generated reference pages
 	$(BIN)/python -m evenkeel.reference docs

@@ -43,7 +43,16 @@ _SAME, _OTHER = 0.85, 0.25
 _AUDITED = 0.05
 _JUDGE_ERRS = 0.03
 _WORSE = 0.4
-_SHIFTED, _KEPT = 2, 3
+_SHIFTED = 2
+_RIGHT = 0.9
+_SHORT = {
+    "prompt_edited": "prompt",
+    "model_swapped": "model",
+    "provider_changed_silently": "provider",
+    "traffic_moved": "traffic",
+    "judge_drifted": "judge",
+    "settings_changed": "settings",
+}
 CASES: dict[str, Cause | None] = {
     "no change": None,
     "model swap": Cause.MODEL,
@@ -66,7 +75,7 @@ class World:
     template_share: float = 0.62
     languages: tuple[tuple[str, float], ...] = (("en", 0.8), ("de", 0.15), ("fr", 0.05))
     noise: float = 0.05
-    fragility: float = 0.12
+    fragility: float = 0.06
     golden_breach: float = 0.06
     answer_chars: float = 700.0
     judge_strictness: float = 0.0
@@ -99,7 +108,7 @@ class Run:
 
     reports: tuple[ChangeReport, ...]
     alerts: list[str] = field(default_factory=list)
-    """Raised excess alerts and drifts, by route."""
+    """Routes of the alerts (excess, drift) that were raised, in order."""
     noticed_after: int | None = None
     """Exchanges of the changed route between the change and its report."""
 
@@ -231,7 +240,7 @@ def run(case: str, seed: int, trials: int = TRIALS) -> Run:
     noticed: int | None = None
     for route, logged in verdicts(case, seed, trials):
         applied = state.apply(logged)
-        alerts += [f"{event.kind} {event.route}" for event in applied.events]
+        alerts += [event.route for event in applied.events if event.kind == "raised"]
         one = logged.verdict
         if one.perturbation != BASELINE:
             continue
@@ -274,26 +283,29 @@ def judged(case: str, outcome: Run) -> tuple[str, int]:
 def measure(runs: int, seed: int, cases: Sequence[str] = tuple(CASES)) -> bool:
     """Print the confusion table; says whether it is as stated."""
     names = ["-", *(cause.value for cause in Cause)]
-    print(
-        f"{'case':<14}" + "".join(f"{name[:13]:>15}" for name in names) + f"{'other':>8}{'median delay':>14}"
-    )
+    print("reported cause of the changed route; reports and raised alerts (excess, drift) of all others")
+    print(f"{'case':<12}" + "".join(f"{_SHORT.get(name, name):>10}" for name in names), end="")
+    print(f"{'reports':>9}{'alerts':>8}{'exchanges to notice':>21}", flush=True)
     fine = True
     for case in cases:
         row: Counter[str] = Counter()
-        others = 0
+        others = alerts = 0
         delays = []
         for number in range(runs):
             outcome = run(case, seed + number)
             cause, further = judged(case, outcome)
             row[cause] += 1
             others += further
+            alerts += sum(route != ROUTES[0] or case == "no change" for route in outcome.alerts)
             if outcome.noticed_after is not None:
                 delays.append(outcome.noticed_after)
         delay = f"{sorted(delays)[len(delays) // 2]}" if delays else "-"
-        print(f"{case:<14}" + "".join(f"{row[name]:>15}" for name in names) + f"{others:>8}{delay:>14}")
+        print(f"{case:<12}" + "".join(f"{row[name]:>10}" for name in names), end="")
+        print(f"{others:>9}{alerts:>8}{delay:>21}", flush=True)
         wanted = CASES[case]
         right = row["-"] if wanted is None else row[wanted.value]
-        fine = fine and right >= 0.9 * runs and others <= 0.1 * runs
+        stated = 2 * runs * TRIALS / MonitorSettings().mean_trials_between_false_alarms
+        fine = fine and right >= _RIGHT * runs and others <= (1 - _RIGHT) * runs and alerts <= stated
     return fine
 
 
@@ -306,7 +318,7 @@ def main() -> None:
     given = parser.parse_args()
     started = time.perf_counter()
     fine = measure(given.runs, given.seed, tuple(given.case or CASES))
-    print(f"{time.perf_counter() - started:.0f} s; other = reports on other routes, or second ones")
+    print(f"{time.perf_counter() - started:.0f} s")
     sys.exit(0 if fine else 1)
 
 

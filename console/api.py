@@ -37,7 +37,13 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
 
     @get("/api/changes", sync_to_thread=True)
     def changes() -> Response[bytes]:
-        return json_response({"routes": [asdict(route) for route in sources.changes()]})
+        reports = sources.change_reports() if sources.change_reports else ()
+        return json_response(
+            {
+                "routes": [asdict(route) for route in sources.changes()],
+                "changes": [asdict(report) for report in reports],
+            }
+        )
 
     @get("/api/alerts", sync_to_thread=True)
     def alerts(limit: Limit = 100) -> Response[bytes]:

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -18,9 +18,13 @@ from console import ConsoleSources, GoldenSources, create_app
 from evenkeel import __version__, replays
 from evenkeel.access import TokenGuard
 from evenkeel.admin_server import serving
+from evenkeel.changes.burst import SqliteBursts
+from evenkeel.changes.store import SqliteChangeStore
+from evenkeel.changes.wiring import Asking, ChangeResponse, stamp_of
 from evenkeel.children import when_orphaned
 from evenkeel.data_plane import DATABASE_FILE, LAST_SPANS_S, new_event_loop, open_queue
 from evenkeel.encoders import make_encoder
+from evenkeel.notifications import Troubles, channels
 from evenkeel.pipeline import Pipeline
 from evenkeel.responsiveness import stay_responsive
 from evenkeel.scorers import make_judge, make_scorer
@@ -29,19 +33,21 @@ from evenkeel.tracing import open_spans
 from metrics.export.prometheus import CellText, MonitorReading
 from metrics.export.snapshots import SnapshotCollector
 from metrics.goldens import SqliteGoldens
+from metrics.judge import SqliteJudgeCache
 from metrics.monitor import Monitor, MonitorSettings
 from metrics.notify import Notifier, Webhook
 from metrics.stores.counters import CounterStore, Tally, merge
 from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from shadow.rewriter import SqliteRewriteCache
 from shadow.trials import TrialMaker
 from shadow.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
-    from metrics.stores.counters import Snapshot
+    from metrics.stores.counters import CounterWriting, Snapshot
 
 log = logging.getLogger("evenkeel")
 
@@ -72,14 +78,25 @@ async def _serve(briefing: Briefing) -> None:
     queue = open_queue(settings)
     tally = Tally()
     spans = open_spans(settings)
-    judge, health = make_judge(settings, database, costs, spans.observer)
+    judge, health = make_judge(settings, SqliteJudgeCache(database), costs, spans.observer)
     encoder = await asyncio.to_thread(make_encoder, settings, costs, spans.observer)
     scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
-    monitor = Monitor(verdicts, monitor_store, _monitor_settings(settings), clock=time.time)
-    notifier = Notifier(monitor_store, _announce, _webhook(settings))
+    monitor = Monitor(verdicts, monitor_store, monitor_settings(settings), clock=time.time)
+    troubles = Troubles(health, queue, monitor, time.time)
+    notifier = Notifier(
+        monitor_store,
+        announce,
+        webhook_of(settings),
+        await asyncio.to_thread(channels, settings, troubles, announce, time.monotonic),
+    )
     replayer = replays.replayer(settings)
     rewriter = replays.rewriter(
-        settings, database, costs, tally, replays.meaning(settings, judge, ledger), spans.observer
+        settings,
+        SqliteRewriteCache(database),
+        costs,
+        tally,
+        replays.meaning(settings, judge, ledger),
+        spans.observer,
     )
     templates = TemplateKeeper(database)
     reader = replays.reader(settings, templates.learner)
@@ -94,6 +111,7 @@ async def _serve(briefing: Briefing) -> None:
         clock=time.time,
         rewriter=rewriter,
         observer=spans.observer,
+        stamp=await asyncio.to_thread(stamp_of, settings, SqliteChangeStore(database)),
     )
     worker = Worker(
         queue,
@@ -108,8 +126,17 @@ async def _serve(briefing: Briefing) -> None:
     )
     pipeline = Pipeline(settings, counters, queue, ledger, health)
     cells = CellText(MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=__version__)
+    asking = Asking(SqliteGoldens(database), archive, verdicts, replayer, scorer, judge, ledger, costs)
+    changes = await asyncio.to_thread(
+        ChangeResponse, settings, SqliteChangeStore(database), SqliteBursts(database), monitor, asking
+    )
     registry = CollectorRegistry()
-    registry.register(SnapshotCollector(lambda: [*counters.read(), monitor.snapshot(), pipeline.snapshot()]))
+    registry.register(changes.collector)
+    registry.register(
+        SnapshotCollector(
+            lambda: [*counters.read(), monitor.snapshot(), pipeline.snapshot(), health.snapshot()]
+        )
+    )
     app = create_app(
         ConsoleSources(
             reports=monitor.reports,
@@ -121,18 +148,19 @@ async def _serve(briefing: Briefing) -> None:
             ready=pipeline.problems,
             pipeline=pipeline.view,
             clock=time.time,
-            goldens=GoldenSources(SqliteGoldens(database), archive),
+            change_reports=changes.book.reports,
+            goldens=GoldenSources(asking.goldens, archive),
             trace_url=settings.telemetry.trace_url,
         )
     )
 
-    stop = _stop_event()
+    stop = stop_event()
     stopping = threading.Event()
     threads = [
         threading.Thread(target=monitor.run, args=(stopping, _MONITOR_POLL_S, cells.refresh), name="monitor"),
         threading.Thread(target=notifier.run, args=(stopping, _MONITOR_POLL_S), name="notify"),
         threading.Thread(
-            target=_publish,
+            target=publish_counters,
             args=(stopping, briefing.source, counters, lambda: merge([tally.snapshot(), spans.snapshot()])),
             name="publish",
         ),
@@ -141,16 +169,13 @@ async def _serve(briefing: Briefing) -> None:
     for thread in threads:
         thread.start()
     stay_responsive()
-    async with serving(TokenGuard(app, _admin_token(settings)), briefing.open_sockets()):
-        checking = asyncio.create_task(health.run(stop))
-        working = asyncio.create_task(worker.run(stop))
-        await stop.wait()
-        await working
-        checking.cancel()
+    async with serving(TokenGuard(app, admin_token(settings), settings.admin.hosts), briefing.open_sockets()):
+        await _work(stop, worker, health.run(stop), changes.responder.run(stop))
     await asyncio.to_thread(spans.finish, LAST_SPANS_S)
     stopping.set()
     for thread in threads:
         await asyncio.to_thread(thread.join, 5)
+    changes.close()
     await replayer.close()
     if rewriter is not None:
         await rewriter.close()
@@ -159,7 +184,17 @@ async def _serve(briefing: Briefing) -> None:
     database.close()
 
 
-def _stop_event() -> asyncio.Event:
+async def _work(stop: asyncio.Event, worker: Worker, *others: Coroutine[Any, Any, None]) -> None:
+    """Work until told to stop and what is held is finished; the others end with that."""
+    beside = [asyncio.create_task(other) for other in others]
+    working = asyncio.create_task(worker.run(stop))
+    await stop.wait()
+    await working
+    for task in beside:
+        task.cancel()
+
+
+def stop_event() -> asyncio.Event:
     """Set by SIGTERM, or by the end of the supervisor."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -168,7 +203,8 @@ def _stop_event() -> asyncio.Event:
     return stop
 
 
-def _monitor_settings(settings: Settings) -> MonitorSettings:
+def monitor_settings(settings: Settings) -> MonitorSettings:
+    """How the verdict log is folded."""
     return MonitorSettings(
         threshold=settings.alert.threshold,
         mean_trials_between_false_alarms=settings.alert.mean_trials_between_false_alarms,
@@ -179,21 +215,25 @@ def _monitor_settings(settings: Settings) -> MonitorSettings:
     )
 
 
-def _webhook(settings: Settings) -> Webhook | None:
+def webhook_of(settings: Settings) -> Webhook | None:
+    """Where alerts go, None if they are only logged."""
     return Webhook(settings.alert.webhook) if settings.alert.webhook else None
 
 
-def _admin_token(settings: Settings) -> str | None:
-    return os.environ.get(settings.admin.token_env) if settings.admin.token_env else None
+def admin_token(settings: Settings) -> str | None:
+    """What protects the admin port, None if nothing does."""
+    return settings.admin.token
 
 
-def _announce(text: str) -> None:
+def announce(text: str) -> None:
+    """Tell people, in the log."""
     log.warning("%s", text)
 
 
-def _publish(
-    stopping: threading.Event, source: str, counters: CounterStore, snapshot: Callable[[], Snapshot]
+def publish_counters(
+    stopping: threading.Event, source: str, counters: CounterWriting, snapshot: Callable[[], Snapshot]
 ) -> None:
+    """Publish the counters of this process every second until `stopping` is set, and then once more."""
     reported = False
     while True:
         last = stopping.wait(_PUBLISH_EVERY_S)

@@ -109,6 +109,10 @@ def check(settings: Settings, where: str) -> None:
     known = _looked_up(f"{where}: languages, compounds", partial(perturbations, settings))
     _looked_up(f"{where}: scoring", partial(bundles, settings))
     _looked_up(f"{where}: scoring.calibration", partial(calibration, settings))
+    if settings.alert.notify:
+        from evenkeel.notifications import addresses  # noqa: PLC0415 - most do without
+
+        _looked_up(f"{where}: alert.notify", partial(addresses, settings))
     for index, route in enumerate(settings.routes):
         place = f"{where}: routes[{index}]"
         _looked_up(f"{place}.perturbations", partial(by_name, route.perturbations, known))

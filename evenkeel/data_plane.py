@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evenkeel.changes.burst import SqliteBursts, follow
 from evenkeel.children import when_orphaned
 from evenkeel.settings import route_table
 from evenkeel.tracing import open_spans
@@ -25,12 +27,14 @@ from shadow.queues.sqlite import SqliteExchangeQueue
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from evenkeel.changes.burst import Bursts
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
-    from metrics.stores.counters import Snapshot
-    from shadow.handoff import Exchange
+    from metrics.stores.counters import CounterWriting, Snapshot
+    from proxy.lanes import Lane
+    from shadow.handoff import Exchange, ExchangeQueue
 
 log = logging.getLogger("evenkeel.proxy")
 
@@ -57,9 +61,9 @@ class _OpenedWhenUsed:
     Only the hand-off thread calls it; an exception there is counted and forwarding goes on.
     """
 
-    def __init__(self, open_queue: Callable[[], SqliteExchangeQueue]) -> None:
+    def __init__(self, open_queue: Callable[[], ExchangeQueue]) -> None:
         self._open = open_queue
-        self._queue: SqliteExchangeQueue | None = None
+        self._queue: ExchangeQueue | None = None
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """As `ExchangeQueue.put`."""
@@ -68,8 +72,12 @@ class _OpenedWhenUsed:
         return self._queue.put(exchanges)
 
 
-def open_queue(settings: Settings) -> SqliteExchangeQueue:
-    """The exchange queue in the settings' data folder."""
+def open_queue(settings: Settings) -> ExchangeQueue:
+    """The exchange queue in the settings' Redis, or else in their data folder."""
+    if settings.redis is not None:
+        from evenkeel.redis_stores import exchange_queue, open_redis  # noqa: PLC0415 - a proxy on SQLite stays small
+
+        return exchange_queue(settings.redis, open_redis(settings.redis))
     return SqliteExchangeQueue(Database(Path(settings.data_dir) / DATABASE_FILE), time.time)
 
 
@@ -77,9 +85,11 @@ def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
     settings = briefing.settings
 
-    def started(snapshot: Callable[[], Snapshot]) -> None:
+    def started(snapshot: Callable[[], Snapshot], lanes: Mapping[str, Lane]) -> None:
         arguments = (briefing.source, settings, snapshot)
-        threading.Thread(target=_publish, args=arguments, name="publish", daemon=True).start()
+        threading.Thread(target=publish, args=arguments, name="publish", daemon=True).start()
+        bursts = (lanes, lambda: _bursts(settings))
+        threading.Thread(target=follow, args=bursts, name="bursts", daemon=True).start()
 
     async def serve_until_stopped() -> None:
         stop = asyncio.Event()
@@ -99,7 +109,7 @@ async def serve(
     sockets: Sequence[socket.socket],
     stop: asyncio.Event,
     *,
-    started: Callable[[Callable[[], Snapshot]], None],
+    started: Callable[[Callable[[], Snapshot], Mapping[str, Lane]], None],
 ) -> Callable[[], Snapshot]:
     """Forward until `stop` is set, then drain and empty the hand-off. Returns what reads the counters.
 
@@ -107,7 +117,7 @@ async def serve(
         settings: routes and store.
         sockets: bound and listening.
         stop: ends it.
-        started: called with what reads the counters once requests are accepted.
+        started: called with what reads the counters, and the routes at run time, once requests are taken.
     """
     spans = open_spans(settings)
     sink = spans.sink(_OpenedWhenUsed(lambda: open_queue(settings)))
@@ -120,7 +130,7 @@ async def serve(
     handoff.start()
     keep_freed_memory()
     await plane.serve(sockets)
-    started(snapshot)
+    started(snapshot, plane.lanes)
     # What is alive now lives as long as the process; the collector need not walk it again.
     gc.collect()
     gc.freeze()
@@ -132,25 +142,54 @@ async def serve(
     return snapshot
 
 
+def _bursts(settings: Settings) -> Bursts:
+    if settings.redis is not None:
+        from evenkeel.changes.redis_burst import RedisBursts  # noqa: PLC0415 - as above
+        from evenkeel.redis_stores import open_redis  # noqa: PLC0415
+
+        return RedisBursts(open_redis(settings.redis))
+    return SqliteBursts(Database(Path(settings.data_dir) / DATABASE_FILE))
+
+
+@contextlib.contextmanager
+def _counters(settings: Settings, supervisor: int) -> Iterator[CounterWriting]:
+    if settings.redis is not None:
+        from evenkeel.redis_stores import counter_store, open_redis  # noqa: PLC0415 - as above
+
+        store = open_redis(settings.redis)
+        with contextlib.closing(store):
+            yield counter_store(store, supervisor)
+        return
+    with contextlib.closing(Database(Path(settings.data_dir) / DATABASE_FILE)) as database:
+        yield CounterStore(database)
+
+
 def _publish_once(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:
-    database = Database(Path(settings.data_dir) / DATABASE_FILE)
-    try:
-        CounterStore(database).publish(source, snapshot())
-    finally:
-        database.close()
+    with _counters(settings, os.getppid()) as counters:
+        counters.publish(source, snapshot())
 
 
-def _publish(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:
-    """Copy the relay's counters to the store every second; the admin process exports them."""
-    store: CounterStore | None = None
+def publish(
+    source: str, settings: Settings, snapshot: Callable[[], Snapshot], supervisor: int | None = None
+) -> None:
+    """Copy the relay's counters to the store every second; the process that shows them reads them there.
+
+    Args:
+        source: names this process among those of its supervisor.
+        settings: where the store is.
+        snapshot: reads the counters.
+        supervisor: its process id; None = the parent.
+    """
     reported = False
-    while True:
-        time.sleep(_PUBLISH_EVERY_S)
-        try:
-            store = store or CounterStore(Database(Path(settings.data_dir) / DATABASE_FILE))
-            store.publish(source, snapshot())
-            reported = False
-        except Exception as error:  # noqa: BLE001 - telemetry never stops the relay
-            if not reported:
-                log.warning("counters cannot be published (%s); forwarding goes on", error)
-                reported = True
+    with contextlib.ExitStack() as opened:
+        counters: CounterWriting | None = None
+        while True:
+            time.sleep(_PUBLISH_EVERY_S)
+            try:
+                counters = counters or opened.enter_context(_counters(settings, supervisor or os.getppid()))
+                counters.publish(source, snapshot())
+                reported = False
+            except Exception as error:  # noqa: BLE001 - telemetry never stops the relay
+                if not reported:
+                    log.warning("counters cannot be published (%s); forwarding goes on", error)
+                    reported = True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metrics.judge import Breaker, Judge
+    from metrics.stores.counters import Snapshot
     from metrics.verdict import Failure
 
 log = logging.getLogger("evenkeel.judge")
@@ -57,6 +58,10 @@ class JudgeHealth:
     def hold(self) -> bool:
         """Whether exchanges should wait: a replay that no judge can rate is money lost."""
         return self.problem is not None or self._breaker.is_open
+
+    def snapshot(self) -> Snapshot:
+        """Whether the judge can be used, for `SnapshotCollector`; nothing without a judge."""
+        return {"gauges": [["judge_up", {}, int(not self.hold)]] if self._judge else []}
 
     async def close(self) -> None:
         """Close the judge's connections."""

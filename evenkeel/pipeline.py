@@ -46,6 +46,9 @@ class Pipeline:
             "spend_today_tokens": spent.tokens,
             "spend_today_usd": spent.usd,
         }
+        budget = self._ledger.budget
+        limits = {"tokens": budget.tokens_per_day, "usd": budget.usd_per_day}
+        gauges |= {f"budget_{unit}_per_day": limit for unit, limit in limits.items() if limit is not None}
         return {"counters": [], "gauges": [[name, {}, number] for name, number in gauges.items()]}
 
     def problems(self) -> dict[str, str]:

@@ -47,6 +47,24 @@ def missing_keys(settings: Settings) -> list[str]:
     ]
 
 
+def unusable_redis(settings: Settings) -> list[str]:
+    """One line if the settings name a Redis that cannot be used."""
+    if settings.redis is None:
+        return []
+    # Loaded on demand: without a Redis in the settings the client library is not needed.
+    from evenkeel.redis_stores import open_redis  # noqa: PLC0415
+    from metrics.stores.sqlite import StoreError  # noqa: PLC0415
+
+    store = open_redis(settings.redis)
+    try:
+        store.check()
+    except StoreError as error:
+        return [f"{error}."]
+    finally:
+        store.close()
+    return []
+
+
 def notes(settings: Settings) -> list[str]:
     """What to know about the encoder in the settings, one line each; nothing of it is an error."""
     chosen, encoder = settings.scoring.embeddings, encoder_name(settings)

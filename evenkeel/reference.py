@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from evenkeel.metrics_reference import metrics_page
 from evenkeel.perturbations_reference import measured, perturbations_page
 from evenkeel.settings import Settings
 from proxy.errors import Fault, error_response, status_of
@@ -187,6 +188,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     (folder / "settings.md").write_text(settings_page(), encoding="utf-8")
     (folder / "data-plane.md").write_text(data_plane_page(), encoding="utf-8")
+    (folder / "metrics.md").write_text(metrics_page(), encoding="utf-8")
     (folder / "perturbations.md").write_text(perturbations_page(measured(folder)), encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel import __version__, choices
 from evenkeel.settings import Credential, route_table
@@ -17,7 +17,7 @@ from shadow.original import Reader, StatedTemplate
 from shadow.perturbations import by_name
 from shadow.planner import RoutePlan, needs_of
 from shadow.replay import Replayer, Target
-from shadow.rewriter import Rewriter, SqliteRewriteCache
+from shadow.rewriter import Rewriter
 from shadow.rewriter.meaning import JudgedMeaning
 from shadow.spend import Budget, ModelPrice, Prices, RewriterPurse, SpendLedger
 
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from shadow.perturbations import Perturbation, Requirement
     from shadow.planner import Need
     from shadow.prompt.template import TemplateLearner
-    from shadow.rewriter import EqualMeaning
+    from shadow.rewriter import EqualMeaning, RewriteCache
+    from shadow.spend import Ledger
 
 
 _NEEDS_KEPT_S = 5.0
@@ -53,13 +54,22 @@ def prices(settings: Settings) -> Prices:
 
 def ledger(settings: Settings, database: Database) -> SpendLedger:
     """The book of what was spent, with the limits."""
+    limits = budgets(settings)
+    return SpendLedger(database, limits.all_routes, time.time, limits.routes)
+
+
+class Budgets(NamedTuple):
+    """The limits of a day."""
+
+    all_routes: Budget
+    routes: dict[str, Budget]
+
+
+def budgets(settings: Settings) -> Budgets:
+    """The limits of all routes together, and further ones of single routes."""
     spread = settings.budget.spread
-    return SpendLedger(
-        database,
-        Budget(**settings.budget.model_dump()),
-        time.time,
-        {route.name: Budget(**route.budget.model_dump(), spread=spread) for route in settings.routes},
-    )
+    own = {route.name: Budget(**route.budget.model_dump(), spread=spread) for route in settings.routes}
+    return Budgets(Budget(**settings.budget.model_dump()), own)
 
 
 def capabilities(settings: Settings) -> frozenset[Requirement]:
@@ -169,7 +179,7 @@ class Needs:
         return self._by_model.get((route, model), {})
 
 
-def meaning(settings: Settings, judge: Judge | None, book: SpendLedger) -> EqualMeaning | None:
+def meaning(settings: Settings, judge: Judge | None, book: Ledger) -> EqualMeaning | None:
     """Whether a rewritten text says the same, asked of the judge; booked under no route."""
     wanted = settings.rewriter
     if wanted is None or judge is None or wanted.check_meaning is False:
@@ -179,7 +189,7 @@ def meaning(settings: Settings, judge: Judge | None, book: SpendLedger) -> Equal
 
 def rewriter(
     settings: Settings,
-    database: Database,
+    cache: RewriteCache,
     costs: Prices,
     tally: Tally,
     equal_meaning: EqualMeaning | None,
@@ -198,7 +208,7 @@ def rewriter(
         concurrency=wanted.concurrency,
         headroom_tokens=wanted.headroom_tokens,
         price=costs.usd,
-        cache=SqliteRewriteCache(database),
+        cache=cache,
         equal_meaning=equal_meaning,
         count=lambda outcome: tally.add("rewrites", outcome=outcome),
         observer=observer,

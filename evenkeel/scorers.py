@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel import choices
 from evenkeel.judge_health import JudgeHealth
 from metrics.endpoints.observing import UNOBSERVED
-from metrics.judge import Breaker, Judge, RateLimits, SqliteJudgeCache
+from metrics.judge import Breaker, Judge, RateLimits
 from metrics.scoring import cheap_scorer, judge_scorer
 from metrics.similarity.cheap import CheapRater
 from shadow.languages import language_of
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from evenkeel.encoders import Encoder
     from evenkeel.settings import Settings
     from metrics.endpoints.observing import CallObserver
+    from metrics.judge import JudgeCache
     from metrics.scoring import TwoStageScorer
     from metrics.stores.counters import Tally
-    from metrics.stores.sqlite import Database
     from shadow.spend import Prices
 
 _REPAIRS = 1
@@ -27,7 +27,7 @@ _REPAIRS = 1
 
 
 def make_judge(
-    settings: Settings, database: Database, prices: Prices, observer: CallObserver = UNOBSERVED
+    settings: Settings, cache: JudgeCache, prices: Prices, observer: CallObserver = UNOBSERVED
 ) -> tuple[Judge | None, JudgeHealth]:
     """The judge the settings name, if any, and the watch over it; `observer` is told of its calls."""
     chosen = settings.judge
@@ -45,7 +45,7 @@ def make_judge(
         limits=RateLimits(
             requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
         ),
-        cache=SqliteJudgeCache(database),
+        cache=cache,
         reply_tokens=chosen.reply_tokens,
         repairs=_REPAIRS,
         observer=observer,

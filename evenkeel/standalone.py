@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -19,10 +22,11 @@ from metrics.stores.sqlite import Database
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from evenkeel.settings import Settings
     from metrics.stores.counters import Snapshot
+    from metrics.stores.redis.counters import RedisCounterStore
 
 log = logging.getLogger("evenkeel.proxy")
 
@@ -65,24 +69,46 @@ async def _one_process(
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     snapshots: list[Callable[[], Snapshot]] = []
 
-    def started(snapshot: Callable[[], Snapshot]) -> None:
+    def started(snapshot: Callable[[], Snapshot], _: object) -> None:
         snapshots.append(snapshot)
+        if settings.redis is not None:  # for the monitor's console
+            arguments = (f"proxy.{int(time.time())}", settings, snapshot, os.getpid())
+            threading.Thread(target=data_plane.publish, args=arguments, name="publish", daemon=True).start()
         ready()
 
-    async with _probes(probes, lambda: [snapshot() for snapshot in snapshots]):
+    async with _probes(settings, probes, lambda: [snapshot() for snapshot in snapshots]):
         await data_plane.serve(settings, data, stop, started=started)
 
 
 async def _several_processes(
     settings: Settings, data: list[socket.socket], probes: socket.socket | None, ready: Callable[[], None]
 ) -> None:
-    database = Database(settings.data_dir / data_plane.DATABASE_FILE)
-    counters = CounterStore(database)
-    counters.clear()
-    supervisor = Supervisor(data_plane_children(settings, data), ended=counters.retire)
-    async with _probes(probes, counters.read):
-        await supervisor.run(ready=ready)
-    database.close()
+    with supervised_counters(settings) as counters:
+        supervisor = Supervisor(data_plane_children(settings, data), ended=counters.retire)
+        async with _probes(settings, probes, counters.read):
+            await supervisor.run(ready=ready)
+
+
+@contextlib.contextmanager
+def supervised_counters(settings: Settings) -> Iterator[CounterStore | RedisCounterStore]:
+    """Where the counters of this supervisor's children meet, emptied.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    if settings.redis is not None:
+        # Loaded on demand: on SQLite the client library would only take memory.
+        from evenkeel.redis_stores import counter_store, open_redis  # noqa: PLC0415
+
+        store = open_redis(settings.redis)
+        store.check()
+        with contextlib.closing(store):
+            yield counter_store(store, os.getpid())
+        return
+    with contextlib.closing(Database(settings.data_dir / data_plane.DATABASE_FILE)) as database:
+        counters = CounterStore(database)
+        counters.clear()
+        yield counters
 
 
 def listen_data_plane(settings: Settings) -> list[socket.socket]:
@@ -107,17 +133,21 @@ def data_plane_children(settings: Settings, data: list[socket.socket]) -> list[C
 
 
 @contextlib.asynccontextmanager
-async def _probes(sock: socket.socket | None, read: Callable[[], Iterable[Snapshot]]) -> AsyncIterator[None]:
+async def _probes(
+    settings: Settings, sock: socket.socket | None, read: Callable[[], Iterable[Snapshot]]
+) -> AsyncIterator[None]:
     if sock is None:
         yield
         return
     # Loaded on demand: a proxy without an admin port stays small.
     from console import create_probes  # noqa: PLC0415
+    from evenkeel.access import TokenGuard  # noqa: PLC0415
     from evenkeel.admin_server import serving  # noqa: PLC0415
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(read))
-    async with serving(create_probes(lambda: generate_latest(registry), dict), [sock]):
+    app = create_probes(lambda: generate_latest(registry), dict)
+    async with serving(TokenGuard(app, settings.admin.token, settings.admin.hosts), [sock]):
         yield
 
 

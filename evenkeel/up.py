@@ -33,7 +33,7 @@ def up(settings: Settings, *, say: Callable[[str], None]) -> None:
     Raises:
         SettingsError: the data folder is in use by another evenkeel.
         ListenError: a port cannot be listened on.
-        StoreError: the data folder cannot be written.
+        StoreError: the data folder cannot be written, or the Redis not be used.
     """
     data = listen_data_plane(settings)
     admin = listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")
@@ -44,6 +44,11 @@ def up(settings: Settings, *, say: Callable[[str], None]) -> None:
             "data_dir": settings.data_dir.absolute(),
         }
     )
+    if settings.redis is not None:
+        from evenkeel.roles.together import run_together  # noqa: PLC0415 - on SQLite it would only take memory
+
+        run_together(settings, data, admin, lambda: say(banner(settings)))
+        return
     database = Database(settings.data_dir / DATABASE_FILE)
     with _lock(settings.data_dir):
         counters = CounterStore(database)
@@ -86,7 +91,7 @@ def banner(settings: Settings) -> str:
             f"  sampling   {', '.join(f'{route.sampling_rate:.0%}' for route in settings.routes)} of chat "
             f"completions, scored by {judged}"
         ),
-        f"  data       {settings.data_dir}",
+        f"  data       {settings.redis.url if settings.redis else settings.data_dir}",
     ]
     return "\n".join(lines)
 

@@ -18,7 +18,6 @@ from grafana.promql import series
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from grafana_foundation_sdk.cog.builder import Builder
 
 COLUMNS: Final = 24
 """Of Grafana's grid."""
@@ -58,7 +57,7 @@ class Board:
     title: str
     description: str
     sections: Sequence[Section]
-    narrowed_by: Sequence[Builder[dashboard.VariableModel]]
+    narrowed_by: Sequence[dashboard.VariableModel]
     """Variables besides data source, deployment and addresses."""
     marks: Sequence[str] = ()
     """Matchers of the changes that are marked in its graphs; empty = none are."""
@@ -100,19 +99,20 @@ def _model(board: Board, addresses: Addresses) -> dashboard.Dashboard:
         .timezone("browser")
         .refresh("30s")
         .links([others, console])
-        .variables(
-            [
-                variables.datasource(),
-                variables.deployment(),
-                *board.narrowed_by,
-                variables.address("console", addresses.console),
-                variables.address("runbooks", addresses.runbooks),
-            ]
-        )
     )
     if board.marks:
         build = build.annotations([_changes(board.marks)])
     model = build.build()
+    model.templating.list_val = [
+        variables.datasource(),
+        variables.deployment(),
+        *board.narrowed_by,
+        variables.address("console", addresses.console),
+        variables.address("runbooks", addresses.runbooks),
+    ]
+    for variable in model.templating.list_val:
+        # The kit sets these for every variable; the schema has them for intervals only.
+        variable.auto = variable.auto_min = variable.auto_count = None
     model.panels = list(_placed(board.sections))
     return model
 

@@ -37,6 +37,11 @@ def highest(name: str, *matchers: str, by: str) -> str:
     return f"max by ({by}) ({series(name, *matchers)})"
 
 
+def recent(expr: str, rated_at: str, by: str) -> str:
+    """Those with a rating in the shown time: a model that no longer answers is not shown."""
+    return f"({expr}) and on ({by}) ({rated_at} > time() - $__range_s)"
+
+
 def share(part: str, whole: str) -> str:
     """A ratio, absent while the whole is zero."""
     return f"{part} / ({whole} > 0)"

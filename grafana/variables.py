@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from grafana_foundation_sdk.builders.dashboard import (
     ConstantVariable,
@@ -13,9 +13,6 @@ from grafana_foundation_sdk.builders.dashboard import (
 from grafana_foundation_sdk.models import dashboard
 
 from grafana.panels import DATASOURCE
-
-if TYPE_CHECKING:
-    from grafana_foundation_sdk.cog.builder import Builder
 
 WINDOWS: Final = {
     "24h": "last 24 hours",
@@ -28,12 +25,12 @@ WINDOWS: Final = {
 _EVERYTHING: Final = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
 
 
-def datasource() -> Builder[dashboard.VariableModel]:
+def datasource() -> dashboard.VariableModel:
     """Which Prometheus."""
-    return DatasourceVariable("datasource").label("Data source").type("prometheus")
+    return DatasourceVariable("datasource").label("Data source").type("prometheus").build()
 
 
-def deployment() -> Builder[dashboard.VariableModel]:
+def deployment() -> dashboard.VariableModel:
     """Which evenkeel: the scrape job, which all roles of a deployment share."""
     return (
         _labels(
@@ -43,21 +40,24 @@ def deployment() -> Builder[dashboard.VariableModel]:
         .include_all(True)
         .all_value(".*")
         .current(_EVERYTHING)
+        .build()
     )
 
 
-def routes(*, one: bool = False) -> Builder[dashboard.VariableModel]:
+def routes(*, one: bool = False) -> dashboard.VariableModel:
     """Which routes: some, or exactly one."""
     found = _labels("route", "Route", 'evenkeel_proxy_requests_total{job=~"$job", route!="none"}', "route")
-    return found if one else found.multi(True).include_all(True).all_value(".*").current(_EVERYTHING)
+    return (
+        found if one else found.multi(True).include_all(True).all_value(".*").current(_EVERYTHING)
+    ).build()
 
 
-def model() -> Builder[dashboard.VariableModel]:
+def model() -> dashboard.VariableModel:
     """Which model of the chosen route."""
-    return _labels("model", "Model", 'evenkeel_rated_trials{job=~"$job", route=~"$route"}', "model")
+    return _labels("model", "Model", 'evenkeel_rated_trials{job=~"$job", route=~"$route"}', "model").build()
 
 
-def window() -> Builder[dashboard.VariableModel]:
+def window() -> dashboard.VariableModel:
     """What the estimates look back on."""
     value, text = next(iter(WINDOWS.items()))
     return (
@@ -65,12 +65,17 @@ def window() -> Builder[dashboard.VariableModel]:
         .label("Estimates over the")
         .values(", ".join(f"{text} : {value}" for value, text in WINDOWS.items()))
         .current(dashboard.VariableOption(selected=True, text=text, value=value))
+        .build()
     )
 
 
-def address(name: str, url: str) -> Builder[dashboard.VariableModel]:
+def address(name: str, url: str) -> dashboard.VariableModel:
     """An address that links begin with; not shown."""
-    return ConstantVariable(name).value(url).hide(dashboard.VariableHide.HIDE_VARIABLE)
+    found = ConstantVariable(name).value(url).build()
+    found.hide = dashboard.VariableHide.HIDE_VARIABLE
+    found.current = dashboard.VariableOption(selected=True, text=url, value=url)
+    found.skip_url_sync = True
+    return found
 
 
 def _labels(name: str, title: str, selector: str, label: str) -> QueryVariable:

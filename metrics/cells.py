@@ -166,6 +166,10 @@ class CellReport:
     """Trials without one, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)
     """How often each rating (1, 2, 3) was given."""
+    qualities: dict[str, int] = field(default_factory=dict)
+    """Shifted trials by what became of the quality: same, worse, better, mixed or unscored."""
+    pairs: dict[int, int] = field(default_factory=dict)
+    """Pairs by difference: 1 = only the trial shifted, −1 = only the resend, 0 = both or neither."""
     last_scored_at: float | None = None
     content_delta: Estimate | None = None
     """P(rating < 3)."""

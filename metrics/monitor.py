@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from metrics.cells import CellReport, RollupReport, RouteChanges
+    from metrics.changes import ChangeRecord
     from metrics.fold import TrendRow
     from metrics.stores.counters import Snapshot
     from metrics.stores.protocols import AlertEvent, MonitorStore, VerdictLog
@@ -55,6 +56,7 @@ class Monitor:
         self._cells: list[CellReport] = []
         self._rollups: list[RollupReport] = []
         self._changes: list[RouteChanges] = []
+        self._records: list[ChangeRecord] = []
         self._folded = 0
         self._failures = 0
         self._stepped_at: float | None = None
@@ -131,6 +133,13 @@ class Monitor:
             if state is not None:
                 self._changes = state.changes()
             return self._changes
+
+    def change_records(self) -> list[ChangeRecord]:
+        """The latest changes with the traffic on both sides, likewise. Costs more than `changes`."""
+        with self._readable() as state:
+            if state is not None:
+                self._records = state.change_records()
+            return self._records
 
     @contextmanager
     def _readable(self) -> Iterator[MonitorState | None]:

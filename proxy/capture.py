@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
@@ -37,9 +38,13 @@ KEPT_HEADERS = selector(
 )
 """The only header fields that leave the data plane: none of them carries a credential."""
 
-CREDENTIAL_PARAMETERS = frozenset(
-    {b"key", b"api_key", b"api-key", b"token", b"access_token", b"sig", b"code"}
+CREDENTIAL_PARAMETER = re.compile(
+    rb"(?:.*[^a-z])?(?:[a-z]*key(?:[-_.]?id)?|auth|authorization|code|[a-z]*credentials?|jwt|"
+    rb"pass(?:wd|phrase)?|[a-z]*password|pwd|[a-z]*secret|sess(?:ion)?(?:[-_.]?id)?|sid|sig|signature|"
+    rb"[a-z]*tokens?)(?:[^a-z].*)?"
 )
+"""Names, in lower case, of query parameters that carry a credential in some API: "api-key", "access_token",
+"x-amz-signature", "sig" … Kept out of what is stored; the request itself passes as it is."""
 
 CAPTURED_STATUS = 200
 
@@ -50,6 +55,10 @@ _NO_NOTES: dict[bytes, bytes] = {}
 def capturable(method: bytes, target: bytes) -> bool:
     """Whether an exchange can be replayed at all, judged by its request line."""
     if method != b"POST":
+        return False
+    # A replay's URL is the upstream's address with this behind it: "@elsewhere/v1/completions" would be
+    # sent elsewhere, with the shadow credential. Only a path can do no such thing.
+    if not target.startswith(b"/"):
         return False
     path = target.partition(b"?")[0] if b"?" in target else target
     return path.endswith(ENDPOINTS) and STATEFUL not in path
@@ -62,7 +71,7 @@ def redacted(target: bytes) -> str:
         kept = [
             parameter
             for parameter in query.split(b"&")
-            if unquote_to_bytes(parameter.partition(b"=")[0]).lower() not in CREDENTIAL_PARAMETERS
+            if not CREDENTIAL_PARAMETER.fullmatch(unquote_to_bytes(parameter.partition(b"=")[0]).lower())
         ]
         path += b"?" + b"&".join(kept) if kept else b""
     return path.decode("latin-1")

@@ -224,7 +224,8 @@ def _frame(head: RequestHead, length: bytes | None, coding: bytes | None) -> Non
             raise MessageError(Fault.AMBIGUOUS, "it has both Content-Length and Transfer-Encoding")
         if not head.minor:
             raise MessageError(Fault.AMBIGUOUS, "it is HTTP/1.0 and has a Transfer-Encoding")
-        if coding.rstrip(b" \t").lower() != b"chunked":
+        # White space behind it is allowed, but some readers then take it for a coding they do not know.
+        if coding.lower() != b"chunked":
             raise MessageError(Fault.TRANSFER_CODING, repr(coding[:40].decode("latin-1")))
         head.framing = Framing.CHUNKED
     elif length is not None:
@@ -274,8 +275,9 @@ def _refuse_unless_partial(data: bytes) -> None:
     """Raise if no further bytes can make a head of `data`."""
     end = data.find(b"\r\n\r\n")
     head = data if end < 0 else data[: end + 4]
-    if len(head) > MAX_HEAD_BYTES:
-        raise MessageError(Fault.HEAD_TOO_LARGE, f"more than {MAX_HEAD_BYTES} bytes")
+    if len(head) > _COUNT_FIELDS_ABOVE_BYTES:
+        # Counted before it is whole: each further line has all of them read again.
+        _check_size(head, len(head))
     # A request may follow an empty line (RFC 9112, 2.2); the caller skips it.
     if _BARE_LINE_FEED.search(head):
         raise MessageError(Fault.AMBIGUOUS, "a line ends with a bare line feed")

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 MAX_DECODED_BYTES: Final = 16 << 20
 """Largest body that is read, after decompression."""
 
+_NO_ENCODING: Final = frozenset({"", "identity"})
+_MOST_ENCODINGS: Final = 3
+"""One over the other. Each is undone as a whole, so a few bytes of header would be minutes of work."""
+_MOST_MEMBERS: Final = 1000
+"""gzip members or zstd frames in a row. An empty one takes nine bytes and as long as a large one."""
+_SLICE_BYTES: Final = 64 << 10
+"""What follows a gzip member is copied, so it is given no more than this at a time."""
 _ZSTD_WINDOW_BYTES: Final = 8 << 20
 """RFC 9659: what every receiver of HTTP content must be ready for, and no more."""
 _ZSTD_SLICE_BYTES: Final = 256
@@ -49,11 +56,17 @@ def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int 
         body: As on the wire, after removal of the transfer coding.
         max_decoded_bytes: Decoding stops here, so a small body can't fill the memory.
 
-    Raises: UnreadableBody "too_large", "encoding_unsupported" (unknown) or "encoding_broken" (corrupt or
-        cut off).
+    Raises: UnreadableBody "too_large", "encoding_unsupported" (unknown, or more than three) or
+        "encoding_broken" (corrupt, cut off or in too many pieces).
     """
-    for encoding in reversed(headers.get("content-encoding", "").lower().split(",")):
-        body = _decoded(encoding.strip(), body, max_decoded_bytes)
+    named = [one.strip() for one in headers.get("content-encoding", "").lower().split(",")]
+    encodings = [one for one in named if one not in _NO_ENCODING]
+    if len(encodings) > _MOST_ENCODINGS:
+        raise UnreadableBody(
+            "encoding_unsupported", f"more than {_MOST_ENCODINGS} encodings, one over the other"
+        )
+    for encoding in reversed(encodings):
+        body = _decoded(encoding, body, max_decoded_bytes)
     if len(body) > max_decoded_bytes:
         raise _too_large(max_decoded_bytes)
     return body
@@ -61,8 +74,6 @@ def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int 
 
 def _decoded(encoding: str, body: bytes, limit: int) -> bytes:
     match encoding:
-        case "" | "identity":
-            return body
         case "gzip" | "x-gzip":
             return _inflate(body, limit, zlib.MAX_WBITS | 16)
         case "deflate":
@@ -82,21 +93,35 @@ def _decoded(encoding: str, body: bytes, limit: int) -> bytes:
 def _inflate(body: bytes, limit: int, window_bits: int) -> bytes:
     """Inflate, several gzip members in a row included."""
     pieces: list[bytes] = []
-    size = 0
-    while body:
-        inflater = zlib.decompressobj(window_bits)
+    size = members = 0
+    inflater = None
+    rest = memoryview(body)
+    while rest:
+        if inflater is None:
+            inflater = zlib.decompressobj(window_bits)
+            members = _one_more(members)
+        given = rest[:_SLICE_BYTES]
         try:
-            piece = inflater.decompress(body, limit - size + 1)
+            piece = inflater.decompress(given, limit - size + 1)
         except zlib.error as fault:
             raise UnreadableBody("encoding_broken", f"not valid gzip or deflate data: {fault}") from fault
         pieces.append(piece)
         size += len(piece)
         if size > limit:
             raise _too_large(limit)
-        if not inflater.eof:
-            raise UnreadableBody("encoding_broken", "the compressed data is cut off")
-        body = inflater.unused_data
+        # Below the limit all that was given has been used, but for what follows the member's end.
+        rest = rest[len(given) - len(inflater.unused_data) :]
+        if inflater.eof:
+            inflater = None
+    if inflater is not None:
+        raise UnreadableBody("encoding_broken", "the compressed data is cut off")
     return b"".join(pieces)
+
+
+def _one_more(members: int) -> int:
+    if members == _MOST_MEMBERS:
+        raise UnreadableBody("encoding_broken", f"the compressed data is in more than {_MOST_MEMBERS} pieces")
+    return members + 1
 
 
 def _unbrotli(body: bytes, limit: int) -> bytes:
@@ -121,13 +146,15 @@ def _unbrotli(body: bytes, limit: int) -> bytes:
 def _unzstd(body: bytes, limit: int) -> bytes:
     """Decode zstd, several frames in a row included."""
     pieces: list[bytes] = []
-    size = 0
+    size = frames = 0
     frame = None
     rest = memoryview(body)
     while rest or frame is not None:
         if not rest:
             raise UnreadableBody("encoding_broken", "the compressed data is cut off")
-        frame = frame or zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
+        if frame is None:
+            frames = _one_more(frames)
+            frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
         try:
             piece = frame.decompress(rest[:_ZSTD_SLICE_BYTES])
         except zstandard.ZstdError as fault:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from metrics.tasks import Turn, recognise
 from shadow.answer import read_answer
 from shadow.encodings import UnreadableBody, decode_body
+from shadow.names import named, named_if
 from shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from shadow.prompt.template import TemplateLearner, fixed_template
 from shadow.traits import UNKNOWN, Traits, traits_of
@@ -83,7 +84,8 @@ class Reader:
         route = self.routes.get(exchange.route)
         if route is None:
             return Left("route_gone", dead=True)
-        api = api_of(exchange.path)
+        # Behind the upstream's address anything but a path could lead elsewhere ("@elsewhere/v1/…").
+        api = api_of(exchange.path) if exchange.path.startswith("/") else None
         if api is None:
             return Left("api_unsupported", dead=False)
         try:
@@ -96,10 +98,10 @@ class Reader:
         except (UnreadablePrompt, UnreadableBody) as error:
             return Left(error.reason, dead=True)
         view, version = self._classified(exchange, view)
-        model = answer.model or view.model or "unknown"
+        model = named(answer.model or view.model or "unknown")
         task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
-        version = exchange.prompt_version or version
-        return Original(exchange, view, answer, model, route, version, task, traits_of(view))
+        version = named_if(exchange.prompt_version) or version
+        return Original(exchange, view, answer, model, route, version, named_if(task), traits_of(view))
 
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:
         stated = self.stated.get(exchange.route)

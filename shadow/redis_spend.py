@@ -20,13 +20,13 @@ _DAYS_KEPT_S: Final = 40 * 86_400
 _REMEMBERED_S: Final = 300
 """A command that is sent again because its answer was lost is recognised for so long."""
 _SILENT_S: Final = 900
-"""What a worker has set aside is free again when it has neither reserved nor settled for so long: it is dead.
-No trial takes that long."""
+"""What a worker has set aside is free again when it has neither reserved nor settled for so long: it is
+dead. No trial takes that long."""
 
 _RESERVE: Final = """
 -- KEYS 1 booked today, 2 set aside, 3 workers by time, 4 this call
 -- ARGV 1 worker, 2 route, 3 tokens, 4 dollars, 5 when a worker is dead, 6 how long a call is remembered;
---      then of all routes, and of this one: tokens, dollars at most, tokens, dollars at most by now ('' = any)
+--      then of all routes, and of this one: tokens, dollars at most, and at most by now ('' = any)
 local before = redis.call('GET', KEYS[4])
 if before then return before end
 local now = tonumber(redis.call('TIME')[1])

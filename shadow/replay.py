@@ -19,7 +19,7 @@ import httpx2
 from metrics.endpoints.observing import NO_REPORT, CallResult
 from metrics.verdict import Failure
 from shadow.answer import read_answer
-from shadow.encodings import UnreadableBody
+from shadow.encodings import MAX_DECODED_BYTES, UnreadableBody
 from shadow.handoff import LOOP_GUARD_HEADER
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ VERSION = 1
 
 _ATTEMPTS = 3
 _WAIT_LONGEST_S = 60.0
+_READ_HEADERS = ("content-type", "content-encoding")
 _THROTTLED = frozenset({429, 503})
 _UNAUTHORIZED = frozenset({401, 403})
 _FIRST_ERROR_STATUS = 400
@@ -61,6 +62,30 @@ class Replay:
 
     answer: Answer
     duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """A response, its body as it came, still compressed."""
+
+    status_code: int
+    headers: httpx2.Headers
+    body: bytes
+
+
+async def _received(response: httpx2.Response) -> _Received:
+    """Read a response, whose compression the client would undo without a limit.
+
+    Raises: UnreadableBody "too_large".
+    """
+    pieces: list[bytes] = []
+    room = MAX_DECODED_BYTES
+    async for piece in response.aiter_raw():
+        room -= len(piece)
+        if room < 0:
+            raise UnreadableBody("too_large", f"the answer is larger than {MAX_DECODED_BYTES} bytes")
+        pieces.append(piece)
+    return _Received(response.status_code, response.headers, b"".join(pieces))
 
 
 def retry_after_s(value: str | None, now: float) -> float | None:
@@ -91,7 +116,7 @@ class Replayer:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         user_agent: str = "evenkeel",
     ) -> None:
-        self._timeout = httpx2.Timeout(timeout_s)
+        self._timeout_s = timeout_s
         self._limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         self._headers = {"user-agent": user_agent, LOOP_GUARD_HEADER.decode(): "1"}
         self._clients: dict[str | None, httpx2.AsyncClient] = {}
@@ -110,7 +135,7 @@ class Replayer:
         if unix_path not in self._clients:
             self._clients[unix_path] = httpx2.AsyncClient(
                 transport=httpx2.AsyncHTTPTransport(uds=unix_path, limits=self._limits, trust_env=False),
-                timeout=self._timeout,
+                timeout=self._timeout_s,
                 headers=self._headers,
                 follow_redirects=False,
                 trust_env=False,
@@ -149,17 +174,21 @@ class Replayer:
                 self._throttle(target, response, attempt)
         return outcome
 
-    async def _post(
-        self, target: Target, body: bytes, further: Mapping[str, str]
-    ) -> httpx2.Response | Failure:
+    async def _post(self, target: Target, body: bytes, further: Mapping[str, str]) -> _Received | Failure:
+        request = self._client(target.unix_path).stream(
+            "POST",
+            target.url,
+            content=body,
+            headers=[("content-type", "application/json"), *target.headers, *further.items()],
+        )
         try:
-            return await self._client(target.unix_path).post(
-                target.url,
-                content=body,
-                headers=[("content-type", "application/json"), *target.headers, *further.items()],
-            )
-        except httpx2.TimeoutException as error:
+            # The client's own limits are between two bytes: an answer that trickles would never end.
+            async with asyncio.timeout(self._timeout_s), request as response:
+                return await _received(response)
+        except (httpx2.TimeoutException, TimeoutError) as error:
             return _failure("timeout", f"no answer in time ({type(error).__name__})")
+        except UnreadableBody as error:
+            return _failure(error.reason, error.detail)
         except httpx2.HTTPError as error:
             return _failure("connection", f"{type(error).__name__}: {error}")
 
@@ -168,14 +197,14 @@ class Replayer:
         if wait > 0:
             await self._sleep(wait)
 
-    def _throttle(self, target: Target, response: httpx2.Response, attempt: int) -> None:
+    def _throttle(self, target: Target, response: _Received, attempt: int) -> None:
         now = self._clock()
         asked = retry_after_s(response.headers.get("retry-after"), now)
         wait = min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked)
         host = _host(target)
         self._not_before[host] = max(self._not_before.get(host, 0.0), now + wait)
 
-    def _read(self, response: httpx2.Response, duration_s: float, api: Api) -> Replay | Failure:
+    def _read(self, response: _Received, duration_s: float, api: Api) -> Replay | Failure:
         status = response.status_code
         if status in _UNAUTHORIZED:
             return _failure(
@@ -187,10 +216,9 @@ class Replayer:
             return _failure("server_error", f"the upstream answered {status}")
         if status >= _FIRST_ERROR_STATUS:
             return _failure("rejected", f"the upstream answered {status} to the variant")
-        # httpx2 has undone the content coding, so the body is read as plain.
-        headers = {"content-type": response.headers.get("content-type", "")}
+        headers = {name: response.headers.get(name, "") for name in _READ_HEADERS}
         try:
-            return Replay(read_answer(headers, response.content, api=api), duration_s)
+            return Replay(read_answer(headers, response.body, api=api), duration_s)
         except UnreadableBody as error:
             return _failure(error.reason, error.detail)
 

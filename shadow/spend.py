@@ -81,7 +81,7 @@ class Budget:
         return Limit(None if tokens is None else tokens * share, None if usd is None else usd * share)
 
     def paced_limit(self, day_share: float) -> Limit:
-        """What may be spent by now; nothing more than the day's budget sets a limit if it is not spread."""
+        """What may be spent by now; no limit of its own for a budget that is not spread."""
         return self.limit(_HEAD_START + (1 - _HEAD_START) * day_share) if self.spread else Limit(None, None)
 
     def _passed(self, spent: Spend, share: float) -> bool:
@@ -155,7 +155,7 @@ class Ledger(Protocol):
 
 
 class SpendLedger:
-    """`Ledger` on SQLite, for one worker. Spend of the current UTC day against the budgets; survives restarts.
+    """`Ledger` on SQLite, for one worker; survives restarts.
 
     A caller reserves what a call may cost before making it and books what it did cost afterwards,
     so calls in flight cannot run past a budget together.
@@ -246,9 +246,7 @@ class SpendLedger:
 class RewriterPurse:
     """What the rewriter may spend for one route, from the common ledger. Calls block on storage."""
 
-    def __init__(
-        self, ledger: Ledger, route: str, booked: Callable[[Spend], None] = lambda _: None
-    ) -> None:
+    def __init__(self, ledger: Ledger, route: str, booked: Callable[[Spend], None] = lambda _: None) -> None:
         """Open it.
 
         Args:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from metrics.endpoints.observing import ModelCall, Said
 from metrics.pair import Pair
 from metrics.verdict import Evidence, Failure, Judgement, Verdict
+from shadow.names import named_if
 from shadow.observing import NOBODY
 from shadow.perturbations import Draft, NotApplicable
 from shadow.replay import Replay
@@ -254,8 +255,8 @@ class TrialMaker:
             tokens=spent.tokens,
             cost_usd=spent.usd,
             trace_id=trace_id,
-            requested_model=original.view.model,
-            system_fingerprint=original.answer.system_fingerprint,
+            requested_model=named_if(original.view.model),
+            system_fingerprint=named_if(original.answer.system_fingerprint),
             prompt_chars=original.traits.prompt_chars,
             template_share=original.traits.template_share,
             prompt_language=original.traits.language,

@@ -66,7 +66,7 @@ def redis_server(tmp_path_factory):
     """A real Redis, one for each test process."""
     if _missing("redis-server"):
         pytest.skip(f"needs redis-server: {_missing('redis-server')}")
-    from tests.redis_server import RedisServer
+    from tests.redis_server import RedisServer  # noqa: PLC0415 - it needs the client library
 
     server = RedisServer(tmp_path_factory.mktemp("redis"))
     yield server

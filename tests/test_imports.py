@@ -65,3 +65,13 @@ def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+def test_no_process_on_sqlite_loads_the_redis_client() -> None:
+    """Its 15 MB are for those whose settings name a Redis."""
+    script = (
+        "import sys, evenkeel.data_plane, evenkeel.standalone, evenkeel.up, evenkeel.back_plane\n"
+        "print('redis' in sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "False"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from metrics.stores.exchanges import ExchangeArchive
     from metrics.stores.protocols import VerdictLog
     from shadow.replay import Replayer
-    from shadow.spend import Prices, SpendLedger
+    from shadow.spend import Ledger, Prices
 
 SIMILARITY: Final = "similarity"
 """Score of the rating: 3 is 1, 2 is ½, 1 is 0."""
@@ -64,7 +64,7 @@ class GoldenReplayer:
         log: VerdictLog,
         replayer: Replayer,
         scoring: Scoring,
-        ledger: SpendLedger,
+        ledger: Ledger,
         prices: Prices,
         *,
         clock: Callable[[], float],
@@ -200,8 +200,9 @@ class GoldenReplayer:
                 replayed = self._spent(task, answer)
                 context = task.context
                 scored = await self._scoring.score(Pair(golden.answer, answer, context, self._task(golden)))
+                judged = Spend(0, scored.opinions_usd)
                 if scored.judgement is not None:
-                    judged = Spend(scored.judgement.tokens, scored.judgement.cost_usd)
+                    judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             finally:
                 await asyncio.to_thread(
                     self._ledger.settle, estimate, route, {"replay": replayed, "judge": judged}

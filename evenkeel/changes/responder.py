@@ -8,12 +8,13 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.changes.store import Override
+from evenkeel.changes.burst import Override
 from metrics.changes import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from evenkeel.changes.burst import Bursts
     from evenkeel.changes.replaying import GoldenReplayer
     from evenkeel.changes.store import ChangeStore
     from evenkeel.settings.changing import Changes
@@ -49,6 +50,7 @@ class Responder:
         self,
         records: Callable[[], Sequence[ChangeRecord]],
         store: ChangeStore,
+        bursts: Bursts,
         goldens: GoldenReplayer,
         settings: Changes,
         rates: Mapping[str, float],
@@ -60,6 +62,7 @@ class Responder:
         Args:
             records: The latest changes of all routes.
             store: What was done already.
+            bursts: What is sampled more.
             goldens: Asks them.
             settings: What is to be done.
             rates: Sampling rate of each route, as its settings say.
@@ -67,6 +70,7 @@ class Responder:
         """
         self._records = records
         self._store = store
+        self._bursts = bursts
         self._goldens = goldens
         self._settings = settings
         self._rates = dict(rates)
@@ -96,14 +100,14 @@ class Responder:
         if settings.burst_minutes == 0 or settings.burst_rate <= self._rates[record.route]:
             return
         until = now + settings.burst_minutes * _MINUTE_S
-        self._store.put_override(Override(record.route, settings.burst_rate, until, record.id))
+        self._bursts.put(Override(record.route, settings.burst_rate, until, record.id))
         log.info("change %s on %s: sampling more for a while", record.id, record.route)
 
     def _end_bursts(self, records: Sequence[ChangeRecord], now: float) -> None:
         since = {record.id: record.since for record in records}
-        for override in self._store.overrides(now):
+        for override in self._bursts.active(now):
             if since.get(override.change, 0) >= self._settings.burst_exchanges:
-                self._store.drop_override(override.route)
+                self._bursts.drop(override.route)
 
     def _canaries(self, now: float) -> list[Job]:
         every_s = self._settings.canary_hours * _HOUR_S

@@ -1,9 +1,9 @@
-"""What the change response remembers: runs of goldens, bursts, what was responded to, and settings."""
+"""What the change response remembers: runs of goldens, what was responded to, and settings."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from metrics.changes.goldens import GoldenRun
 
@@ -14,17 +14,6 @@ if TYPE_CHECKING:
 
 _RUNS_KEPT = 400
 """Of each route; a year of daily canaries."""
-
-
-class Override(NamedTuple):
-    """A route is sampled more until a time."""
-
-    route: str
-    rate: float
-    until: float
-    """Unix time in seconds."""
-    change: str
-    """Id of the change that it is about."""
 
 
 class ChangeStore(Protocol):
@@ -46,18 +35,6 @@ class ChangeStore(Protocol):
         """Claim the response to a change; False if somebody has it already."""
         ...
 
-    def put_override(self, override: Override) -> None:
-        """Sample a route more; replaces what was said about it before."""
-        ...
-
-    def drop_override(self, route: str) -> None:
-        """Sample it as the settings say again."""
-        ...
-
-    def overrides(self, now: float) -> list[Override]:
-        """Those that hold at a time, by route."""
-        ...
-
     def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:
         """Remember what a fingerprint of settings stands for."""
         ...
@@ -77,8 +54,6 @@ class SqliteChangeStore:
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
                  body TEXT NOT NULL)""",
             "CREATE TABLE IF NOT EXISTS change_responses (change TEXT PRIMARY KEY, at REAL NOT NULL)",
-            """CREATE TABLE IF NOT EXISTS sampling_overrides (
-                 route TEXT PRIMARY KEY, rate REAL NOT NULL, until REAL NOT NULL, change TEXT NOT NULL)""",
             "CREATE TABLE IF NOT EXISTS settings_versions (fingerprint TEXT PRIMARY KEY, body TEXT NOT NULL)",
         )
 
@@ -112,26 +87,6 @@ class SqliteChangeStore:
                 "INSERT OR IGNORE INTO change_responses (change, at) VALUES (?, ?)", (change, at)
             )
         return cursor.rowcount > 0
-
-    def put_override(self, override: Override) -> None:
-        """As `ChangeStore`."""
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO sampling_overrides (route, rate, until, change) VALUES (?, ?, ?, ?)",
-                tuple(override),
-            )
-
-    def drop_override(self, route: str) -> None:
-        """As `ChangeStore`."""
-        with self._database.write() as connection:
-            connection.execute("DELETE FROM sampling_overrides WHERE route = ?", (route,))
-
-    def overrides(self, now: float) -> list[Override]:
-        """As `ChangeStore`."""
-        rows = self._database.connection().execute(
-            "SELECT route, rate, until, change FROM sampling_overrides WHERE until > ? ORDER BY route", (now,)
-        )
-        return [Override(*row) for row in rows.fetchall()]
 
     def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:
         """As `ChangeStore`."""

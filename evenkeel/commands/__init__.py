@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel.commands.bench import bench
 from evenkeel.commands.calibrate import calibrate
 from evenkeel.commands.changes import changes
 from evenkeel.commands.fingerprint import fingerprint
@@ -11,7 +12,7 @@ from evenkeel.commands.gate import gate
 from evenkeel.commands.goldens import goldens
 from evenkeel.commands.judge_audit import judge_audit
 from evenkeel.commands.perturb import perturb
-from evenkeel.commands.serving import check_config, child, proxy, up
+from evenkeel.commands.serving import check_config, child, monitor, proxy, up, worker
 from evenkeel.commands.simulate import demo, simulate
 
 if TYPE_CHECKING:
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 COMMANDS: tuple[click.Command, ...] = (
     up,
     proxy,
+    worker,
+    monitor,
     check_config,
     perturb,
     goldens,
     changes,
     gate,
+    bench,
     calibrate,
     judge_audit,
     simulate,

@@ -237,8 +237,13 @@ def export(
 def _shelf(
     config: Path | None, data_dir: Path | None, *, create: bool = False
 ) -> AbstractContextManager[Shelf]:
-    from evenkeel.goldens.shelf import folder_of, opened
+    from evenkeel.goldens.shelf import folder_of, opened, opened_redis
+    from evenkeel.settings import load
 
+    if config is not None and data_dir is None:
+        settings = load(config, {}, {})
+        if settings.redis is not None:
+            return opened_redis(settings)
     return opened(folder_of(config, data_dir), create=create)
 
 

@@ -29,6 +29,7 @@ def settings_options(command: Any) -> Any:
         click.option(
             "--data-dir", type=click.Path(path_type=Path), metavar="DIR", help="Store.  [./evenkeel-data]"
         ),
+        click.option("--redis-url", metavar="URL", help="Redis in place of the store, for several roles."),
         click.option(
             "--sampling-rate", type=float, metavar="SHARE", help="Share of requests replayed, 0–1.  [0.1]"
         ),
@@ -46,8 +47,8 @@ def settings_options(command: Any) -> Any:
     return command
 
 
-def settings_of(config: Path | None, given: dict[str, Any]) -> Settings:
-    """The settings of a file with those options laid over them.
+def settings_of(config: Path | None, given: dict[str, Any], more: dict[str, Any] | None = None) -> Settings:
+    """The settings of a file with those options laid over them, and `more`, by section.
 
     Raises: SettingsError with a one-line message.
     """
@@ -63,9 +64,10 @@ def settings_of(config: Path | None, given: dict[str, Any]) -> Settings:
         "judge_url": ("judge", "base_url"),
         "judge_key_env": ("judge", "api_key_env"),
         "webhook": ("alert", "webhook"),
+        "redis_url": ("redis", "url"),
         "simulated": ("simulated",),
     }
-    overrides: dict[str, Any] = {}
+    overrides: dict[str, Any] = {**more} if more else {}
     for name, path in places.items():
         if given[name] is not None:
             section = overrides

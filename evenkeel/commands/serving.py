@@ -1,4 +1,4 @@
-"""`up`, `proxy`, `check-config`, and the hidden `child` that the supervisor starts."""
+"""`up`, `proxy`, `worker`, `monitor`, `check-config`, and the hidden `child` that the supervisor starts."""
 
 from __future__ import annotations
 
@@ -43,18 +43,53 @@ def proxy(config: Path | None, **given: Any) -> None:
     serve(settings_of(config, given), admin=given["admin_port"] is not None, say=click.echo)
 
 
+@click.command()
+@settings_options
+def worker(config: Path | None, **given: Any) -> None:
+    """Run a worker: make the trials of exchanges that proxies put into Redis.
+
+    Needs redis.url in the settings. Metrics and health are served only with --admin-port.
+    """
+    from evenkeel.choices import check
+    from evenkeel.roles.worker import work
+
+    settings = settings_of(config, given)
+    check(settings, str(config or "settings"))
+    work(settings, admin=given["admin_port"] is not None, say=click.echo)
+
+
+@click.command()
+@click.option("--name", metavar="NAME", help="Names its checkpoint in Redis.  [name of the host]")
+@settings_options
+def monitor(config: Path | None, name: str | None, **given: Any) -> None:
+    """Run a monitor: fold the verdicts in Redis, export the gauges, raise alerts, serve the console.
+
+    Needs redis.url in the settings. Two monitors with names of their own watch the same and notify once.
+    """
+    from evenkeel.choices import check
+    from evenkeel.roles.monitor import watch
+
+    settings = settings_of(config, given, {"monitor": {"name": name}} if name else {})
+    check(settings, str(config or "settings"))
+    watch(settings, say=click.echo)
+
+
 @click.command("check-config")
 @settings_options
 def check_config(config: Path | None, **given: Any) -> None:
     """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
     from evenkeel.choices import check
-    from evenkeel.preflight import missing_keys, notes, unreachable_upstreams
+    from evenkeel.preflight import missing_keys, notes, unreachable_upstreams, unusable_redis
 
     settings = settings_of(config, given)
     check(settings, str(config or "settings"))
     for note in notes(settings):
         click.echo(f"evenkeel: note: {note}", err=True)
-    problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
+    problems = [*missing_keys(settings), *unreachable_upstreams(settings), *unusable_redis(settings)]
+    if settings.alert.notify:
+        from evenkeel.notifications import unknown_services
+
+        problems += unknown_services(settings)
     for problem in problems:
         click.echo(f"evenkeel: {problem}", err=True)
     if problems:
@@ -72,6 +107,14 @@ def child(name: str) -> None:
         from evenkeel import data_plane
 
         data_plane.run(briefing)
+    elif briefing.role == "redis-worker":
+        from evenkeel.roles import worker as worker_role
+
+        worker_role.run(briefing)
+    elif briefing.role == "monitor":
+        from evenkeel.roles import monitor as monitor_role
+
+        monitor_role.run(briefing)
     else:
         from evenkeel import back_plane
 

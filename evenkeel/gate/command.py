@@ -31,6 +31,7 @@ from evenkeel.replays import prices
 from evenkeel.scorers import make_judge, make_scorer
 from evenkeel.settings import SettingsError
 from metrics.gate import Gate, least_goldens
+from metrics.judge import SqliteJudgeCache
 from metrics.similarity import Cutoffs
 from metrics.stores.counters import Tally
 from metrics.stores.sqlite import Database, StoreError
@@ -138,7 +139,7 @@ class _Gating:
         options = self._options
         judge = None
         if options.rated or needs_judge(options.calibration):
-            judge = make_judge(options.settings, self._database, self._prices)[0]
+            judge = make_judge(options.settings, SqliteJudgeCache(self._database), self._prices)[0]
         meaning = Encoder(None, Cutoffs())
         try:
             with self._err.status("loading metrics"):

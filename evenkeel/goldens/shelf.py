@@ -16,6 +16,7 @@ from metrics.stores.sqlite import Database
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evenkeel.settings import Settings
     from metrics.goldens import GoldenStore
     from metrics.stores.exchanges import ExchangeArchive
 
@@ -38,6 +39,24 @@ def folder_of(config: Path | None, data_dir: Path | None) -> Path:
     if data_dir is not None:
         return data_dir
     return load(config, {}, {}).data_dir if config else DEFAULT_FOLDER
+
+
+@contextlib.contextmanager
+def opened_redis(settings: Settings) -> Iterator[Shelf]:
+    """The shelf of the Redis that the settings name, open while the block runs.
+
+    Raises: StoreError if it cannot be used; SettingsError if the settings name none.
+    """
+    # Loaded on demand: without a Redis in the settings the client library is not needed.
+    from evenkeel.redis_stores import open_redis  # noqa: PLC0415
+    from metrics.goldens.redis_store import RedisGoldens  # noqa: PLC0415
+    from metrics.stores.redis.exchanges import RedisExchangeArchive  # noqa: PLC0415
+
+    if settings.redis is None:
+        raise SettingsError("the settings name no Redis; set redis.url")
+    with contextlib.closing(open_redis(settings.redis)) as store:
+        store.check()
+        yield Shelf(RedisGoldens(store), RedisExchangeArchive(store))
 
 
 @contextlib.contextmanager

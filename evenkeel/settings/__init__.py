@@ -3,13 +3,14 @@
 Precedence: command line, then `EVENKEEL_…` variables (`EVENKEEL_LISTEN__PORT=8200`), then the
 file, then the defaults. Secrets never stand in settings: a setting names the environment variable.
 
-`values` (kinds of values) → one module a group of sections (`serving`, `routes`, `replaying`, `scoring`)
-→ `everything` → `reading`. A new setting is one line in its section.
+`values` (kinds of values) → one module a group of sections (`serving`, `routes`, `replaying`, `scoring`,
+`storing`) → `everything` → `reading`. A new setting is one line in its section.
 """
 
 from evenkeel.settings.credential import Credential
 from evenkeel.settings.everything import Settings
 from evenkeel.settings.reading import SettingsError, load
 from evenkeel.settings.routes import Route, route_table
+from evenkeel.settings.storing import Redis
 
-__all__ = ["Credential", "Route", "Settings", "SettingsError", "load", "route_table"]
+__all__ = ["Credential", "Redis", "Route", "Settings", "SettingsError", "load", "route_table"]

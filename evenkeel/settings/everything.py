@@ -13,6 +13,7 @@ from evenkeel.settings.replaying import Archive, Budget, Price, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
 from evenkeel.settings.serving import Admin, Console, Listen, Telemetry
+from evenkeel.settings.storing import Monitor, Redis
 from evenkeel.settings.values import Tag
 
 
@@ -31,6 +32,8 @@ class Settings(BaseSettings):
     admin: Admin = Admin()
     data_dir: Path = Path("evenkeel-data")
     """Folder of the store."""
+    redis: Redis | None = None
+    monitor: Monitor = Monitor()
     routes: Annotated[list[Route], Field(min_length=1)]
     shadow: Shadow = Shadow()
     archive: Archive = Archive()

@@ -131,3 +131,10 @@ class Alert(Section):
     """Nothing is reported of a cell with fewer."""
     webhook: HttpUrl | None = None
     """Gets each alert as a JSON POST."""
+    notify: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]] = []
+    """Variables with addresses of services that apprise knows; they get messages grouped by route. Needs
+    the extra `notify`."""
+    notify_window_s: Seconds = 30.0
+    """What happens on a route within that time is one message."""
+    console_url: HttpUrl | None = None
+    """Where people reach the console; messages link there."""

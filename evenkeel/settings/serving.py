@@ -46,21 +46,29 @@ class Admin(Section):
     """0 picks a free port."""
     token_env: str | None = None
     """Variable with the admin token; required beyond loopback."""
+    hosts: list[str] = []
+    """Names, besides addresses and `localhost`, under which a port without a token is reached; with a token
+    none means any name."""
 
     @property
     def address(self) -> str:
         """Host and port as they stand in a URL."""
         return _address(self.host, self.port)
 
+    @property
+    def token(self) -> str | None:
+        """The admin token, None if there is none."""
+        return os.environ.get(self.token_env) if self.token_env else None
+
     @model_validator(mode="after")
     def _token_beyond_loopback(self) -> Admin:
-        if self.host not in {"127.0.0.1", "::1", "localhost"}:
-            if self.token_env is None:
+        if self.token_env is None:
+            if self.host not in {"127.0.0.1", "::1", "localhost"}:
                 raise ValueError(
                     f"the admin port shows prompts and answers; to listen on {self.host}, set token_env"
                 )
-            if not os.environ.get(self.token_env):
-                raise ValueError(f"the variable {self.token_env} named by token_env is empty")
+        elif not os.environ.get(self.token_env):  # on loopback too: who names one wants to be asked for it
+            raise ValueError(f"the variable {self.token_env} named by token_env is empty")
         return self
 
 

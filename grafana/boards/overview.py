@@ -6,26 +6,24 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
+from grafana.boards.overview_events import ALERTS, BURN, CELL_LINK, CHANGES, DRIFT
 from grafana.panels import Column, Query, Words, lines, matrix, number, rows
-from grafana.promql import CELL, PLACE, highest, increase, rate, series, share
+from grafana.promql import CELL, PLACE, highest, increase, rate, recent, share
 
 _ROUTE: Final = 'route=~"$route"'
 _WINDOW: Final = 'window="$window"'
 _BY_ROUTE: Final = 'level="route"'
 _BY_MODEL: Final = 'level="model"'
 _BY_CATEGORY: Final = 'level="category"'
-_SHOWN_ALERTS: Final = 'alertname=~"Evenkeel.*"'
-_LAST_500: Final = 'window="500"'
-_CELL_LINK: Final = (
-    "/?route=${__data.fields.Route:percentencode}"
-    "&perturbation=${__data.fields.Perturbation:percentencode}#verdicts"
-)
 
+_rated = highest("evenkeel_last_score_timestamp_seconds", _ROUTE, by=CELL)
+_up = highest("evenkeel_alert", _ROUTE, by=CELL)
 _used = (
     f"{highest('evenkeel_excess_evidence_log10', _ROUTE, by=CELL)}"
     f" / {highest('evenkeel_excess_alarm_log10', _ROUTE, by=CELL)}"
 )
-_worst = f"topk(15, {_used})"
+# Cells that move together are raised before each has all the evidence: those in alert come first.
+_worst = f"topk(15, {recent(f'{_used} + on ({CELL}) 10 * {_up}', _rated, CELL)})"
 
 
 def _of_the_worst(expr: str) -> str:
@@ -37,6 +35,10 @@ def _window(name: str) -> str:
 
 
 _robustness = highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route")
+_changed_at = highest("evenkeel_last_change_timestamp_seconds", _ROUTE, by="route, kind")
+_covered = share(
+    increase("evenkeel_exchanges_scored_total", _ROUTE), increase("evenkeel_proxy_requests_total", _ROUTE)
+)
 _rated_at = highest("evenkeel_rollup_last_score_timestamp_seconds", _BY_ROUTE, _ROUTE, by="route")
 
 
@@ -59,7 +61,7 @@ _NUMBERS: Final = Shelf(
                     runbook="EvenkeelRobustnessBreach",
                     console="/",
                 ),
-                Query(f"sum({highest('evenkeel_alert', _ROUTE, by=CELL)})"),
+                Query(f"sum({_up})"),
                 "none",
                 scales.ANY_IS_WRONG,
             ),
@@ -73,7 +75,7 @@ _NUMBERS: Final = Shelf(
                     "perturbation, of the "
                     "route where it is lowest. Below 90 % is below the objective.",
                     "too few exchanges",
-                    runbook="EvenkeelRobustnessBurnSlow",
+                    runbook="EvenkeelRobustnessBurnLong",
                 ),
                 Query(f"min({_robustness})"),
                 "percentunit",
@@ -103,12 +105,13 @@ _NUMBERS: Final = Shelf(
             number(
                 Words(
                     "Changes",
-                    "Changes of model, prompt, settings, judge or traffic noticed in the shown time. "
-                    "They are marked in the graphs below.",
-                    "no rated traffic",
+                    "Kinds of change (model, prompt, settings, judge, traffic …) that were noticed "
+                    "on a route in the "
+                    "shown time. They are marked in the graphs below.",
+                    "none in this time",
                     console="/changes",
                 ),
-                Query(increase("evenkeel_changes_total", _ROUTE)),
+                Query(f"count({_changed_at} > time() - $__range_s)"),
                 "none",
                 decimals=0,
             ),
@@ -122,12 +125,7 @@ _NUMBERS: Final = Shelf(
                     "no requests",
                     runbook="EvenkeelPipelineStarved",
                 ),
-                Query(
-                    share(
-                        increase("evenkeel_exchanges_scored_total", _ROUTE),
-                        increase("evenkeel_proxy_requests_total", _ROUTE),
-                    )
-                ),
+                Query(f"clamp_max({_covered}, 1)"),
                 "percentunit",
                 decimals=1,
             ),
@@ -158,7 +156,7 @@ _HEATMAP: Final = matrix(
         "too few trials",
         console="/",
     ),
-    Query(_named_place(_window("robustness_score"))),
+    Query(_named_place(recent(_window("robustness_score"), _rated, CELL))),
     row="perturbation",
     column="place",
     unit="percentunit",
@@ -168,16 +166,25 @@ _HEATMAP: Final = matrix(
 
 _WORST: Final = rows(
     Words(
-        "Closest to an alert",
-        "The 15 cells with the most evidence that their excess is above what is tolerated; at 100 % "
-        "the alert is up. "
-        "Excess: share of shifted answers minus that of identical resends, with its interval.",
+        "In alert, or closest to it",
+        "The 15 cells in alert, or with the most evidence that their excess is above what is "
+        "tolerated. At 100 % "
+        "a cell is raised on its own; cells that move together are raised earlier. Excess: share of shifted "
+        "answers minus that of identical resends; “at least” is the lower end of its interval.",
         "no cell has been rated",
         runbook="EvenkeelRobustnessBreach",
     ),
     {"route": "Route", "model": "Model", "perturbation": "Perturbation"},
     (
-        Column(Query(_worst), "Evidence", scale=scales.EVIDENCE, width=85, decimals=0),
+        Column(
+            Query(_of_the_worst(_up)),
+            "Alert",
+            "none",
+            scale=scales.ANY_IS_WRONG,
+            width=60,
+            words={0: "no", 1: "yes"},
+        ),
+        Column(Query(_of_the_worst(_used)), "Evidence", scale=scales.EVIDENCE, width=85, decimals=0),
         Column(Query(_of_the_worst(_window("excess"))), "Excess", width=75, decimals=0),
         Column(Query(_of_the_worst(_window("excess_lower"))), "at least", width=75, decimals=0),
         Column(
@@ -185,35 +192,7 @@ _WORST: Final = rows(
         ),
     ),
     sort_by="Evidence",
-    link=_CELL_LINK,
-)
-
-_ALERTS: Final = rows(
-    Words(
-        "Alerts",
-        "Alerts of deploy/prometheus/rules that are pending or firing, newest state. "
-        "Each has a runbook of its name in docs/runbooks.",
-        "none pending or firing",
-        runbook="README",
-    ),
-    {
-        "alertname": "Alert",
-        "severity": "Severity",
-        "alertstate": "State",
-        "route": "Route",
-        "perturbation": "Perturbation",
-    },
-    (
-        Column(
-            Query(
-                "count by (alertname, severity, alertstate, route, perturbation) "
-                f"({series('ALERTS', _SHOWN_ALERTS)})"
-            ),
-            "Number",
-            "none",
-            width=75,
-        ),
-    ),
+    link=CELL_LINK,
 )
 
 _TREND: Final = lines(
@@ -246,61 +225,6 @@ _EXCESS: Final = lines(
     (Query(highest("evenkeel_rollup_excess", _BY_CATEGORY, _ROUTE, _WINDOW, by="category"), "{{category}}"),),
     "percentunit",
     lowest=None,
-)
-
-_CHANGES: Final = rows(
-    Words(
-        "Latest changes",
-        "The latest changes of each route, their likely cause, and whether answers got worse with them.",
-        "no change so far",
-        runbook="EvenkeelChangeRegression",
-        console="/changes",
-    ),
-    {"route": "Route", "cause": "Likely cause", "change": "Change"},
-    (
-        Column(
-            Query(
-                f"time() - {highest('evenkeel_change_timestamp_seconds', _ROUTE, by='route, change, cause')}"
-            ),
-            "Ago",
-            "s",
-        ),
-        Column(
-            Query(highest("evenkeel_change_regression", _ROUTE, by="route, change, cause")),
-            "Worse",
-            "none",
-            scale=scales.ANY_IS_WRONG,
-            width=75,
-        ),
-    ),
-    sort_by="Ago",
-    ascending=True,
-    link="/changes?route=${__data.fields.Route:percentencode}",
-)
-
-_drifted = highest("evenkeel_drift_alert", _ROUTE, by=f"{CELL}, direction")
-
-_DRIFT: Final = rows(
-    Words(
-        "Left their baseline",
-        "Cells whose rate of shifted answers has risen or fallen from the cell's own baseline, by "
-        "the evidence.",
-        "none has",
-        runbook="EvenkeelDrift",
-    ),
-    {"route": "Route", "model": "Model", "perturbation": "Perturbation", "direction": "Direction"},
-    (
-        Column(
-            Query(
-                f"{highest('evenkeel_window_content_delta', _ROUTE, _LAST_500, by=CELL)}"
-                f" * on ({CELL}) group_right () ({_drifted} == 1)"
-            ),
-            "Shifted, last 500",
-            width=130,
-            decimals=0,
-        ),
-    ),
-    link=_CELL_LINK,
 )
 
 _CATEGORIES: Final = matrix(
@@ -353,10 +277,15 @@ OVERVIEW: Final = Board(
     ),
     sections=(
         Section(
-            (_NUMBERS, Shelf(17, ((13, _HEATMAP), (11, _WORST))), Shelf(9, ((13, _TREND), (11, _EXCESS))))
+            (
+                _NUMBERS,
+                Shelf(16, ((24, _HEATMAP),)),
+                Shelf(12, ((13, _WORST), (11, ALERTS))),
+                Shelf(10, ((8, _TREND), (8, _EXCESS), (8, BURN))),
+            )
         ),
-        Section((Shelf(8, ((8, _ALERTS), (8, _CHANGES), (8, _DRIFT))),), "Alerts and changes"),
-        Section((Shelf(8, ((12, _CATEGORIES), (12, _QUALITY))),), "By category and quality", collapsed=True),
+        Section((Shelf(7, ((12, CHANGES), (12, DRIFT))),), "Changes and drift"),
+        Section((Shelf(8, ((14, _CATEGORIES), (10, _QUALITY))),), "By category and quality", collapsed=True),
     ),
     narrowed_by=(variables.routes(), variables.window()),
     marks=(_ROUTE,),

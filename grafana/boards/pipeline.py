@@ -78,7 +78,7 @@ _NUMBERS: Final = Shelf(
                     "no limit in tokens (budget.tokens_per_day)",
                     runbook="EvenkeelBudgetSpent",
                 ),
-                Query(_tokens),
+                Query(_spent("tokens")),
                 "percentunit",
                 scales.BUDGET,
                 decimals=1,
@@ -241,25 +241,30 @@ _REWRITES: Final = bars(
     decimals=0,
 )
 
-_DEAD: Final = lines(
+# Totals, not increases: of a series that begins with its first event, Prometheus never sees that one come.
+_DEAD: Final = bars(
     Words(
         "Given up",
-        "Exchanges moved to the dead letters in each step of the graph, by reason.",
+        "Exchanges moved to the dead letters since the counters began, by reason.",
         "none given up",
         runbook="EvenkeelDeadLetters",
     ),
-    (Query(increase("evenkeel_exchanges_dead_total", by="reason", over=RATE), "{{reason}}"),),
-    "none",
+    Query(f"sort_desc(sum by (reason) ({series('evenkeel_exchanges_dead_total')}))", "{{reason}}"),
+    "locale",
+    scales.ANY_IS_A_LOOK,
+    decimals=0,
 )
-_WORKER: Final = lines(
+_WORKER: Final = bars(
     Words(
         "Worker errors",
-        "Errors that the worker survived, in each step of the graph, by where. Its log has the traceback.",
+        "Errors that the worker survived since the counters began, by where. Its log has the traceback.",
         "no error",
         runbook="EvenkeelWorkerErrors",
     ),
-    (Query(increase("evenkeel_worker_errors_total", by="where", over=RATE), "{{where}}"),),
-    "none",
+    Query(f"sort_desc(sum by (where) ({series('evenkeel_worker_errors_total')}))", "{{where}}"),
+    "locale",
+    scales.ANY_IS_A_LOOK,
+    decimals=0,
 )
 _MONITOR: Final = lines(
     Words(

@@ -115,7 +115,7 @@ _BY_STATUS: Final = lines(
         "no requests in this time",
         runbook="EvenkeelServerErrors",
     ),
-    (Query(f"{rate(_REQUESTS, _ROUTE, by='status_class')} > 0", "{{status_class}}"),),
+    (Query(rate(_REQUESTS, _ROUTE, by="status_class"), "{{status_class}}"),),
     "reqps",
     stacked=True,
 )

@@ -6,8 +6,10 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
-from grafana.panels import Band, Column, Query, Words, bands, bars, lines, number, rows
-from grafana.promql import highest, increase
+from grafana.boards.route_cells import CELLS, DRIFT, FAILURES, RATINGS
+from grafana.boards.route_changes import BEFORE_AFTER, GOLDENS, KINDS
+from grafana.panels import Band, Query, Words, bands, bars, number
+from grafana.promql import highest
 
 _ROUTE: Final = 'route="$route"'
 _MODEL: Final = 'model="$model"'
@@ -16,11 +18,6 @@ _HERE: Final = (_ROUTE, _MODEL)
 _BY_MODEL: Final = 'level="model"'
 _BY_ROUTE: Final = 'level="route"'
 _ROLLED: Final = (_BY_MODEL, *_HERE, _WINDOW)
-_CELL_LINK: Final = (
-    "/?route=${route:percentencode}&perturbation=${__data.fields.Perturbation:percentencode}#verdicts"
-)
-
-
 _rated_at = highest("evenkeel_rollup_last_score_timestamp_seconds", _BY_MODEL, *_HERE, by="route")
 
 
@@ -212,190 +209,6 @@ _WORDING: Final = bars(
     decimals=0,
 )
 
-_MEASURES: Final = {
-    "robustness_score": "1 Robustness",
-    "content_delta": "2 Shifted",
-    "noise_floor": "3 Noise floor",
-    "excess": "4 Excess",
-}
-
-
-def _measures(expr: str) -> str:
-    """One series for each measure, from an expression with `NAME` in it."""
-    return " or ".join(
-        f'label_replace({expr.replace("NAME", name)}, "measure", "{title}", "", "")'
-        for name, title in _MEASURES.items()
-    )
-
-
-def _level(name: str, window: str) -> str:
-    over = f'window="{window}"'
-    return f"max({highest(f'evenkeel_rollup_{name}', _BY_ROUTE, _ROUTE, over, by='route')})"
-
-
-_since = _level("NAME", "since_change")
-_n_all, _n_since = _level("NAME_observations", "all"), _level("NAME_observations", "since_change")
-_before = f"({_level('NAME', 'all')} * {_n_all} - {_since} * {_n_since}) / ({_n_all} - {_n_since} > 0)"
-
-_BEFORE_AFTER: Final = rows(
-    Words(
-        "Before and since the last change",
-        "Over the whole route, whichever model answered: everything before the last change, and "
-        "everything since with "
-        "its interval. Where “before” lies outside the interval, the change mattered.",
-        "too few exchanges on both sides of a change",
-        runbook="EvenkeelChangeRegression",
-        console="/changes?route=${route:percentencode}",
-    ),
-    {"measure": "Measure"},
-    (
-        Column(Query(_measures(_before)), "Before", decimals=1),
-        Column(Query(_measures(_since)), "Since", decimals=1),
-        Column(Query(_measures(_level("NAME_lower", "since_change"))), "at least", decimals=1),
-        Column(Query(_measures(_level("NAME_upper", "since_change"))), "at most", decimals=1),
-        Column(Query(_measures(_n_since)), "Exchanges since", "locale", decimals=0),
-    ),
-)
-
-_KINDS: Final = rows(
-    Words(
-        "Changes seen",
-        "By kind: how long ago the last was, and how many so far.",
-        "no change so far",
-        console="/changes?route=${route:percentencode}",
-    ),
-    {"kind": "Kind"},
-    (
-        Column(
-            Query(f"time() - {highest('evenkeel_last_change_timestamp_seconds', _ROUTE, by='kind')}"),
-            "Last, ago",
-            "s",
-            decimals=0,
-        ),
-        Column(
-            Query(highest("evenkeel_changes_total", _ROUTE, by="kind")),
-            "So far",
-            "locale",
-            width=80,
-            decimals=0,
-        ),
-    ),
-    sort_by="Last, ago",
-    ascending=True,
-)
-
-_GOLDENS: Final = rows(
-    Words(
-        "Goldens, asked again",
-        "How close the latest answers to the approved goldens are to what was approved; 100 % = the same.",
-        "no golden was asked again (goldens are approved in the console)",
-        console="/goldens?route=${route:percentencode}",
-    ),
-    {"golden": "Golden", "metric": "Metric"},
-    (
-        Column(
-            Query(highest("evenkeel_golden_score", _ROUTE, by="golden, metric")),
-            "Score",
-            scale=scales.ROBUSTNESS,
-            width=80,
-            decimals=0,
-        ),
-    ),
-    sort_by="Score",
-    ascending=True,
-    link="/goldens/${__data.fields.Golden:percentencode}",
-)
-
-_CELLS: Final = rows(
-    Words(
-        "All perturbations",
-        "Over the chosen window; evidence is since the alert last began to look. At 100 % evidence "
-        "the alert is up.",
-        "too few trials",
-        runbook="EvenkeelRobustnessBreach",
-    ),
-    {"perturbation": "Perturbation"},
-    (
-        Column(Query(_cell("robustness_score")), "Robustness", scale=scales.ROBUSTNESS, decimals=0),
-        Column(Query(_cell("content_delta")), "Shifted", decimals=0),
-        Column(Query(_cell("content_delta_lower")), "at least", decimals=0),
-        Column(Query(_cell("content_delta_upper")), "at most", decimals=0),
-        Column(Query(_cell("excess")), "Excess", decimals=0),
-        Column(Query(_cell("excess_lower")), "excess at least", decimals=0),
-        Column(Query(_cell("excess_upper")), "excess at most", decimals=0),
-        Column(
-            Query(
-                f"{highest('evenkeel_excess_evidence_log10', *_HERE, by='perturbation')}"
-                f" / {highest('evenkeel_excess_alarm_log10', *_HERE, by='perturbation')}"
-            ),
-            "Evidence",
-            scale=scales.EVIDENCE,
-            decimals=0,
-        ),
-        Column(Query(_cell("content_delta_observations")), "Trials", "locale", decimals=0),
-    ),
-    sort_by="Robustness",
-    ascending=True,
-    link=_CELL_LINK,
-)
-
-_DRIFT: Final = lines(
-    Words(
-        "Evidence of drift",
-        "Evidence, in powers of ten, that the rate of shifted answers has left the cell's own baseline; "
-        "the eight highest.",
-        "no cell has a baseline yet",
-        runbook="EvenkeelDrift",
-    ),
-    (
-        Query(
-            f"topk(8, {highest('evenkeel_drift_evidence_log10', *_HERE, by='perturbation')})",
-            "{{perturbation}}",
-        ),
-    ),
-    "none",
-)
-
-_FAILURES: Final = lines(
-    Words(
-        "Trials without a rating",
-        "Trials in each step of the graph that could not be scored, by reason. They are in no estimate.",
-        "none failed in this time",
-        runbook="EvenkeelVerdictsFailing",
-    ),
-    (
-        Query(
-            increase("evenkeel_verdict_failures_total", *_HERE, by="reason", over="$__rate_interval"),
-            "{{reason}}",
-        ),
-    ),
-    "none",
-    stacked=True,
-)
-
-_RATINGS: Final = lines(
-    Words(
-        "Ratings",
-        "Trials in each step of the graph by similarity rating: 3 = same content, 2 = some shifted, "
-        "1 = other content.",
-        "no trial rated",
-    ),
-    (
-        Query(
-            increase(
-                "evenkeel_verdicts_total",
-                *_HERE,
-                'perturbation!="baseline.identical"',
-                by="rating",
-                over="$__rate_interval",
-            ),
-            "rating {{rating}}",
-        ),
-    ),
-    "none",
-    stacked=True,
-)
-
 ROUTE: Final = Board(
     uid="evenkeel-route",
     title="evenkeel: route",
@@ -407,12 +220,12 @@ ROUTE: Final = Board(
             (
                 _NUMBERS,
                 Shelf(9, ((8, _ROBUSTNESS), (8, _SHIFTED), (8, _EXCESS))),
-                Shelf(11, ((8, _WORDING), (8, _FORMATS), (8, _LANGUAGES))),
+                Shelf(9, ((8, _WORDING), (8, _FORMATS), (8, _LANGUAGES))),
             )
         ),
-        Section((Shelf(8, ((12, _BEFORE_AFTER), (6, _KINDS), (6, _GOLDENS))),), "Changes"),
+        Section((Shelf(8, ((12, BEFORE_AFTER), (6, KINDS), (6, GOLDENS))),), "Changes"),
         Section(
-            (Shelf(14, ((24, _CELLS),)), Shelf(8, ((8, _RATINGS), (8, _FAILURES), (8, _DRIFT)))),
+            (Shelf(14, ((24, CELLS),)), Shelf(8, ((8, RATINGS), (8, FAILURES), (8, DRIFT)))),
             "All perturbations, ratings and drift",
             collapsed=True,
         ),

@@ -6,6 +6,7 @@ of the log finds the same changes at the same places, with the same traffic befo
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ from metrics.changes.traits import (
     stated_values,
     traffic,
 )
-from metrics.changes.values import ValueWatch
+from metrics.changes.values import SETTLING, ValueWatch
 from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -31,14 +32,19 @@ if TYPE_CHECKING:
     from metrics.verdict import Verdict
 
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
-"""In exchanges: of a length's quarters, a language, a task or a tenth of template share."""
+"""In exchanges: of prompts longer than the median, of a language, of a task, of a share of template."""
 LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=4)
-"""In exchanges: of the quarters of the lengths of answers."""
-LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.25,))
-"""In trials: by perturbation, of pairs that are less alike than three quarters of the reference were."""
+"""In exchanges: of answers longer than the median."""
+LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.1,))
+"""In trials: by perturbation, of pairs less alike than nine in ten of the reference were. With the tolerance
+that makes one side: the share of the others can only fall."""
 JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=5)
 """In judged pairs: what is said about pairs that look alike."""
 
+_LEARNED: Final = re.compile("[0-9a-f]{16}")
+"""Fingerprints of templates that evenkeel has learned; what applications say looks otherwise."""
+_LEARNING: Final = 150
+"""Exchanges in which templates are still being told apart: one that is new then was there before."""
 _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
 _BLOCK: Final = 50
@@ -60,6 +66,7 @@ class RouteWatch:
         "_records",
         "_running",
         "_values",
+        "changed",
         "counts",
         "marks",
         "route",
@@ -67,6 +74,8 @@ class RouteWatch:
 
     def __init__(self, route: str) -> None:
         self.route = route
+        self.changed = True
+        """Since the last checkpoint."""
         self.counts: dict[str, int] = {}
         """Marks so far, by kind."""
         self.marks: list[ChangeMark] = []
@@ -92,6 +101,7 @@ class RouteWatch:
         Values and the traffic's traits are those of exchanges, so they are taken from the resend, which every
         exchange has exactly one of.
         """
+        self.changed = True
         found = self._stated(model, verdict, offset) if verdict.perturbation == BASELINE else []
         rated_by = judge_value(verdict)
         if rated_by:
@@ -111,35 +121,37 @@ class RouteWatch:
         watch = self._values.get(kind)
         if watch is None:
             watch = self._values[kind] = ValueWatch()
-        switch = watch.observe(value)
+        learned = kind == kinds.PROMPT and _LEARNED.fullmatch(value) is not None
+        switch = watch.observe(value, _LEARNING if learned else SETTLING)
         if switch is None:
             return []
         return [ChangeMark(kind, switch.before, switch.after, verdict.scored_at, offset)]
 
     def _tested(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
-        def marks(kind: str, moved: tuple[Moved, ...]) -> list[ChangeMark]:
-            return [
-                ChangeMark(
-                    kind,
-                    f"{one.trait}: {one.value} {one.before:.0%}",
-                    f"{one.trait}: {one.value} {one.after:.0%}",
-                    verdict.scored_at,
-                    offset,
-                    one.run,
-                )
-                for one in moved[:1]
-            ]
-
-        found = []
+        moved: list[tuple[str, Moved]] = []
         if verdict.perturbation == BASELINE:
-            found += marks(kinds.TRAFFIC, self._mix.observe(traffic(verdict)))
-            found += marks(kinds.ANSWERS, self._lengths.observe(lengths(verdict)))
+            moved += [(kinds.TRAFFIC, one) for one in self._mix.observe(traffic(verdict))[:1]]
+            moved += [(kinds.ANSWERS, one) for one in self._lengths.observe(lengths(verdict))[:1]]
         alike = likeness(verdict)
         if verdict.rated_by:
-            found += marks(kinds.JUDGE_DRIFT, self._judge.observe(judged(verdict, alike)))
+            moved += [(kinds.JUDGE_DRIFT, one) for one in self._judge.observe(judged(verdict, alike))[:1]]
         if alike is not None:
-            found += marks(kinds.ANSWERS, self._likeness.observe({verdict.perturbation: alike}))
-        return found
+            found = self._likeness.observe({f"likeness under {verdict.perturbation}": alike})
+            if found:
+                moved += [(kinds.ANSWERS, found[0])]
+        if not moved:
+            return []
+        return [
+            ChangeMark(
+                kind,
+                f"{one.trait}: {one.value} in {one.before:.0%}",
+                f"{one.trait}: {one.value} in {one.after:.0%}",
+                verdict.scored_at,
+                offset,
+                one.run,
+            )
+            for kind, one in moved
+        ]
 
     def _count(self, verdict: Verdict, outcome: Outcome | str) -> None:
         tallies = [self._running]
@@ -163,6 +175,7 @@ class RouteWatch:
 
     def mark(self, change: ChangeMark) -> None:
         """Enter what was noticed: a part of the latest change, or a new one."""
+        self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
         record = self._records[-1] if self._records else None
@@ -231,4 +244,5 @@ class RouteWatch:
         watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
         watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]
         watch._records = [OpenRecord.from_json(record) for record in raw["records"]]
+        watch.changed = False
         return watch

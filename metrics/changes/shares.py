@@ -7,21 +7,23 @@ at all once there is enough traffic.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from metrics.detect import Baseline, DriftAlert, DriftRules, estimate_of
 from metrics.detect.baseline import Observable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _MOST_VALUES: Final = 5
 """Of one trait, the most frequent; the others are not watched one by one."""
 _RARE: Final = 0.05
 """Share of the reference below which a value is not watched by itself."""
-QUARTERS: Final = (0.25, 0.5, 0.75)
+_HALVES: Final = (0.5,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class ShareRules:
     """Observations to a false alarm on average, at least, of all values of a watch together."""
     detectors: int
     """Values that are watched at most; `mean_run` is shared among them."""
-    quantiles: tuple[float, ...] = QUARTERS
+    quantiles: tuple[float, ...] = _HALVES
     """Of the reference: between them lie the classes of values that are numbers."""
 
     @property
@@ -75,19 +77,19 @@ class _Trait:
         """Values that are watched."""
         return len(self._alerts)
 
-    def observe(self, trait: str, value: str | float, room: int) -> Moved | None:
+    def observe(self, trait: str, value: str | float, watch: ShareWatch) -> Moved | None:
         """Take one value: text is a category, a number is put into its class.
 
         Args:
             trait: Its name.
             value: Of this observation.
-            room: How many detectors may be begun.
+            watch: Says how many detectors may be begun.
         """
         numeric = not isinstance(value, str)
         if not self._alerts:
             self._counts[repr(value) if numeric else str(value)] += 1
             if self._counts.total() >= self._rules.reference:
-                self._begin(room, numeric=numeric)
+                self._begin(watch.room, numeric=numeric)
             return None
         found = self._class(float(value)) if numeric and self._edges is not None else str(value)
         moved = None
@@ -102,7 +104,7 @@ class _Trait:
         counts = self._counts
         if numeric:
             values = sorted((float(text), count) for text, count in counts.items())
-            self._edges = [_quantile(values, share) for share in self._rules.quantiles]
+            self._edges = _edges(values, self._rules.quantiles)
             classes: Counter[str] = Counter()
             for size, count in values:
                 classes[self._class(size)] += count
@@ -126,10 +128,12 @@ class _Trait:
         """Name of the class that a size lies in, by where it begins and ends."""
         assert self._edges is not None
         # Sizes that are equal to an edge are above it: of answers that are mostly the same, "less" is news.
-        place = sum(value >= edge for edge in self._edges)
+        place = bisect_right(self._edges, value)
         if place == 0:
-            return f"below {self._edges[0]:g}"
-        return f"from {self._edges[place - 1]:g}"
+            return f"below {self._edges[0]:.3g}"
+        # An edge right above another closes the class of the one value between them.
+        above = place > 1 and self._edges[place - 1] == nextafter(self._edges[place - 2], inf)
+        return f"{'above' if above else 'at least'} {self._edges[place - 1]:.3g}"
 
     def to_json(self) -> list[Any]:
         """The state as JSON values."""
@@ -154,26 +158,28 @@ class ShareWatch:
         self.rules = rules
         self._traits: dict[str, _Trait] = {}
 
+    @property
+    def room(self) -> int:
+        """How many more values can be watched."""
+        return self.rules.detectors - sum(trait.detectors for trait in self._traits.values())
+
     def observe(self, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
         """Take the traits of one observation; returns those whose share has moved, mostly none.
 
         A trait that an observation lacks is left out of it. Traits beyond as many as there may be detectors
         are not watched.
         """
-        moved = []
+        moved: list[Moved] | None = None
         for name, value in traits.items():
             trait = self._traits.get(name)
             if trait is None:
                 if len(self._traits) >= self.rules.detectors:
                     continue
                 trait = self._traits[name] = _Trait(self.rules)
-            room = 0
-            if not trait.detectors:
-                room = self.rules.detectors - sum(one.detectors for one in self._traits.values())
-            found = trait.observe(name, value, room)
+            found = trait.observe(name, value, self)
             if found is not None:
-                moved.append(found)
-        return tuple(moved)
+                moved = [*(moved or ()), found]
+        return tuple(moved) if moved else ()
 
     def forget(self) -> None:
         """Compare with the next observations from now on, as after a change that was announced."""
@@ -191,12 +197,16 @@ class ShareWatch:
         return watch
 
 
-def _quantile(values: list[tuple[float, int]], share: float) -> float:
-    """The smallest value below or at which the share of the observations lies."""
-    wanted = share * sum(count for _, count in values)
-    reached = 0
-    for value, count in values:
-        reached += count
-        if reached >= wanted:
-            return value
-    return values[-1][0]
+def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[float]:
+    """Where classes begin: at the quantiles, and behind each that makes up half of all values by itself."""
+    total = sum(count for _, count in values)
+    edges: list[float] = []
+    for share in shares:
+        reached = 0
+        for value, count in values:
+            reached += count
+            if reached >= share * total:
+                # Without a class of their own, values above it would be no news where nearly all are equal.
+                edges += [value, nextafter(value, inf)] if 2 * count > total else [value]
+                break
+    return sorted(set(edges))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from metrics.changes import kinds
+from metrics.changes.values import UNKNOWN
 from metrics.provenance import BANDS_RATING, PROVENANCE
 
 if TYPE_CHECKING:
@@ -21,14 +22,14 @@ _OCTAVE: Final = 2
 
 
 def stated_values(model: str, verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """The values of an exchange, by kind; those that are not known are left out."""
+    """The values of an exchange, by kind; kinds that it has none of are left out."""
     yield kinds.MODEL, model
     if verdict.requested_model:
         yield kinds.REQUESTED_MODEL, verdict.requested_model
     if verdict.system_fingerprint:
         yield kinds.FINGERPRINT, verdict.system_fingerprint
-    if verdict.prompt_version:
-        yield kinds.PROMPT, verdict.prompt_version
+    # While a template is not learned, its version is not known: it is there all the same.
+    yield kinds.PROMPT, verdict.prompt_version or UNKNOWN
     if verdict.settings:
         yield kinds.SETTINGS, verdict.settings
 
@@ -44,15 +45,17 @@ def traffic(verdict: Verdict) -> dict[str, str | float]:
     if verdict.prompt_chars:
         found["length"] = float(verdict.prompt_chars)
     if verdict.template_share is not None:
-        found["template"] = tenth(verdict.template_share)
+        found["template"] = round(verdict.template_share, 2)
     found["language"] = verdict.prompt_language or "unknown"
     found["task"] = verdict.task or "none"
     return found
 
 
 def counted_traffic(verdict: Verdict) -> dict[str, str]:
-    """The same for counting: lengths by their octave."""
+    """The same for counting: lengths by their octave, shares by their tenth."""
     found = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
+    if verdict.template_share is not None:
+        found["template"] = tenth(verdict.template_share)
     if verdict.prompt_chars:
         octave = verdict.prompt_chars.bit_length()
         found["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"

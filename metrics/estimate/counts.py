@@ -76,6 +76,22 @@ class Counts:
         """Shifted trials that have quality scores."""
         return self.same + self.quality_changed
 
+    @property
+    def qualities(self) -> dict[str, int]:
+        """Shifted trials by what became of the quality."""
+        return {
+            "same": self.same,
+            "worse": self.worse,
+            "better": self.better,
+            "mixed": self.mixed,
+            "unscored": self.shifted - self.quality_scored,
+        }
+
+    @property
+    def pairs(self) -> dict[int, int]:
+        """Pairs by their difference."""
+        return {1: self.plus, -1: self.minus, 0: self.zero}
+
     def add(self, verdict: Verdict) -> int | None:
         """Count a verdict.
 

@@ -49,6 +49,18 @@ _CELL_FAMILIES = (
         (*CELL, "rating"),
     ),
     Family(
+        "evenkeel_verdict_quality",
+        "counter",
+        "Trials whose content shifted, by what became of the quality (unscored = it could not be measured)",
+        (*CELL, "quality"),
+    ),
+    Family(
+        "evenkeel_pairs",
+        "counter",
+        "Pairs of a trial and its resend: 1 = only the trial shifted, -1 = only the resend, 0 = both or none",
+        (*CELL, "difference"),
+    ),
+    Family(
         "evenkeel_verdict_failures",
         "counter",
         "Trials of which the rating or the quality could not be scored, by reason",
@@ -116,14 +128,18 @@ def _cell(report: CellReport) -> Samples:
         for window, estimates in report.windows.items():
             add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
         place += 4
-    verdicts, failures, rated, scored_at, alert, evidence, alarm, threshold, *drift = samples[place:]
+    verdicts, quality, pairs, failures, rated, scored_at, alert, evidence, alarm, threshold, *drift = samples[
+        place:
+    ]
     ratings = {1: 0, 2: 0, 3: 0} | report.ratings
     verdicts += [Sample((*cell, str(rating)), ratings[rating]) for rating in sorted(ratings)]
+    quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.qualities.items())]
     failures += [Sample((*cell, reason), count) for reason, count in sorted(report.failures.items())]
     rated.append(Sample(cell, report.trials))
     if report.last_scored_at is not None:
         scored_at.append(Sample(cell, report.last_scored_at))
     if report.key.perturbation != BASELINE:
+        pairs += [Sample((*cell, str(step)), count) for step, count in sorted(report.pairs.items())]
         alert.append(Sample(cell, int(report.alert)))
         evidence.append(Sample(cell, report.evidence_log10))
         alarm.append(Sample(cell, report.alarm_log10))
@@ -239,7 +255,7 @@ _CHANGE_FAMILIES = (
     Family(
         "evenkeel_changes",
         "counter",
-        "Changes seen on a route, by kind (model, prompt_version)",
+        "Changes noticed on a route, by kind (model, prompt_version, traffic_mix and so on)",
         ("route", "kind"),
     ),
     Family(

@@ -4,7 +4,7 @@ The state after a verdict depends on the verdicts up to it and on nothing else (
 order of steps, no restart), which is what makes a checkpoint and an offset enough to resume.
 
 `state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`), the changes of every
-route (`changes`) and the log's own time (`log_clock`); `events` is what it tells on the way.
+route (`metrics.changes`) and the log's own time (`log_clock`); `events` is what it tells on the way.
 """
 
 from metrics.fold.events import Applied, TrendRow

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metrics.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
+from metrics.changes import RouteWatch, kinds
 from metrics.detect import Alert, DriftAlert, Family
 from metrics.estimate import Counts, Windows, outcome_of
 from metrics.fold.cell import Cell, compact
-from metrics.fold.changes import RouteHistory
 from metrics.fold.events import Applied, TrendRow, alert_event, drift_event, drift_forgotten, trend_point
 from metrics.fold.log_clock import LogClock
 from metrics.fold.rollups import Eras, Exchange, Group, Rollups
@@ -20,11 +20,14 @@ from metrics.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from metrics.changes import ChangeRecord
+    from metrics.detect import DriftChange
+    from metrics.estimate import Outcome
     from metrics.fold.settings import MonitorSettings
     from metrics.stores.protocols import AlertEvent, LoggedVerdict
     from metrics.verdict import Verdict
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 
 _EXCESS, _DRIFT = "excess", "drift"
 
@@ -64,7 +67,7 @@ class MonitorState:
         self._judges = Judges()
         self._rollups = Rollups()
         self._clock = LogClock()
-        self._routes: dict[str, RouteHistory] = {}
+        self._routes: dict[str, RouteWatch] = {}
         self._changes = 0
         self._stored = False
         self._family = Family(settings.mean_trials_between_false_alarms)
@@ -83,9 +86,9 @@ class MonitorState:
         now = self._clock.add(verdict.scored_at)
         cell = self._cell(verdict)
         key = cell.key
-        history = self._follow(key, logged)
-        self._judges.add(key.route, key.model, verdict)
         outcome = outcome_of(verdict)
+        history = self._follow(key, logged, outcome)
+        self._judges.add(key.route, key.model, verdict)
         eras = Eras(history.era, self._changes)
         change = cell.add(verdict, outcome, now, eras.route)
         if not isinstance(outcome, str):
@@ -97,7 +100,7 @@ class MonitorState:
             events.append(alert_event(cell, change, logged, self.settings))
         drifted = cell.observe_drift(outcome)
         if drifted:
-            events.append(drift_event(cell, drifted, logged, self.settings))
+            events.append(self._drifted(cell, drifted, logged))
         events += self._together(cell, logged)
         trend = []
         if change or (
@@ -119,12 +122,22 @@ class MonitorState:
                 events += self._raised(self._cells[key[0], key[1], key[2]], kind, logged)
         return events
 
+    def _drifted(self, cell: Cell, drifted: DriftChange, logged: LoggedVerdict) -> AlertEvent:
+        """Say that a cell has left its baseline, which its route's changes note as well, or came back."""
+        if drifted.kind != "recovered":
+            what = f"{cell.key.perturbation}: shifted in"
+            before, after = f"{what} {drifted.baseline.mean:.0%}", f"{what} {drifted.run_mean:.0%}"
+            at = logged.verdict.scored_at
+            mark = ChangeMark(kinds.RATINGS, before, after, at, logged.offset, drifted.run_trials)
+            self.mark_change(cell.key.route, mark)
+        return drift_event(cell, drifted, logged, self.settings)
+
     def _raised(self, cell: Cell, kind: str, logged: LoggedVerdict) -> list[AlertEvent]:
         cell.touch()
         if kind == _DRIFT:
             drifted = cell.drift.raise_now()
             self._family.show((*cell.key.parts, kind), cell.drift.evidence, up=True)
-            return [drift_event(cell, drifted, logged, self.settings)] if drifted else []
+            return [self._drifted(cell, drifted, logged)] if drifted else []
         assert cell.alert is not None
         change = cell.alert.raise_now()
         self._family.show((*cell.key.parts, kind), cell.alert.evidence, up=True)
@@ -147,26 +160,30 @@ class MonitorState:
             cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, drift)
         return cell
 
-    def _follow(self, key: CellKey, logged: LoggedVerdict) -> RouteHistory:
-        """Take the verdict into its route's history, and mark the changes that begin with it."""
-        history = self._routes.get(key.route)
-        if history is None:
-            history = self._routes[key.route] = RouteHistory()
-        for change in history.observe(key.model, logged.verdict, logged.offset):
+    def _follow(self, key: CellKey, logged: LoggedVerdict, outcome: Outcome | str) -> RouteWatch:
+        """Take the verdict into its route's history, and mark the changes that are noticed with it."""
+        history = self._watch(key.route)
+        for change in history.observe(key.model, logged.verdict, outcome, logged.offset):
             self.mark_change(key.route, change)
         return history
+
+    def _watch(self, route: str) -> RouteWatch:
+        watch = self._routes.get(route)
+        if watch is None:
+            watch = self._routes[route] = RouteWatch(route)
+        return watch
 
     def mark_change(self, route: str, change: ChangeMark) -> None:
         """Begin "since the last change" anew for all cells of a route, from the next verdict on.
 
-        Model and prompt changes are marked by `apply`. For others, such as changed settings: part of
-        the fold, so the cause has to be an entry of the log and not a call from outside.
+        Part of the fold, so the cause has to be a verdict of the log and not a call from outside. What is
+        known to have changed begins the baselines of its cells anew; a share that moved does not, it is what
+        they are there to show.
         """
-        history = self._routes.get(route)
-        if history is None:
-            history = self._routes[route] = RouteHistory()
-        history.mark(change)
+        self._watch(route).mark(change)
         self._changes += 1
+        if change.kind not in kinds.STATED or change.kind == kinds.FINGERPRINT:
+            return
         for cell in self._cells.values():
             if cell.key.route == route:
                 self._forget_drift(cell)
@@ -184,7 +201,11 @@ class MonitorState:
 
     def changes(self) -> list[RouteChanges]:
         """The changes of every route, sorted by route."""
-        return [self._routes[route].report(route) for route in sorted(self._routes)]
+        return [self._routes[route].report() for route in sorted(self._routes)]
+
+    def change_records(self) -> list[ChangeRecord]:
+        """The latest changes of every route with the traffic on both sides, by route, oldest first."""
+        return [record for route in sorted(self._routes) for record in self._routes[route].records()]
 
     def rollups(self) -> list[RollupReport]:
         """Every roll-up's report, sorted by level, route, model and category."""
@@ -224,6 +245,8 @@ class MonitorState:
             trials=cell.counts.trials,
             failures=dict(cell.counts.failures),
             ratings={int(rating): count for rating, count in cell.counts.rated.items()},
+            qualities=cell.counts.qualities,
+            pairs=cell.counts.pairs if alert else {},
             last_scored_at=cell.scored_at,
             content_delta=estimates.content_delta,
             quality_delta=estimates.quality_delta,
@@ -260,6 +283,10 @@ class MonitorState:
             if whole or cell.changed:
                 parts[_cell_name(key)] = compact(cell.to_json()).encode()
                 cell.changed = False
+        for route, watch in self._routes.items():
+            if whole or watch.changed:
+                parts[_route_name(route)] = compact(watch.to_json()).encode()
+                watch.changed = False
         for rolled, group in self._rollups.groups.items():
             if whole or group.changed:
                 parts[_rollup_name(rolled)] = compact(group.to_json()).encode()
@@ -275,7 +302,6 @@ class MonitorState:
                 "folded_models": self.folded_models,
                 "clock": self._clock.to_json(),
                 "changes": self._changes,
-                "routes": {route: history.to_json() for route, history in self._routes.items()},
                 "unfinished": self._rollups.to_json(),
             }
         )
@@ -284,6 +310,7 @@ class MonitorState:
     def to_bytes(self) -> bytes:
         """All of the state: `from_bytes` gives one that is equal and goes on equally."""
         parts = {_cell_name(key): cell.to_json() for key, cell in self._cells.items()}
+        parts |= {_route_name(route): watch.to_json() for route, watch in self._routes.items()}
         parts |= {_rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
         return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
 
@@ -321,7 +348,6 @@ class MonitorState:
         state._models, state.folded_models = head["models"], head["folded_models"]
         state._clock = LogClock(head["clock"])
         state._changes = head["changes"]
-        state._routes = {route: RouteHistory.from_json(raw) for route, raw in head["routes"].items()}
         state._judges = Judges.from_json(head["judges"])
         for name, raw in parts.items():
             kind, *key = json.loads(name)
@@ -329,6 +355,8 @@ class MonitorState:
                 cell = Cell.from_json(CellKey(*key), raw, settings.rules, settings.drift)
                 state._cells[cell.key.parts] = cell
                 state._show(cell)
+            elif kind == "route":
+                state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
             else:
                 group = state._rollups.groups[RollupKey(*key)] = Group(RollupKey(*key))
                 group.read(raw)
@@ -342,6 +370,10 @@ _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 def _cell_name(key: tuple[str, str, str]) -> str:
     return compact(["cell", *key])
+
+
+def _route_name(route: str) -> str:
+    return compact(["route", route])
 
 
 def _rollup_name(key: RollupKey) -> str:

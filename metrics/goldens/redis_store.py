@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 _COMMIT: Final = """
--- KEYS 1 revision, 2 bodies, 3 index, 4 turns, 5 last versions; ARGV 1 revision the caller saw, 2 prefix of trails,
---      3 number of goldens; then of each: name of the version, body, id, version, route and task as JSON, retired,
---      and then: id, entry of the trail, ...
+-- KEYS 1 revision, 2 bodies, 3 index, 4 turns, 5 last versions
+-- ARGV 1 revision the caller saw, 2 prefix of trails, 3 number of goldens; then of each: name of the version,
+--      body, id, version, route and task as JSON, retired; and then: id, entry of the trail, ...
 if (redis.call('GET', KEYS[1]) or '0') ~= ARGV[1] then return 0 end
 redis.call('INCR', KEYS[1])
 local at = 4
@@ -112,9 +112,7 @@ class RedisGoldens:
 
     def unretire(self, golden_id: str, *, by: str, at: float) -> Golden:
         """As `GoldenStore`."""
-        return self._transact(
-            lambda changes: _in_use_again(changes, self._approvable(golden_id, by), by, at)
-        )
+        return self._transact(lambda changes: _in_use_again(changes, self._approvable(golden_id, by), by, at))
 
     def add(self, goldens: Sequence[Golden], *, by: str, at: float) -> Imported:
         """As `GoldenStore`."""
@@ -180,7 +178,9 @@ class RedisGoldens:
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
         """As `GoldenStore`."""
-        rows = sorted((row for row in self._rows() if row.id == as_key(golden_id)), key=lambda row: row.version)
+        rows = sorted(
+            (row for row in self._rows() if row.id == as_key(golden_id)), key=lambda row: row.version
+        )
         return self._read([row.name for row in rows])
 
     def trail(self, golden_id: str) -> tuple[Entry, ...]:
@@ -213,7 +213,8 @@ class RedisGoldens:
         for name, row in self._store.client.hgetall(self._index).items():
             turn, retired, labels = text(row).split(" ", 2)
             golden_id, version = json.loads(name)
-            rows.append(_Row(int(turn), text(name), golden_id, version, *json.loads(labels), retired == "1"))
+            route, task = json.loads(labels)
+            rows.append(_Row(int(turn), text(name), golden_id, version, route, task, retired == "1"))
         return rows
 
     def _read(self, names: Sequence[str]) -> tuple[Golden, ...]:
@@ -229,7 +230,9 @@ class RedisGoldens:
                 return result
             rows: list[Value] = []
             for golden in changes.goldens.values():
-                labels = json.dumps([as_key(golden.route), None if golden.task is None else as_key(golden.task)])
+                labels = json.dumps(
+                    [as_key(golden.route), None if golden.task is None else as_key(golden.task)]
+                )
                 rows += (_name(golden.id, golden.version), pack_golden(golden), golden.id, golden.version)
                 rows += (labels, int(golden.retired_at is not None))
             for entry in changes.entries:

@@ -58,6 +58,14 @@ class CounterReading(Protocol):
         ...
 
 
+class CounterWriting(Protocol):
+    """Where a process puts its counters."""
+
+    def publish(self, source: str, snapshot: Snapshot) -> None:
+        """Replace the snapshot of one process."""
+        ...
+
+
 class CounterStore:
     """Latest snapshot of each process. Counters of a process that ended are kept, its gauges not."""
 

@@ -167,8 +167,10 @@ class RedisExchangeQueue:
         ]
 
     def figures(self) -> dict[str, int]:
-        """What happened to the queue since it was made: `requeued` entries that somebody had trimmed,
-        `dead_dropped` dead letters beyond those kept."""
+        """What happened since the queue was made.
+
+        Returns: `requeued`: entries that somebody had trimmed; `dead_dropped`: dead letters no longer kept.
+        """
         found = self._store.client.hgetall(self._figures)
         return {name: int(found.get(name.encode(), 0)) for name in ("requeued", "dead_dropped")}
 

@@ -106,7 +106,8 @@ end
 
 local found, cursor = {}, '0-0'
 repeat
-  local claimed = redis.call('XAUTOCLAIM', stream, 'workers', consumer, lease_ms, cursor, 'COUNT', limit - #found)
+  local claimed = redis.call('XAUTOCLAIM', stream, 'workers', consumer, lease_ms, cursor,
+                             'COUNT', limit - #found)
   cursor = claimed[1]
   for _, one in ipairs(claimed[2]) do found[#found + 1] = one end
 until cursor == '0-0' or #found >= limit

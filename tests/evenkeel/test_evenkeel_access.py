@@ -17,7 +17,7 @@ def _page() -> str:
 
 
 def _client(token):
-    return TestClient(TokenGuard(Litestar([_page]), token))
+    return TestClient(TokenGuard(Litestar([_page]), token), base_url="http://127.0.0.1:8101")
 
 
 def _basic(text):

@@ -8,7 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.changes.values import FORGOTTEN_AFTER, LATEST, NEEDED, SETTLING, Switch, ValueWatch
+from metrics.changes.values import FORGOTTEN_AFTER, KEPT, NEEDED, RUN, SETTLING, UNKNOWN, Switch, ValueWatch
 
 
 def watched(values, watch=None):
@@ -18,8 +18,9 @@ def watched(values, watch=None):
 
 
 def test_a_swap_is_one_change_at_the_eighth_exchange():
-    """50 × a, then b: the eighth b makes a fifth of the latest 40."""
-    assert watched(["a"] * 50 + ["b"] * 60) == [(50 + NEEDED, Switch("a", "b"))]
+    """100 × a, then b: the eighth b makes a fifth of the latest 40; after 50 × a it takes twelve."""
+    assert watched(["a"] * 100 + ["b"] * 60) == [(100 + NEEDED, Switch("a", "b"))]
+    assert watched(["a"] * 50 + ["b"] * 60) == [(50 + RUN, Switch("a", "b"))]
 
 
 def test_a_stray_value_is_no_change():
@@ -39,6 +40,23 @@ def test_a_rolling_deployment_is_one_change():
     assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
 
 
+def test_a_deployment_that_takes_weeks_is_one_change_too():
+    """From nothing to all of the traffic in 6,000 exchanges: no stretch of 120 shows it."""
+    rng = random.Random(6)
+    values = ["a"] * 100 + ["b" if rng.random() < place / 6000 else "a" for place in range(6000)]
+    assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
+
+
+def test_one_template_of_four_that_is_edited_is_a_change():
+    """A quarter of the traffic gets another version; the others stay."""
+    rng = random.Random(7)
+    seen = [rng.choice("abcd") for _ in range(600)]
+    values = ["x" if value == "a" and place >= 300 else value for place, value in enumerate(seen)]
+    ((place, switch),) = watched(values)
+    assert switch == Switch("a", "x")
+    assert place < 400
+
+
 def test_two_values_that_take_turns_for_good_are_one_change():
     """A canary deployment with half of the traffic that stays."""
     assert [switch for _, switch in watched(["a"] * 60 + ["b", "a"] * 500)] == [Switch("a", "b")]
@@ -46,10 +64,36 @@ def test_two_values_that_take_turns_for_good_are_one_change():
 
 def test_a_value_that_comes_back_is_a_change_again_once_it_was_forgotten():
     """A roll-back after more than a hundred exchanges is one, a quick one is not."""
-    slow = ["a"] * 50 + ["b"] * (FORGOTTEN_AFTER + 5) + ["a"] * 20
-    quick = ["a"] * 50 + ["b"] * 30 + ["a"] * 20
+    slow = ["a"] * 50 + ["b"] * (FORGOTTEN_AFTER + 5) + ["a"] * 40
+    quick = ["a"] * 50 + ["b"] * 30 + ["a"] * 40
     assert [switch for _, switch in watched(slow)] == [Switch("a", "b"), Switch("b", "a")]
     assert [switch for _, switch in watched(quick)] == [Switch("a", "b")]
+
+
+def test_a_value_that_was_gone_among_nothing_but_strays_comes_back_unnoticed():
+    """120 exchanges with a value of their own each, then the former one again."""
+    assert watched(["a"] * 50 + [f"s{number}" for number in range(120)] + ["a"] * 30) == []
+
+
+def test_a_template_that_is_learned_late_is_no_edit():
+    """Four templates take turns at random; the second half of them is only known after 60 exchanges."""
+    rng = random.Random(4)
+    for _ in range(20):
+        seen = [rng.choice("abcd") for _ in range(400)]
+        known = [UNKNOWN if value in "cd" and place < 60 else value for place, value in enumerate(seen)]
+        assert watched(known) == []
+
+
+def test_an_edited_template_is_a_change_once_it_is_learned():
+    """The old version, then fifteen exchanges of which nothing is known, then the new one."""
+    values = ["v1"] * 80 + [UNKNOWN] * 15 + ["v2"] * 60
+    assert watched(values) == [(80 + 15 + NEEDED, Switch("v1", "v2"))]
+
+
+def test_a_value_that_is_rare_by_nature_is_no_change_when_it_is_frequent_for_once():
+    """15 % of 20,000 exchanges hold a fifth of forty now and then."""
+    rng = random.Random(5)
+    assert watched(["b" if rng.random() < 0.15 else "a" for _ in range(20_000)]) == []
 
 
 @settings(max_examples=50, deadline=None)
@@ -65,4 +109,4 @@ def test_a_watch_read_again_goes_on_equally(values, cut):
     assert head + tail == found
     assert again.to_json() == whole.to_json()
     assert all(place > SETTLING for place, _ in found)
-    assert len(whole.to_json()[0]) <= LATEST
+    assert len(whole.to_json()[0]) <= KEPT

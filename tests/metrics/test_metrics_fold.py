@@ -140,38 +140,64 @@ def test_windows_move_on_with_the_log_though_a_cell_is_silent():
     assert (report.windows["1h"].trials, report.windows["24h"].trials) == (0, 10)
 
 
+def exchanges(first: int, last: int, **changed: object) -> list[Verdict]:
+    """A resend and one trial for each exchange."""
+    return [
+        replace(
+            VERDICT,
+            exchange_id=f"e{number}",
+            perturbation=kind,
+            **(changed if kind != BASELINE else {**changed, "rating": 3, "quality": ()}),
+        )
+        for number in range(first, last)
+        for kind in (BASELINE, VERDICT.perturbation)
+    ]
+
+
 def test_a_model_swap_is_a_change_and_the_stragglers_of_the_old_one_are_not():
-    """A, then B with an A in between, is one change; A again after 500 verdicts is another."""
-    a, b = VERDICT, replace(VERDICT, model="b", scored_at=5.0)
-    state = folded(log_of(*[a] * 20, b, a, *[b] * 10))
+    """A, then B with an A in between, is one change; A again a hundred exchanges later is another."""
+    state = folded(
+        log_of(
+            *exchanges(0, 100),
+            *exchanges(100, 104, model="b"),
+            *exchanges(104, 106),
+            *exchanges(106, 110, model="b", scored_at=5.0),
+        )
+    )
     (changes,) = state.changes()
     assert changes.counts == {"model": 1}
-    assert changes.latest == (ChangeMark("model", "m", "b", 5.0, 21),)
-    back = [LoggedVerdict(1000 + number, replace(b, id=f"b{number}")) for number in range(600)]
-    folded([*back, LoggedVerdict(2000, replace(a, id="a"))], state)
+    assert changes.latest == (ChangeMark("model", "m", "b", 5.0, 219),)
+    log = log_of(*exchanges(0, 110, model="b"), *exchanges(110, 120))
+    folded(
+        [LoggedVerdict(1000 + one.offset, replace(one.verdict, id=f"b{one.offset}")) for one in log], state
+    )
     (changes,) = state.changes()
     assert changes.counts == {"model": 2}
     assert (changes.latest[-1].before, changes.latest[-1].after) == ("b", "m")
 
 
-def test_since_the_change_begins_with_the_first_verdict_of_a_new_prompt():
-    """Trials under the old prompt are not in the window, for cells and roll-ups of that route only."""
-    old, new = replace(VERDICT, prompt_version="v1"), replace(VERDICT, prompt_version="v2", **WORSE)
-    elsewhere = replace(old, route="billing")
-    verdicts = [
-        replace(one, exchange_id=f"e{place}")
-        for place, one in enumerate([*[old] * 10, *[elsewhere] * 10, *[new] * 6, replace(VERDICT)])
-    ]
-    state = folded(log_of(*verdicts))
-    trials = {report.key.route: report.windows["since_change"].trials for report in state.reports()}
-    assert trials == {"chat": 7, "billing": 10}
+def test_since_the_change_begins_where_a_new_prompt_was_noticed():
+    """Eight exchanges after its first one; for cells and roll-ups of that route only."""
+    state = folded(
+        log_of(
+            *exchanges(0, 100, prompt_version="v1"),
+            *exchanges(100, 130, prompt_version="v1", route="billing"),
+            *exchanges(130, 150, prompt_version="v2", **WORSE),
+        )
+    )
+    trials = {
+        report.key.route: report.windows["since_change"].trials
+        for report in state.reports()
+        if report.key.perturbation != BASELINE
+    }
+    assert trials == {"chat": 13, "billing": 30}
     rolled = {
         (report.key.level, report.key.route): report.windows["since_change"].exchanges
         for report in state.rollups()
     }
-    assert rolled["route", "chat"] == rolled["model", "chat"] == rolled["category", "chat"] == 7
-    assert rolled["route", "billing"] == 10
-    assert rolled["all", ""] == 7, "a change anywhere is one of everything"
+    assert rolled["route", "chat"] == rolled["model", "chat"] == rolled["category", "chat"] == 13
+    assert rolled["route", "billing"] == 30
+    assert rolled["all", ""] == 13, "a change anywhere is one of everything"
 
 
 def test_other_changes_can_be_marked():
@@ -292,7 +318,7 @@ def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
 
 
 def test_only_what_changed_is_stored_again():
-    """The second checkpoint holds the cell of the new verdict and no other."""
+    """The second checkpoint holds the cell and the route of the new verdict and no other."""
     state = folded(
         log_of(*[replace(VERDICT, perturbation=f"general.k{n}", exchange_id=f"e{n}") for n in range(9)])
     )
@@ -302,7 +328,7 @@ def test_only_what_changed_is_stored_again():
     folded([LoggedVerdict(10, replace(VERDICT, id="w", perturbation="general.k3"))], state)
     second = state.checkpoint()
     assert not second.whole
-    assert list(second.parts) == ['["cell","chat","m","general.k3"]']
+    assert list(second.parts) == ['["cell","chat","m","general.k3"]', '["route","chat"]']
     restored = MonitorState.restored(second.head, {**first.parts, **second.parts}, SETTINGS)
     assert restored.to_bytes() == state.to_bytes()
     assert not restored.checkpoint().parts, "what was read needs no storing"

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from metrics.cells import CellKey
 from metrics.export import CellText, MonitorReading
 from metrics.fold import MonitorSettings, MonitorState
 from metrics.stores.protocols import LoggedVerdict
-from metrics.verdict import Verdict
+from metrics.verdict import BASELINE, Verdict
 
 SETTINGS = MonitorSettings(
     threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200
@@ -87,12 +88,26 @@ def test_there_is_no_baseline_before_its_trials_are_there():
 def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
     """What was measured before a change is no baseline for what comes after it."""
     other = trials(200, 20, route="billing")
-    state, events = fold(log_of(*other, *trials(200, 20), *trials(60, 2), replace(VERDICT, model="n")))
+    resends = [replace(VERDICT, perturbation=BASELINE, baseline_rating=None, model=name) for name in "mn"]
+    swap = [*[resends[0]] * 20, *[resends[1]] * 12]
+    state, events = fold(log_of(*other, *trials(200, 20), *trials(60, 2), *swap))
     assert [(event.kind, event.route) for event in events] == [("raised", "chat"), ("resolved", "chat")]
     assert "the route changed" in events[1].summary
-    drift = {(report.key.route, report.key.model): report.drift for report in state.reports()}
-    assert drift["chat", "m"] is None
-    assert drift["billing", "m"] is not None
+    drift = {report.key: report.drift for report in state.reports()}
+    assert drift[CellKey("chat", "m", "general.spelling")] is None
+    assert drift[CellKey("billing", "m", "general.spelling")] is not None
+
+
+def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
+    """It opens a record, but the baseline that it is held against stays."""
+    state, events = fold(log_of(*trials(200, 20), *trials(60, 2)))
+    assert [event.kind for event in events] == ["raised"]
+    (record,) = state.change_records()
+    assert (record.route, record.kinds) == ("chat", {"ratings"})
+    assert record.marks[0].before == "general.spelling: shifted in 5%"
+    (report,) = state.reports()
+    assert report.drift is not None
+    assert report.drift.state == "risen"
 
 
 def excess_log() -> list[LoggedVerdict]:

@@ -14,8 +14,8 @@ from metrics.judge.reading import Ruling
 from metrics.judge.redis_cache import RedisJudgeCache
 from metrics.pair import Answer, Pair
 from metrics.stores.sqlite import Database
-from tests.redis_server import a_store
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, rated, run, said
+from tests.redis_server import a_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 
 
-@pytest.fixture(
-    params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))]
-)
+@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[int], JudgeCache]]:
     """Builds a cache that keeps so many rulings."""
     if request.param == "memory":

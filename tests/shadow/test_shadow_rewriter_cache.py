@@ -17,9 +17,7 @@ from tests.redis_server import a_store
 KEPT = 10
 
 
-@pytest.fixture(
-    params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))]
-)
+@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
 def cache(request, tmp_path):
     """A cache that keeps ten texts."""
     if request.param == "memory":

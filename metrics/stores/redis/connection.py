@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import socket
 import ssl
+import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
@@ -14,6 +15,7 @@ from redis.cluster import RedisCluster
 from redis.exceptions import (
     BusyLoadingError,
     ClusterDownError,
+    NoPermissionError,
     NoScriptError,
     ReadOnlyError,
     RedisError,
@@ -53,12 +55,14 @@ class RedisStore:
     def __init__(self, place: RedisPlace) -> None:
         self.place = place
         self._client: Any = None
+        self._lock = threading.Lock()
 
     @property
     def client(self) -> Any:
         """The client of the library; blocks on first use with a Cluster."""
         if self._client is None:
-            self._client = _connect(self.place)
+            with self._lock:
+                self._client = self._client or _connect(self.place)
         return self._client
 
     def key(self, tag: str, name: str) -> str:
@@ -71,7 +75,7 @@ class RedisStore:
             found = self.client.info("server", **self._anywhere())
             version = str(found["redis_version"])
             policy = self.client.config_get("maxmemory-policy", **self._anywhere()).get("maxmemory-policy")
-        except redis.NoPermissionError:
+        except NoPermissionError:
             return  # an ACL user that may not ask; the commands that are needed will tell
         except RedisError as error:
             raise StoreError(f"cannot use the Redis {self.place}: {error}; check redis.url") from error
@@ -79,8 +83,8 @@ class RedisStore:
             raise StoreError(f"the Redis {self.place} is version {version}; 7.0 or later is needed")
         if policy not in (None, "noeviction"):
             raise StoreError(
-                f"the Redis {self.place} drops keys when it is full (maxmemory-policy {policy}), and with them "
-                "verdicts; set maxmemory-policy to noeviction"
+                f"the Redis {self.place} drops keys when it is full (maxmemory-policy {policy}), and with "
+                "them verdicts; set maxmemory-policy to noeviction"
             )
 
     def _anywhere(self) -> dict[str, Any]:
@@ -138,7 +142,7 @@ def _connect(place: RedisPlace) -> Any:
     if not place.sentinels:
         return redis.Redis.from_url(place.url, **common, **_tls(place))
     tls = {**_tls(place), "ssl": True} if place.url.startswith("rediss://") else {}
-    guards = Sentinel(
+    guards = Sentinel(  # type: ignore[no-untyped-call]  # the library has no types there
         [tuple(host) for host in place.sentinels],
         sentinel_kwargs={
             "socket_timeout": place.timeout_s,
@@ -146,7 +150,9 @@ def _connect(place: RedisPlace) -> Any:
             **tls,
         },
     )
-    return guards.master_for(place.sentinel_master, db=_database_number(place.url), **common, **tls)
+    return guards.master_for(  # type: ignore[no-untyped-call]
+        place.sentinel_master, db=_database_number(place.url), **common, **tls
+    )
 
 
 def _tls(place: RedisPlace) -> dict[str, Any]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from metrics.stores.redis.connection import RedisStore
 
 _SHARED: Final = """
--- KEYS 1 bodies, 2 hash id -> "bytes route", 3 ids of all routes by turn, 4 turns, 5 bytes held, 6 set of routes
+-- KEYS 1 bodies, 2 hash id -> "bytes route", 3 ids of all routes by turn, 4 turns, 5 bytes held,
+--      6 set of routes
 -- ARGV 1 prefix of the ids of a route, 2 kept of a route, 3 bytes kept
 local prefix, per_route, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local dropped = 0

@@ -23,8 +23,9 @@ _EVENTS_KEPT: Final = 10_000
 
 _COMMIT: Final = """
 -- KEYS 1 head, 2 parts, 3 events, 4 their order, 5 those not delivered
--- ARGV 1 offset the caller went out from, 2 new offset, 3 state, 4 whole, 5 prefix of trends, 6 points kept,
---      7 events kept; then three numbers and so many parts (name, body), events (id, body), points (cell, body)
+-- ARGV 1 offset the caller went out from, 2 new offset, 3 state, 4 whole, 5 prefix of trends,
+--      6 points kept, 7 events kept; then three numbers, and so many parts (name, body), events (id, body),
+--      points (cell, body)
 local there = redis.call('HGET', KEYS[1], 'offset') or '0'
 if there ~= ARGV[1] then
   return there == ARGV[2] and redis.call('HGET', KEYS[1], 'state') == ARGV[3] and 1 or 0

@@ -1,4 +1,4 @@
-"""The verdict log on Redis: a stream whose entries are numbered 1, 2, 3 …"""
+"""The verdict log on Redis: a stream whose entries are numbered without gaps."""
 
 from __future__ import annotations
 

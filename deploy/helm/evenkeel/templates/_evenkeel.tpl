@@ -1,0 +1,148 @@
+{{- define "evenkeel.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "evenkeel.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "evenkeel.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "evenkeel.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "evenkeel.selector" -}}
+app.kubernetes.io/name: {{ include "evenkeel.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "evenkeel.labels" -}}
+{{ include "evenkeel.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "evenkeel.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "evenkeel.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The settings file: what is given, with what the chart itself decides laid over it. As JSON, which is YAML too:
+toYaml would write large numbers as 5e+06, and YAML readers take that for a text. */ -}}
+{{- define "evenkeel.settings" -}}
+{{- $url := required "settings.redis.url: the roles meet in a Redis; set redis://HOST:PORT/DB" .Values.settings.redis.url -}}
+{{- $admin := merge (dict "host" "0.0.0.0" "port" 8101 "token_env" "EVENKEEL_ADMIN_TOKEN") (.Values.settings.admin | default dict) -}}
+{{- $listen := merge (dict "host" "0.0.0.0" "port" 8100) (.Values.settings.listen | default dict) -}}
+{{- $ours := dict "admin" $admin "listen" $listen "data_dir" "/var/lib/evenkeel" -}}
+{{- toPrettyJson (merge $ours .Values.settings) -}}
+{{- end -}}
+
+{{- /* Variables of a role: those of all, then its own. Takes (dict "root" $ "role" .Values.worker). */ -}}
+{{- define "evenkeel.env" -}}
+{{- range $name, $from := merge (dict) .role.secretEnv .root.Values.secretEnv }}
+- name: {{ $name }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ $from.secret }}
+      key: {{ $from.key }}
+{{- end }}
+{{- end -}}
+
+{{- /* What the pods of all roles share. Takes (dict "root" $ "role" .Values.worker). */ -}}
+{{- define "evenkeel.pod" -}}
+serviceAccountName: {{ include "evenkeel.serviceAccount" .root }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+terminationGracePeriodSeconds: {{ .role.terminationGracePeriodSeconds }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .role.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .role.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .role.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+volumes:
+  - name: settings
+    configMap:
+      name: {{ include "evenkeel.fullname" .root }}
+  - name: data
+    emptyDir:
+      sizeLimit: 256Mi
+  - name: tmp
+    emptyDir:
+      sizeLimit: 256Mi
+{{- if .root.Values.redisTlsSecret }}
+  - name: redis-tls
+    secret:
+      secretName: {{ .root.Values.redisTlsSecret }}
+{{- end }}
+{{- end -}}
+
+{{- /* What the containers of all roles share. */ -}}
+{{- define "evenkeel.container" -}}
+image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) | quote }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+securityContext:
+  {{- toYaml .root.Values.securityContext | nindent 2 }}
+resources:
+  {{- toYaml .role.resources | nindent 2 }}
+volumeMounts:
+  - name: settings
+    mountPath: /etc/evenkeel
+    readOnly: true
+  - name: data
+    mountPath: /var/lib/evenkeel
+  - name: tmp
+    mountPath: /tmp
+{{- if .root.Values.redisTlsSecret }}
+  - name: redis-tls
+    mountPath: /etc/evenkeel-redis
+    readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- /* Alive while the event loop turns; a slow start (warming up, a large checkpoint) is given two minutes. */ -}}
+{{- define "evenkeel.probes" -}}
+startupProbe:
+  httpGet: {path: /healthz, port: admin}
+  periodSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /healthz, port: admin}
+  periodSeconds: 10
+  timeoutSeconds: 3
+  failureThreshold: 6
+{{- end -}}
+
+{{- /* A new ReplicaSet when the settings change. */ -}}
+{{- define "evenkeel.podAnnotations" -}}
+checksum/settings: {{ include "evenkeel.settings" .root | sha256sum }}
+{{- with .role.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* Host and port of a Redis URL. */ -}}
+{{- define "evenkeel.redisAddress" -}}
+{{- .Values.settings.redis.url | trimPrefix "redis://" | trimPrefix "rediss://" | splitList "/" | first -}}
+{{- end -}}
+
+{{- define "evenkeel.redisDatabase" -}}
+{{- regexFind "/[0-9]+$" .Values.settings.redis.url | trimPrefix "/" | default "0" -}}
+{{- end -}}

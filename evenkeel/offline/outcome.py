@@ -1,0 +1,41 @@
+"""What a run found out, for those who write it down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.offline.rounds import Trial
+    from evenkeel.offline.spending import Ledger
+    from evenkeel.offline.tables import Tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All of it."""
+
+    tables: Tables
+    trials: tuple[Trial, ...]
+    items: int
+    source: str
+    """Where the issues come from."""
+    tasks: tuple[str, ...]
+    runs: int
+    severity: float
+    seed: int
+    scored_by: str
+    """"the judge NAME", or "metrics, without a judge"."""
+    rewritten_by: str
+    """Name of the rewriter, "" without one."""
+    ledger: Ledger
+    thumb_usd: float | None = None
+    """Estimate by rule of thumb, before the first call; None where costs were measured by an earlier run."""
+    measured_usd: float | None = None
+    """Estimate of the whole run, made when its first issues were through; None if there was none."""
+    notes: tuple[str, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    """Models that stopped answering → what they said last."""
+    duration_s: float = 0.0

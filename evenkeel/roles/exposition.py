@@ -1,0 +1,55 @@
+"""What a monitor exports: its own figures as they are, those in Redis as they were a moment ago."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from evenkeel import __version__
+from evenkeel.roles.lately import Lately
+from metrics.export.prometheus import CellText, MonitorReading
+from metrics.export.snapshots import SnapshotCollector
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from prometheus_client.registry import Collector
+
+    from metrics.monitor import Monitor
+    from metrics.stores.counters import Snapshot
+
+
+class Exposition:
+    """The page that Prometheus reads. A scrape never waits for Redis."""
+
+    def __init__(self, monitor: Monitor, changes: Collector, stored: Callable[[], list[Snapshot]]) -> None:
+        """Wire it.
+
+        Args:
+            monitor: Has the estimates.
+            changes: Exports the change response; reads the store.
+            stored: Counters and gauges that take the store to be read.
+        """
+        self.cells = CellText(
+            MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=__version__
+        )
+        responses = CollectorRegistry()
+        responses.register(changes)
+        figures: Lately[list[Snapshot]] = Lately(stored, [])
+        responded = Lately(lambda: generate_latest(responses), b"")
+        self._counters = CollectorRegistry()
+        # One collector for both, so that no family is exported twice.
+        self._counters.register(SnapshotCollector(lambda: [monitor.snapshot(), *figures()]))
+        self._figures = figures
+        self._responded = responded
+
+    def __call__(self) -> bytes:
+        """The metrics in the Prometheus text format 0.0.4."""
+        return self.cells.render() + generate_latest(self._counters) + self._responded()
+
+    def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
+        """Bodies of the threads that read the store until `stop` is set."""
+        return partial(self._figures.run, stop), partial(self._responded.run, stop)

@@ -1,0 +1,74 @@
+"""The routes' templates, the same for all workers: one of them learns, the others take over what it knows.
+
+If each learned for itself, they would see an edit at different times, and the prompt would seem to change
+back and forth.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+from typing import TYPE_CHECKING
+
+from shadow.prompt.template import TemplateLearner
+
+if TYPE_CHECKING:
+    import threading
+
+    from metrics.stores.redis.connection import RedisStore
+    from metrics.stores.redis.lease import RedisLease
+    from shadow.original import Reader
+
+log = logging.getLogger("evenkeel.worker")
+
+
+class SharedTemplates:
+    """Keeps the learner of one worker in step with the others'."""
+
+    def __init__(self, store: RedisStore, lease: RedisLease) -> None:
+        """Args: store: the Redis. lease: held by the worker whose learner counts."""
+        self._store = store
+        self._lease = lease
+        self._key = store.key("templates", "state")
+        self._known = b""
+        self.learner = self._restored()
+        """What is known at the start."""
+
+    def follow(self, reader: Reader) -> None:
+        """Save what the reader's learner knows if it is the one that counts, else take over what is saved."""
+        if self._lease.hold():
+            state = json.dumps(reader.learner.snapshot(), separators=(",", ":")).encode()
+            if state != self._known:
+                self._store.client.set(self._key, zlib.compress(state, 1))
+                self._known = state
+            return
+        before = self._known
+        learner = self._restored()
+        if self._known != before:
+            reader.learner = learner
+
+    def run(self, reader: Reader, stop: threading.Event, every_s: float) -> None:
+        """Do so every so many seconds, and once more at the end. A store in trouble is tried again."""
+        reported = False
+        while True:
+            last = stop.wait(every_s)
+            try:
+                self.follow(reader)
+                if last:
+                    self._lease.leave()
+                reported = False
+            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
+                if not reported:
+                    log.warning("learned templates cannot be shared (%s)", error)
+                    reported = True
+            if last:
+                return
+
+    def _restored(self) -> TemplateLearner:
+        packed = self._store.client.get(self._key)
+        self._known = zlib.decompress(packed) if packed else b""
+        try:
+            return TemplateLearner.restore(json.loads(self._known) if packed else None)
+        except ValueError:
+            return TemplateLearner()

@@ -1,0 +1,151 @@
+"""What is looked at: a time and values of the variables; and what Prometheus says to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
+_LABEL_VALUES: Final = re.compile(r"label_values\((.+), *(\w+)\)")
+
+
+class QueryError(Exception):
+    """Prometheus did not take a query. The message names the query and its reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One series of an answer."""
+
+    labels: dict[str, str]
+    points: list[tuple[float, float]]
+    """Unix time in seconds and value; one for an instant query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A time span of a Prometheus, with values of the variables."""
+
+    url: str
+    start_s: float
+    end_s: float
+    scrape_s: float = 15.0
+    steps: int = 200
+    """Points of a line."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def step_s(self) -> float:
+        """Between two points of a line."""
+        return max(1.0, round((self.end_s - self.start_s) / self.steps))
+
+    def interpolated(self, text: str) -> str:
+        """A query as Grafana would send it; unknown variables stay."""
+        own = {
+            "__rate_interval": f"{max(self.step_s + self.scrape_s, 4 * self.scrape_s):.0f}s",
+            "__range_s": f"{self.end_s - self.start_s:.0f}",
+            "__range": f"{self.end_s - self.start_s:.0f}s",
+            "__interval": f"{self.step_s:.0f}s",
+        }
+        known = {**own, **self.chosen}
+        return _VARIABLE.sub(lambda found: known.get(found[1] or found[2], found[0]), text)
+
+    def now(self, expr: str) -> list[Answer]:
+        """Ask for the end of the time.
+
+        Raises:
+            QueryError: the query is not PromQL, or takes too much.
+        """
+        found = self._ask("query", expr, {"time": self.end_s})
+        return [Answer(one["metric"], [_point(one["value"])]) for one in found]
+
+    def over_time(self, expr: str) -> list[Answer]:
+        """Ask for every step of the time.
+
+        Raises:
+            QueryError: as for `now`.
+        """
+        span = {"start": self.start_s, "end": self.end_s, "step": self.step_s}
+        found = self._ask("query_range", expr, span)
+        return [Answer(one["metric"], [_point(pair) for pair in one["values"]]) for one in found]
+
+    def with_defaults(self, dashboard: Mapping[str, Any]) -> Scene:
+        """The scene with every variable of a dashboard as Grafana would set it at first.
+
+        Variables already chosen stay. A query's first value stands for one choice; `.*` for all.
+        """
+        scene = self
+        for variable in dashboard["templating"]["list"]:
+            if variable["name"] in scene.chosen:
+                continue
+            current = variable.get("current", {}).get("value")
+            if variable["type"] == "query":
+                query = scene.interpolated(variable["definition"])
+                value = variable.get("allValue") or next(iter(scene.label_values(query)), "")
+            else:
+                value = current or variable.get("query", "")
+            scene = Scene(
+                self.url,
+                self.start_s,
+                self.end_s,
+                self.scrape_s,
+                self.steps,
+                {**scene.chosen, variable["name"]: str(value)},
+            )
+        return scene
+
+    def label_values(self, query: str) -> list[str]:
+        """What `label_values(selector, label)` gives, sorted."""
+        found = _LABEL_VALUES.fullmatch(query)
+        assert found, query
+        rows = self._get(f"label/{found[2]}/values", {"match[]": found[1]})
+        return sorted(rows)
+
+    def _ask(self, how: str, expr: str, when: dict[str, float]) -> list[dict[str, Any]]:
+        found = self._get(how, {"query": self.interpolated(expr), **when})["result"]
+        assert isinstance(found, list)
+        return found
+
+    def _get(self, path: str, parameters: dict[str, Any]) -> Any:
+        answer = httpx2.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=30).json()
+        if answer["status"] != "success":
+            raise QueryError(f"{parameters.get('query', path)}: {answer.get('error')}")
+        return answer["data"]
+
+
+def panels(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every panel, those of collapsed rows included, rows not."""
+    for panel in dashboard["panels"]:
+        if panel["type"] != "row":
+            yield panel
+        yield from panel.get("panels", ())
+
+
+def targets(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every query with the title of its panel; those of annotations too."""
+    for panel in panels(dashboard):
+        for target in panel["targets"]:
+            yield panel["title"], target
+    for annotation in dashboard.get("annotations", {}).get("list", ()):
+        if "target" in annotation:
+            yield f"annotation {annotation['name']}", annotation["target"]
+
+
+def expressions(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every PromQL expression with where it stands; the selectors of variables too."""
+    for title, target in targets(dashboard):
+        yield title, target["expr"]
+    for variable in dashboard["templating"]["list"]:
+        found = _LABEL_VALUES.fullmatch(variable.get("definition", ""))
+        if found:
+            yield f"variable {variable['name']}", found[1]
+
+
+def _point(pair: list[Any]) -> tuple[float, float]:
+    return float(pair[0]), float(pair[1])

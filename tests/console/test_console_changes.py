@@ -1,0 +1,129 @@
+"""The pages about changes, the same as JSON and Markdown, and that nothing in them becomes markup."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+from litestar.testing import TestClient
+
+from console import create_app
+from metrics.cells import ChangeMark
+from metrics.changes import ChangeRecord, change_id, kinds
+from metrics.changes.goldens import GoldenResult, GoldenRun, history_of
+from metrics.changes.report import reports_of
+from metrics.changes.tally import Tally
+from metrics.estimate import outcome_of
+from metrics.verdict import BASELINE
+
+NOW = 1_786_544_400.0
+HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'
+
+
+def tally(make_verdict, rating, language):
+    counted = Tally()
+    verdict, _ = make_verdict(3)
+    for number in range(200):
+        for kind in (BASELINE, "general.spelling"):
+            one = replace(
+                verdict,
+                id=f"{number}{kind}",
+                perturbation=kind,
+                rating=rating if kind != BASELINE else 3,
+                baseline_rating=3,
+                failure=None,
+                quality=(),
+            )
+            counted.add(one, outcome_of(one))
+        counted.add_exchange({"language": language, "length": "512 to 1023 characters"})
+    return counted
+
+
+def record(make_verdict, kind, before, after, route="chat", at=NOW - 600):
+    mark = ChangeMark(kind, before, after, at, 7)
+    return ChangeRecord(
+        change_id(route, mark), route, (mark,), tally(make_verdict, 3, "en"), tally(make_verdict, 2, "de"), 90
+    )
+
+
+def golden_run(change, breached):
+    results = tuple(
+        GoldenResult(f"g{number}@1", {"content_shift": breached}, {"similarity": 0.5}) for number in range(60)
+    )
+    return GoldenRun(
+        "r", "chat", NOW, "change", change, "m", "m", ("content_shift",), "metrics", False, results
+    )
+
+
+@pytest.fixture
+def client(make_scene, make_verdict):
+    """The console over the reports of some records."""
+    with ExitStack() as stack:
+
+        def serve(*records, runs=()):
+            reports = reports_of(records, history_of(runs))
+            sources = replace(make_scene("quiet").sources(), change_reports=lambda: reports)
+            return stack.enter_context(TestClient(create_app(sources)))
+
+        yield serve
+
+
+def test_the_list_names_route_cause_and_what_was_noticed(client, make_verdict):
+    """With a link to each report, and one to the list on every page."""
+    one = record(make_verdict, kinds.MODEL, "old-model", "new-model")
+    served = client(one)
+    page = served.get("/changes").text
+    assert f'href="/changes/{one.id}"' in page
+    assert "the model was swapped" in page
+    assert "old-model → new-model" in page
+    assert 'href="/changes"' in served.get("/").text
+
+
+def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
+    """The same facts on the page, as JSON and as Markdown."""
+    one = record(make_verdict, kinds.PROMPT, "v1", "v2")
+    served = client(one, runs=[golden_run(one.id, breached=True)])
+    page = served.get(f"/changes/{one.id}").text
+    for said in ("the prompt was edited", "regression", "general.spelling", "answers got worse"):
+        assert said in page
+    body = served.get(f"/api/changes/{one.id}").json()["change"]
+    assert (body["cause"], body["effect"], body["goldens"]["verdict"]) == (
+        "prompt_edited",
+        "worse",
+        "regression",
+    )
+    assert served.get("/api/changes").json()["changes"] == [body]
+    text = served.get(f"/api/changes/{one.id}/markdown")
+    assert text.headers["content-type"].startswith("text/markdown")
+    assert "Likely cause: **the prompt was edited**" in text.text
+    assert "| prompt version | v1 | v2 |" in text.text
+
+
+def test_names_from_clients_stay_text(client, make_verdict):
+    """On the pages escaped and made visible, in Markdown without meaning."""
+    one = record(make_verdict, kinds.MODEL, HOSTILE, "b", route=HOSTILE)
+    served = client(one)
+    for path in ("/changes", f"/changes/{one.id}"):
+        page = served.get(path)
+        assert page.status_code == 200
+        assert "<script>" not in page.text
+        assert "\u202e" not in page.text
+        assert "{{ 7*7 }}" in page.text
+    assert "<script>" not in served.get(f"/api/changes/{one.id}/markdown").text
+
+
+def test_an_unknown_change_is_not_found(client):
+    """As a page and as JSON; an empty list says what it is for."""
+    served = client()
+    assert "None so far" in served.get("/changes").text
+    assert served.get("/changes/0123456789ab").status_code == 404
+    assert served.get("/api/changes/0123456789ab").json()["error"]["status"] == 404
+
+
+def test_without_a_source_there_are_no_pages(make_scene, console_client):
+    """And no link to them."""
+    served = console_client(make_scene("quiet"))
+    assert served.get("/changes").status_code == 404
+    assert 'href="/changes"' not in served.get("/").text
+    assert served.get("/api/changes").json()["changes"] == []

@@ -1,0 +1,135 @@
+"""The Alertmanager example: who gets what, and what is held back."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "alertmanager"
+CONFIG = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
+RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "rules"
+
+pytestmark = pytest.mark.service("prometheus-alertmanager")
+
+
+def amtool(*arguments):
+    """Its output; a failure shows all of it."""
+    done = subprocess.run(["amtool", *arguments], capture_output=True, text=True, check=False, cwd=FOLDER)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_alertmanager_takes_the_configuration():
+    """The check covers receivers, routes, inhibition and the templates."""
+    said = amtool("check-config", "alertmanager.yml")
+    assert "1 templates" in said
+    assert f"{len(CONFIG['inhibit_rules'])} inhibit rules" in said
+
+
+@pytest.mark.parametrize(
+    ("labels", "receivers"),
+    [
+        (["severity=critical", "concern=robustness", "route=chat"], "on-call,team-chat"),
+        (["severity=warning", "concern=judge"], "team-chat"),
+        (["severity=info", "concern=pipeline"], "journal"),
+        (["alertname=SomethingElse"], "team-chat"),
+    ],
+)
+def test_each_severity_reaches_its_people(labels, receivers):
+    """Critical ones wake somebody and are seen in the chat; nothing is lost for lack of a label."""
+    args = ("--config.file=alertmanager.yml", f"--verify.receivers={receivers}", *labels)
+    assert amtool("config", "routes", "test", *args).strip() == receivers
+
+
+def test_alerts_are_grouped_by_route_throughout():
+    """No branch has a grouping of its own."""
+    assert CONFIG["route"]["group_by"] == ["job", "route"]
+    assert not any("group_by" in branch for branch in CONFIG["route"]["routes"])
+
+
+def test_secrets_stand_in_files():
+    """Nothing in the example is a key, a token, or an address that is one."""
+    for receiver in CONFIG["receivers"]:
+        for pagerduty in receiver.get("pagerduty_configs", []):
+            assert pagerduty["routing_key_file"]
+            assert "routing_key" not in pagerduty
+        for slack in receiver.get("slack_configs", []):
+            assert slack["api_url_file"]
+            assert "api_url" not in slack
+        for webhook in receiver.get("webhook_configs", []):
+            assert webhook["http_config"]["authorization"]["credentials_file"]
+
+
+def test_what_mutes_is_a_judge_or_a_pipeline_in_trouble():
+    """The rules say at themselves whether they mute, by the scope of their own labels."""
+    muting = {}
+    for file in RULES.glob("*.yaml"):
+        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]:
+            for rule in group["rules"]:
+                if "mutes" in rule.get("labels", {}):
+                    assert rule["labels"]["concern"] != "robustness"
+                    muting[rule["alert"]] = rule["labels"]["scope"]
+    assert muting == {
+        "EvenkeelJudgeUnusable": "all",
+        "EvenkeelPipelineStalled": "all",
+        "EvenkeelMonitorStalled": "all",
+        "EvenkeelDown": "all",
+        "EvenkeelJudgeDrift": "route",
+        "EvenkeelVerdictsFailing": "route",
+        "EvenkeelScoresStale": "route",
+    }
+
+
+def test_every_alert_that_inhibition_names_exists():
+    """A rule of inhibition on an alert that was renamed would hold nothing back."""
+    files = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in RULES.glob("*.yaml")]
+    names = {
+        rule["alert"]
+        for file in files
+        for group in file["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    }
+    matchers = [
+        matcher
+        for rule in CONFIG["inhibit_rules"]
+        for matcher in (*rule["source_matchers"], *rule["target_matchers"])
+        if matcher.startswith("alertname") and "Golden" not in matcher
+    ]
+    named = {name for matcher in matchers for name in re.findall(r"Evenkeel\w+", matcher)}
+    assert len(named) >= 7
+    assert named <= names
+
+
+def test_a_message_names_the_route_and_links_to_console_and_runbook(tmp_path):
+    """The title of a group, and one paragraph for each alert in it."""
+    alert = {
+        "status": "firing",
+        "labels": {"severity": "critical", "route": "chat"},
+        "annotations": {
+            "summary": "It fell",
+            "description": "By much.",
+            "console_url": "http://c/",
+            "runbook_url": "http://r/",
+        },
+    }
+    over = {**alert, "status": "resolved", "annotations": {**alert["annotations"], "summary": "It rose"}}
+    data = {"status": "firing", "alerts": [alert, over], "groupLabels": {"route": "chat"}}
+    file = tmp_path / "data.json"
+    file.write_text(json.dumps(data))
+
+    def rendered(name):
+        text = f'{{{{ template "evenkeel.{name}" . }}}}'
+        args = ("--template.glob=*.tmpl", f"--template.text={text}", f"--template.data={file}")
+        return amtool("template", "render", *args)
+
+    assert rendered("title").strip() == "[FIRING: 1] route chat: 2 alerts"
+    assert rendered("text").strip() == (
+        "It fell (critical)\nBy much.\nConsole: http://c/\nRunbook: http://r/\n\n"
+        "Resolved: It rose (critical)\nBy much.\nConsole: http://c/\nRunbook: http://r/"
+    )

@@ -1,0 +1,350 @@
+"""The image and the compose stack: hardened, complete, and started with arguments that the program takes."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ipaddress
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import redis
+import yaml
+from click.testing import CliRunner
+
+from evenkeel.cli import main
+from evenkeel.settings import load
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / "deploy" / "compose"
+DOCKERFILE = (ROOT / "deploy" / "container" / "Dockerfile").read_text(encoding="utf-8")
+STACK = yaml.safe_load((COMPOSE / "compose.yaml").read_text(encoding="utf-8"))
+SERVICES = STACK["services"]
+ROLES = ("proxy", "worker", "monitor")
+
+
+def instructions():
+    """The Dockerfile's instructions, each with its text, continued lines joined."""
+    joined = re.sub(r"\\\n", "", re.sub(r"^\s*#.*\n", "", DOCKERFILE, flags=re.MULTILINE))
+    return [tuple(line.split(None, 1)) for line in joined.splitlines() if line.strip()]
+
+
+def final_stage():
+    found = instructions()
+    last = max(number for number, (name, _) in enumerate(found) if name == "FROM")
+    return found[last:]
+
+
+def the(name):
+    """The arguments of an instruction that the final stage has once, in its JSON form."""
+    [text] = [text for each, text in final_stage() if each == name]
+    return json.loads(text)
+
+
+def images():
+    built = [text.split()[0] for name, text in instructions() if name == "FROM"]
+    return built + [service["image"] for name, service in SERVICES.items() if name not in ROLES]
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def get(port, path, token=None):
+    """Status of a GET on this machine."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+        connection.request("GET", path, headers={"authorization": f"Bearer {token}"} if token else {})
+        with connection.getresponse() as response:
+            return response.status
+
+
+def until(check, process, seconds=80):
+    """Wait until a check holds; a process that has ended will not make it hold."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if check():
+                return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError("not in time")
+
+
+@pytest.mark.parametrize("image", images())
+def test_images_are_named_plainly_and_with_a_version(image):
+    """No registry is written down, so whoever builds may choose one; nothing floats on `latest`."""
+    assert re.fullmatch(r"([a-z0-9]+/)?[a-z0-9-]+:v?[0-9]+(\.[0-9]+)*(-[a-z0-9-]+)?", image)
+
+
+def test_the_final_stage_builds_and_installs_nothing():
+    """No package manager runs there, and it ends as a user without a name who is not root."""
+    for name, text in final_stage():
+        assert name != "ADD"
+        if name == "RUN":
+            assert not re.search(r"\b(pip|apt|apt-get|curl|wget|gcc)\b", text)
+    [user] = [text for name, text in final_stage() if name == "USER"]
+    numbers = [int(number) for number in user.split(":")]
+    assert len(numbers) == 2
+    assert all(numbers)
+
+
+def test_the_build_takes_only_what_is_pinned_by_hash():
+    """Every requirement file that a build argument can choose exists, and is a lock with hashes."""
+    [choice] = re.findall(r"requirements/\$\{EXTRA:\+image-\}\$\{EXTRA:-core\}\.txt", DOCKERFILE)
+    assert choice
+    assert "--require-hashes --no-deps -r" in DOCKERFILE
+    core = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements/core.txt").read_text(), re.MULTILINE))
+    for name in ("otel", "semantic"):
+        text = (ROOT / f"requirements/image-{name}.txt").read_text(encoding="utf-8")
+        pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
+        assert core.items() <= pinned.items(), name
+        assert text.count("--hash=sha256:") >= len(pinned)
+        assert not pinned.keys() & {"pytest", "ruff", "mypy", "playwright"}
+
+
+def test_what_is_copied_is_there_and_let_through():
+    """Each source of a COPY exists, and .dockerignore lets it into the build."""
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    packages = set()
+    for name, text in instructions():
+        if name == "COPY" and "--from" not in text:
+            for source in text.split()[:-1]:
+                assert (ROOT / source).exists()
+                assert source.rstrip("/") in allowed
+                packages.add(source.rstrip("/"))
+    assert packages >= {"proxy", "shadow", "metrics", "console", "evenkeel", "pyproject.toml"}
+
+
+def test_the_image_starts_the_program():
+    """Without arguments it is `up` with the settings file, which the program understands."""
+    entry, arguments = the("ENTRYPOINT"), the("CMD")
+    assert entry == ["evenkeel"]
+    done = CliRunner().invoke(main, [*arguments, "--help"])
+    assert done.exit_code == 0, done.output
+
+
+def test_the_image_s_variables_are_settings(monkeypatch):
+    """What the image sets by variables arrives in the settings."""
+    [text] = [text for name, text in final_stage() if name == "ENV"]
+    for assignment in shlex.split(text):
+        name, _, value = assignment.partition("=")
+        if name.startswith("EVENKEEL_"):
+            monkeypatch.setenv(name, value)
+    settings = load(None, {}, {"upstream": "https://one.example/v1"})
+    assert str(settings.data_dir) == "/var/lib/evenkeel"
+    assert settings.listen.host == "0.0.0.0"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_hardened(name):
+    """Read-only, without capabilities and new privileges, bounded logs, checked for its health."""
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["logging"]["options"]["max-size"]
+    assert "privileged" not in service
+    if name in ROLES:
+        assert "healthcheck" not in service  # the image's own
+        assert service["user"].split(":")[0] != "0"
+    else:
+        assert service["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
+    for port in service.get("ports", []):
+        address = port.rsplit(":", 2)[0].replace("${EVENKEEL_BIND:-127.0.0.1}", "127.0.0.1")
+        assert ipaddress.ip_address(address).is_loopback
+
+
+def test_everything_mounted_is_there():
+    """Each file or folder of the repository that is mounted exists, read-only; all volumes are declared."""
+    for name, service in SERVICES.items():
+        for mount in service.get("volumes", []):
+            source, _, target = mount.partition(":")
+            if source.startswith("."):
+                assert (COMPOSE / source).exists(), (name, source)
+                assert target.endswith(":ro")
+            else:
+                assert source in STACK["volumes"]
+        assert set(service["networks"]) <= set(STACK["networks"])
+    reaching = {name for name, service in SERVICES.items() if "store" in service["networks"]}
+    assert reaching == {"redis", *ROLES}
+
+
+def test_variables_are_explained_and_hold_nothing():
+    """The variables of the stack are those of .env.example, where no secret has a value."""
+    used = set(re.findall(r"(?<!\$)\$\{(\w+)", (COMPOSE / "compose.yaml").read_text(encoding="utf-8")))
+    explained = dict(re.findall(r"^(\w+)=(.*)$", (COMPOSE / ".env.example").read_text(), re.MULTILINE))
+    assert used == explained.keys()
+    assert all(not value for name, value in explained.items() if re.search("KEY|TOKEN|PASSWORD", name))
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_compose_starts_each_role_as_the_chart_does(name):
+    """The commands are understood, open the port that the image's check asks, and read the mounted file."""
+    command = SERVICES[name]["command"]
+    assert command[:5] == [name, "--config", "/etc/evenkeel/evenkeel.yaml", "--admin-port", "8101"]
+    assert CliRunner().invoke(main, [*command, "--help"]).exit_code == 0
+    assert "./evenkeel.yaml:/etc/evenkeel/evenkeel.yaml:ro" in SERVICES[name]["volumes"]
+    assert ", 8101," in " ".join(the_healthcheck())
+
+
+def the_healthcheck():
+    [text] = [text for name, text in final_stage() if name == "HEALTHCHECK"]
+    return json.loads(text[text.index("CMD") + 3 :])
+
+
+def test_the_settings_of_the_stack_load(monkeypatch):
+    """They name the services of the stack and variables that the stack passes on."""
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token")
+    settings = load(COMPOSE / "evenkeel.yaml", {}, {})
+    assert settings.redis is not None
+    assert settings.redis.url == "redis://redis:6379/0"
+    for name in ROLES:
+        assert {settings.admin.token_env, settings.redis.password_env} <= SERVICES[name]["environment"].keys()
+    limit = int(re.search(r"maxmemory (\d+)gb", (COMPOSE / "redis.conf").read_text())[1])
+    assert limit * 1000 > 2 * settings.redis.megabytes
+
+
+def test_prometheus_scrapes_every_role_with_the_rules_of_the_example():
+    """The stack's file differs from the example in addresses only."""
+    stack = yaml.safe_load((COMPOSE / "prometheus.yml").read_text(encoding="utf-8"))
+    example = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text(encoding="utf-8"))
+    [job] = stack["scrape_configs"]
+    assert set(job["dns_sd_configs"][0]["names"]) == set(ROLES)
+    assert job["job_name"] == example["scrape_configs"][0]["job_name"]
+    assert stack["rule_files"] == example["rule_files"]
+    assert stack["global"].keys() == example["global"].keys()
+    assert stack["alerting"]["alert_relabel_configs"] == example["alerting"]["alert_relabel_configs"]
+
+
+def test_grafana_finds_its_dashboards_and_prometheus():
+    """Boards are mounted where the provider looks; the data source is the example's but for the address."""
+    provisioning = ROOT / "grafana" / "provisioning"
+    [provider] = yaml.safe_load((provisioning / "dashboards/evenkeel.yaml").read_text())["providers"]
+    mounts = dict(mount.split(":")[:2][::-1] for mount in SERVICES["grafana"]["volumes"])
+    assert mounts[provider["options"]["path"]] == "../../grafana/dashboards"
+    example = yaml.safe_load((provisioning / "datasources/prometheus.yaml").read_text())
+    example["datasources"][0]["url"] = "http://prometheus:9090"
+    assert yaml.safe_load((COMPOSE / "datasource.yaml").read_text()) == example
+
+
+@pytest.mark.service("promtool")
+def test_promtool_takes_the_configuration(tmp_path):
+    """With the rules beside it, as they are mounted."""
+    (tmp_path / "token").write_text("token")
+    text = (COMPOSE / "prometheus.yml").read_text().replace("/tmp/admin-token", str(tmp_path / "token"))
+    (tmp_path / "prometheus.yml").write_text(text)
+    (tmp_path / "rules").symlink_to(ROOT / "deploy/prometheus/rules")
+    done = subprocess.run(
+        ["promtool", "check", "config", "prometheus.yml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rules found" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def stack_redis(tmp_path_factory):
+    """The stack's Redis: its own command and configuration, on a free port."""
+    folder, port = tmp_path_factory.mktemp("redis"), free_port()
+    conf = folder / "mounted.conf"
+    conf.write_text((COMPOSE / "redis.conf").read_text().replace("dir /data", f"dir {folder}"))
+    [script] = SERVICES["redis"]["command"]
+    script = script.replace("/etc/redis/redis.conf", str(conf)).replace(
+        "/tmp/redis.conf", f"{folder}/made.conf"
+    )
+    command = [
+        *SERVICES["redis"]["entrypoint"],
+        f"{script.replace('$$', '$')} --port {port} --bind 127.0.0.1",
+    ]
+    process = subprocess.Popen(
+        command, env={**os.environ, "EVENKEEL_REDIS_PASSWORD": "word"}, stdout=subprocess.PIPE
+    )
+
+    def answers():
+        with contextlib.suppress(redis.ConnectionError, redis.BusyLoadingError), client(port) as one:
+            return one.ping()
+        return False
+
+    until(answers, process)
+    yield port, folder
+    process.terminate()
+    process.communicate(timeout=10)
+
+
+def client(port, password="word"):
+    return redis.Redis(port=port, password=password, retry=None)
+
+
+@pytest.mark.service("redis-server")
+def test_the_stack_s_redis_asks_for_the_password_and_forgets_nothing(stack_redis):
+    """It takes its configuration, is closed to others, and the password is in no argument or open file."""
+    port, folder = stack_redis
+    with client(port) as one:
+        assert one.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+        assert one.config_get("appendonly")["appendonly"] == "yes"
+    with client(port, None) as nobody, pytest.raises(redis.AuthenticationError):
+        nobody.ping()
+    assert (folder / "made.conf").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.service("redis-server")
+def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
+    """Compose's commands, settings and health check, as processes: each role gets healthy and stops."""
+    port, _ = stack_redis
+    env = {**os.environ, "EVENKEEL_ADMIN_TOKEN": "token", "EVENKEEL_REDIS_PASSWORD": "word"}
+    settings = yaml.safe_load((COMPOSE / "evenkeel.yaml").read_text(encoding="utf-8"))
+    settings["redis"]["url"] = f"redis://127.0.0.1:{port}/0"
+    settings["listen"] = {"host": "127.0.0.1", "port": free_port()}
+    settings["data_dir"] = str(tmp_path)
+    settings["scoring"] = {"embeddings": False}  # an encoder takes long to load, and the image has none
+    file = tmp_path / "evenkeel.yaml"
+    file.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    running = {}
+    try:
+        for name in ROLES:
+            admin = free_port()
+            places = {"/etc/evenkeel/evenkeel.yaml": str(file), "8101": str(admin)}
+            command = [places.get(part, part) for part in SERVICES[name]["command"]]
+            running[name] = (
+                admin,
+                subprocess.Popen(
+                    [sys.executable, "-m", "evenkeel", *command],
+                    env=env,
+                    cwd=ROOT,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                ),
+            )
+        for admin, process in running.values():
+            until(lambda admin=admin: get(admin, "/healthz") == 200, process)
+            assert get(admin, "/readyz") == 200
+            assert get(admin, "/metrics", "token") == 200
+        check = [part.replace("8101", str(running["worker"][0])) for part in the_healthcheck()]
+        assert subprocess.run([sys.executable, *check[1:]], check=False).returncode == 0
+        for _, process in running.values():
+            process.send_signal(signal.SIGTERM)
+        for name, (_, process) in running.items():
+            said, _ = process.communicate(timeout=30)
+            assert process.returncode == 0, (name, said)
+            assert "word" not in said
+        assert subprocess.run([sys.executable, *check[1:]], check=False, stderr=subprocess.DEVNULL).returncode
+    finally:
+        for _, process in running.values():
+            if process.poll() is None:
+                process.kill()
+                process.communicate()

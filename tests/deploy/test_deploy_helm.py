@@ -1,0 +1,395 @@
+"""The Helm chart: what it renders is valid, hardened, and fits the program and the files it is made of."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from evenkeel.cli import main
+from evenkeel.data_plane import _DRAIN_S
+from evenkeel.settings import load
+from metrics.stores.redis.connection import RedisStore
+from metrics.stores.redis.place import RedisPlace
+from shadow.queues.redis import RedisExchangeQueue
+from tests.deploy.chart_rendering import ChartError, manifests, render, values_of
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "deploy" / "helm" / "evenkeel"
+SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+
+LEAST = {"settings": {"redis": {"url": "redis://redis:6379/0"}}}
+MOST = {
+    "fullnameOverride": "keel",
+    "imagePullSecrets": [{"name": "pull"}],
+    "redisTlsSecret": "redis-tls",
+    "settings": {
+        "routes": [
+            {"name": "chat", "prefix": "/chat", "upstream": "https://chat.example/v1"},
+            {
+                "name": "cases",
+                "prefix": "/cases",
+                "upstream": "https://cases.example/v1",
+                "api_key_env": "CASES_KEY",
+            },
+        ],
+        "redis": {"url": "rediss://store.example:6380/3", "prefix": "blue", "username": "keel"},
+        "judge": {"model": "judge-1"},
+        "budget": {"usd_per_day": None},
+    },
+    "secretEnv": {"CASES_KEY": {"secret": "cases", "key": "key"}},
+    "proxy": {
+        "autoscaling": {"enabled": False},
+        "service": {"port": 8080, "annotations": {"team": "support"}},
+        "nodeSelector": {"disk": "ssd"},
+        "podAnnotations": {"team": "support"},
+        "affinity": {"nodeAffinity": {}},
+    },
+    "worker": {
+        "secretEnv": {"EVENKEEL_JUDGE_API_KEY": {"secret": "judge", "key": "key"}},
+        "autoscaling": {"by": "keda", "keda": {"passwordSecret": {"secret": "redis", "key": "password"}}},
+        "tolerations": [{"key": "spot", "operator": "Exists"}],
+    },
+    "monitor": {
+        "replicas": 2,
+        "shards": [{"name": "one", "routes": ["chat"]}, {"name": "two", "routes": ["cases"]}],
+        "service": {"annotations": {"team": "support"}},
+    },
+    "networkPolicy": {
+        "consoleFrom": [{"podSelector": {"matchLabels": {"app": "gate"}}}],
+        "redisTo": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
+        "redisPorts": [6380],
+    },
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+    "dashboards": {"enabled": True, "annotations": {"folder": "evenkeel"}},
+    "serviceAccount": {"annotations": {"role": "none"}},
+}
+BARE = LEAST | {
+    "podDisruptionBudget": {"enabled": False},
+    "networkPolicy": {"enabled": False},
+    "serviceAccount": {"create": False},
+    "worker": {"autoscaling": {"by": "cpu"}},
+}
+EXTERNAL = LEAST | {"worker": {"autoscaling": {"by": "external"}}}
+SETUPS = {"least": LEAST, "most": MOST, "bare": BARE, "external": EXTERNAL}
+CUSTOM = {"ServiceMonitor", "PrometheusRule", "ScaledObject", "TriggerAuthentication"}
+"""Kinds that operators bring along; their schemas are not among Kubernetes' own."""
+
+
+def rendered_by_helm(given, folder):
+    """What Helm itself makes of the chart."""
+    (folder / "given.yaml").write_text(yaml.safe_dump(given), encoding="utf-8")
+    shutil.copytree(CHART, folder / "chart", dirs_exist_ok=True)  # follows links, as packaging does
+    command = ["helm", "template", "evenkeel", folder / "chart", "-n", "watch", "-f", folder / "given.yaml"]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    return {"all.yaml": done.stdout}
+
+
+@functools.cache
+def _rendered(given):
+    return manifests(render(CHART, json.loads(given)))
+
+
+def objects(given=LEAST):
+    """What the chart makes of values; rendered once for all tests, so nobody may change it."""
+    return _rendered(json.dumps(given))
+
+
+def of_kind(kind, given=LEAST):
+    return [one for one in objects(given) if one["kind"] == kind]
+
+
+def workloads(given):
+    return [one for one in objects(given) if one["kind"] in {"Deployment", "StatefulSet"}]
+
+
+def named(one):
+    return f"{one['kind']}/{one['metadata']['name']}"
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_every_manifest_is_valid_kubernetes(setup):
+    """Against the API's own schemas, in which unknown fields are errors; nothing is named twice."""
+    found = objects(SETUPS[setup])
+    for one in found:
+        if one["kind"] not in CUSTOM:
+            kubernetes_validate.validate(one, "1.34", strict=True)
+    names = [named(one) for one in found]
+    assert len(names) == len(set(names))
+    assert all(len(one["metadata"]["name"]) <= 63 for one in found)
+
+
+if shutil.which("helm"):  # comes from no package index, so it is not asked for
+
+    @pytest.mark.parametrize("setup", SETUPS)
+    def test_helm_renders_the_same(setup, tmp_path):
+        """Helm's own output is what the other tests look at."""
+        theirs = manifests(rendered_by_helm(SETUPS[setup], tmp_path))
+        assert {named(one): one for one in theirs} == {named(one): one for one in objects(SETUPS[setup])}
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_the_values_fit_their_schema(setup):
+    """Defaults and the settings of these tests are accepted."""
+    jsonschema.validate(values_of(CHART, SETUPS[setup]), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"replicas": 3},
+        {"proxy": {"replica": 3}},
+        {"proxy": {"terminationGracePeriodSeconds": 20}},
+        {"worker": {"autoscaling": {"by": "lag"}}},
+        {"worker": {"secretEnv": {"KEY": "sk-in-plain-text"}}},
+        {"settings": {"redis": {"url": "redis://:secret@redis:6379/0"}}},
+        {"settings": {"admin": {"token_env": "OTHER"}}},
+        {"serviceMonitor": {"job": "robustness"}},
+        {"monitor": {"shards": [{"name": "one"}]}},
+        {"secretEnv": {"EVENKEEL_ADMIN_TOKEN": None}},
+    ],
+    ids=json.dumps,
+)
+def test_the_schema_refuses(wrong):
+    """Misspelt values, secrets in plain text, and what the chart decides itself are refused."""
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(values_of(CHART, wrong), SCHEMA)
+
+
+def test_without_a_redis_the_message_says_what_to_set():
+    """The roles cannot meet without one."""
+    with pytest.raises(ChartError, match=r"settings\.redis\.url"):
+        render(CHART, {})
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_pods_are_hardened(setup):
+    """Not root, nothing to write but two empty folders, no capabilities, no token of the cluster."""
+    for one in workloads(SETUPS[setup]):
+        pod = one["spec"]["template"]["spec"]
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        [container] = pod["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["limits"]["memory"]
+        writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+        assert writable == {"/var/lib/evenkeel", "/tmp"}
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        assert volumes.keys() == {mount["name"] for mount in container["volumeMounts"]}
+        assert all("emptyDir" in volumes[name] for name in ("data", "tmp"))
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
+    """No Secret is made, no value stands in a variable, and a key reaches the one role that uses it."""
+    assert not of_kind("Secret", SETUPS[setup])
+    keys = {}
+    for one in workloads(SETUPS[setup]):
+        for variable in one["spec"]["template"]["spec"]["containers"][0]["env"]:
+            if variable["name"] != "EVENKEEL_MONITOR__ROUTES":
+                assert set(variable) == {"name", "valueFrom"}
+                assert set(variable["valueFrom"]) == {"secretKeyRef"}
+            role = one["metadata"]["labels"]["app.kubernetes.io/component"]
+            keys.setdefault(variable["name"], set()).add(role)
+    assert keys["EVENKEEL_ADMIN_TOKEN"] >= {"proxy", "worker"}
+    assert keys.get("EVENKEEL_JUDGE_API_KEY", {"worker"}) == {"worker"}
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_the_arguments_are_those_of_the_program(setup):
+    """Each role's command line is understood, and the admin port it opens is the one that is probed."""
+    for one in workloads(SETUPS[setup]):
+        [container] = one["spec"]["template"]["spec"]["containers"]
+        done = CliRunner().invoke(main, [*container["args"], "--help"])
+        assert done.exit_code == 0, done.output
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        assert str(ports["admin"]) == container["args"][container["args"].index("--admin-port") + 1]
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            check = container[probe]
+            assert (check.get("httpGet") or check["tcpSocket"])["port"] in ports
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
+    """What the chart lays over the given settings wins, and large numbers stay numbers."""
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token")
+    monkeypatch.setenv("CASES_KEY", "key")
+    [page] = [one for one in of_kind("ConfigMap", SETUPS[setup]) if "evenkeel.yaml" in one["data"]]
+    (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
+    settings = load(tmp_path / "evenkeel.yaml", {}, {})
+    assert (settings.listen.host, settings.listen.port) == ("0.0.0.0", 8100)
+    assert (settings.admin.host, settings.admin.token_env) == ("0.0.0.0", "EVENKEEL_ADMIN_TOKEN")
+    assert settings.budget.tokens_per_day == 5_000_000
+    assert str(settings.data_dir) == "/var/lib/evenkeel"
+    assert settings.redis is not None
+    assert settings.redis.url == SETUPS[setup]["settings"]["redis"]["url"]
+
+
+def test_pods_start_anew_when_the_settings_change():
+    """The checksum on the pods follows the settings file."""
+    changed = copy.deepcopy(LEAST)
+    changed["settings"]["alert"] = {"threshold": 0.2}
+    sums = [
+        {one["spec"]["template"]["metadata"]["annotations"]["checksum/settings"] for one in workloads(given)}
+        for given in (LEAST, changed)
+    ]
+    assert [len(each) for each in sums] == [1, 1]
+    assert sums[0] != sums[1]
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_selectors_find_their_pods(setup):
+    """Each Service, budget and policy selects pods there are, and ports they have."""
+    pods = [one["spec"]["template"] for one in workloads(SETUPS[setup])]
+
+    def selected(labels):
+        return [pod for pod in pods if labels.items() <= pod["metadata"]["labels"].items()]
+
+    for one in objects(SETUPS[setup]):
+        if one["kind"] == "Service":
+            found = selected(one["spec"]["selector"])
+            wanted = {port["targetPort"] for port in one["spec"]["ports"]}
+        elif one["kind"] in {"PodDisruptionBudget", "NetworkPolicy"}:
+            where = one["spec"].get("selector") or one["spec"]["podSelector"]
+            found, wanted = selected(where["matchLabels"]), set()
+        else:
+            continue
+        assert found, named(one)
+        for pod in found:
+            assert wanted <= {port["name"] for port in pod["spec"]["containers"][0]["ports"]}
+    for one in of_kind("HorizontalPodAutoscaler", SETUPS[setup]) + of_kind("ScaledObject", SETUPS[setup]):
+        target = one["spec"]["scaleTargetRef"]["name"]
+        [scaled] = [each for each in workloads(SETUPS[setup]) if each["metadata"]["name"] == target]
+        assert "replicas" not in scaled["spec"]  # or each upgrade would undo the scaling
+
+
+def test_the_proxy_has_time_to_drain():
+    """Kubernetes waits longer than the pause for the endpoints, the drain, and the hand-off's emptying."""
+    [proxy] = [one for one in workloads(LEAST) if one["metadata"]["name"] == "evenkeel-proxy"]
+    pod = proxy["spec"]["template"]["spec"]
+    command = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    assert pod["terminationGracePeriodSeconds"] > int(command[1]) + 2 * _DRAIN_S
+    assert proxy["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+def test_keda_watches_the_queue_s_own_stream():
+    """The stream, the database and the address are those that the roles use."""
+    [scaled] = of_kind("ScaledObject", MOST)
+    [trigger] = scaled["spec"]["triggers"]
+    place = RedisPlace(url="redis://store.example:6380/3", prefix="blue")
+    queue = RedisExchangeQueue(RedisStore(place), lambda: 0.0)
+    assert trigger["type"] == "redis-streams"
+    assert trigger["metadata"] == {
+        "address": "store.example:6380",
+        "databaseIndex": "3",
+        "stream": queue._stream,
+        "streamLength": "200",
+        "enableTLS": "true",
+        "username": "keel",
+    }
+    [credentials] = of_kind("TriggerAuthentication", MOST)
+    assert trigger["authenticationRef"]["name"] == credentials["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("redis", "kind", "where"),
+    [
+        (
+            {"url": "redis://x/0", "sentinels": ["a:26379", "b:26379"], "sentinel_master": "keel"},
+            "redis-sentinel-streams",
+            "a:26379,b:26379",
+        ),
+        ({"url": "redis://node:6379", "cluster": True}, "redis-cluster-streams", "node:6379"),
+    ],
+)
+def test_keda_knows_sentinels_and_clusters(redis, kind, where):
+    """The kind of trigger follows the kind of Redis."""
+    given = {"settings": {"redis": redis}, "worker": {"autoscaling": {"by": "keda"}}}
+    [scaled] = of_kind("ScaledObject", given)
+    [trigger] = scaled["spec"]["triggers"]
+    assert trigger["type"] == kind
+    assert trigger["metadata"]["addresses"] == where
+    assert "authenticationRef" not in trigger
+
+
+def test_each_shard_watches_its_routes(tmp_path, monkeypatch):
+    """Monitors by routes are sets of their own, and the variable they get is a setting."""
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token")
+    watched = {}
+    for one in of_kind("StatefulSet", MOST):
+        env = one["spec"]["template"]["spec"]["containers"][0]["env"]
+        [routes] = [each["value"] for each in env if each["name"] == "EVENKEEL_MONITOR__ROUTES"]
+        monkeypatch.setenv("EVENKEEL_MONITOR__ROUTES", routes)
+        settings = load(None, {}, {"upstream": "https://one.example/v1"})
+        watched[one["metadata"]["name"]] = settings.monitor.routes
+    assert watched == {"keel-monitor-one": ["chat"], "keel-monitor-two": ["cases"]}
+
+
+def test_rules_and_dashboards_are_those_of_the_repository():
+    """The chart brings what deploy/prometheus and grafana have, value for value, and all of it."""
+    rules = {
+        one["metadata"]["name"].removeprefix("keel-"): one["spec"] for one in of_kind("PrometheusRule", MOST)
+    }
+    assert rules == {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "deploy" / "prometheus" / "rules").glob("*.yaml")
+    }
+    boards = {
+        name: json.loads(text)
+        for one in of_kind("ConfigMap", MOST)
+        for name, text in one["data"].items()
+        if name != "evenkeel.yaml"
+    }
+    kept = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (ROOT / "grafana" / "dashboards").glob("*.json")
+    }
+    assert boards == {name: json.loads(text) for name, text in kept.items()}
+    assert sum(map(len, kept.values())) < 1_000_000  # an object may have 1 MiB; each board is one
+
+
+def test_the_scrape_has_the_token_and_the_job_of_the_rules():
+    """All roles are one job, whose name the rules take, behind the admin token."""
+    [watch] = of_kind("ServiceMonitor", MOST)
+    [endpoint] = watch["spec"]["endpoints"]
+    assert endpoint["authorization"]["credentials"] == {"name": "evenkeel", "key": "admin-token"}
+    assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "evenkeel"}]
+
+
+def test_the_network_lets_in_who_is_named_and_nobody_else():
+    """The data port is the proxy's only, the console the monitors' only, and Redis is where it was said."""
+    everybody, proxy, console = of_kind("NetworkPolicy", MOST)
+    assert everybody["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    [metrics] = everybody["spec"]["ingress"]
+    assert metrics["ports"] == [{"protocol": "TCP", "port": "admin"}]
+    redis = everybody["spec"]["egress"][1]
+    assert redis == {
+        "ports": [{"protocol": "TCP", "port": 6380}],
+        "to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
+    }
+    [calls] = proxy["spec"]["ingress"]
+    assert calls == {"from": [{"namespaceSelector": {}}], "ports": [{"protocol": "TCP", "port": "http"}]}
+    [people] = console["spec"]["ingress"]
+    assert people["from"] == [{"podSelector": {"matchLabels": {"app": "gate"}}}]
+
+
+def test_the_notes_say_where_to_point_an_application():
+    """With another port than 80 the base URL carries it."""
+    assert "http://evenkeel-proxy.watch/v1" in render(CHART, LEAST)["NOTES.txt"]
+    assert "http://keel-proxy.watch:8080/v1" in render(CHART, MOST)["NOTES.txt"]

@@ -1,0 +1,198 @@
+"""The rules: each alert fires when it must, holds still when it must, and says what to do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evenkeel.metrics_reference import documented
+
+ROOT = Path(__file__).parents[2]
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+RUNBOOKS = ROOT / "docs" / "runbooks"
+RULE_FILES = sorted((PROMETHEUS / "rules").glob("*.yaml"))
+TEST_FILES = sorted((PROMETHEUS / "tests").glob("*.yaml"))
+SECTIONS = (
+    "What it means",
+    "Check in two minutes",
+    "Likely causes",
+    "What to do",
+    "When to silence",
+)
+
+
+def rules(kind):
+    """All rules of a kind, "alert" or "record"."""
+    return [
+        rule
+        for file in RULE_FILES
+        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+        if kind in rule
+    ]
+
+
+ALERTS = rules("alert")
+NAMES = sorted({rule["alert"] for rule in ALERTS})
+
+
+def exposed():
+    """Every name that evenkeel exposes, parts of histograms included."""
+    names = set()
+    for series in documented():
+        parts = ("_bucket", "_count", "_sum") if series.kind == "histogram" else ("",)
+        names |= {f"{series.name}{part}" for part in parts}
+    return names
+
+
+def promtool(*arguments, **options):
+    """Run it; its output is the message of a failure."""
+    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.service("promtool")
+@pytest.mark.parametrize("file", TEST_FILES, ids=lambda file: file.stem)
+def test_the_alerts_fire_when_they_must_and_only_then(file):
+    """Promtool plays the series of each case and compares what fires, texts included."""
+    promtool("test", "rules", file.name, cwd=file.parent)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(name):
+    """A rule that nobody has seen fire may never fire."""
+    cases = [
+        case
+        for file in TEST_FILES
+        for test in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]
+        for case in test["alert_rule_test"]
+        if case["alertname"] == name
+    ]
+    assert any(case["exp_alerts"] for case in cases)
+    assert any(not case["exp_alerts"] for case in cases)
+
+
+@pytest.mark.service("promtool")
+def test_the_example_configuration_loads_all_rules():
+    """Prometheus takes the configuration, and every rule file is one it names."""
+    said = promtool("check", "config", "prometheus.yml", cwd=PROMETHEUS)
+    assert f"{len(RULE_FILES)} rule files found" in said
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: f"{rule['alert']}-{rule['labels']['severity']}")
+def test_every_alert_says_what_where_and_what_to_do(rule):
+    """Severity, concern, a sentence with values, and links to the console and to its own runbook."""
+    labels, notes = rule["labels"], rule["annotations"]
+    assert labels["severity"] in {"critical", "warning", "info"}
+    assert labels["concern"] in {"robustness", "judge", "pipeline", "proxy"}
+    assert ("mutes" in labels) == ("scope" in labels)
+    assert notes["runbook_url"] == f"{{{{ $externalLabels.evenkeel_runbooks }}}}/{rule['alert']}.md"
+    assert notes["console_url"].startswith("{{ $externalLabels.evenkeel_console }}/")
+    assert len(notes["summary"]) < 140
+    assert (
+        rule["alert"] == "EvenkeelDown"
+        or "$value" in notes["description"]
+        or "$labels" in notes["description"]
+    )
+    by_route = "by (job, route" in rule["expr"] or labels["concern"] == "robustness"
+    if by_route:
+        assert "{{ $labels.route }}" in notes["summary"]
+
+
+@pytest.mark.parametrize(
+    "rule", [*ALERTS, *rules("record")], ids=lambda rule: rule.get("alert", rule.get("record"))
+)
+def test_rules_read_series_that_exist(rule):
+    """Every name in an expression or a text is one that evenkeel exposes, or a rule records."""
+    text = rule["expr"] + " ".join(rule.get("annotations", {}).values())
+    known = exposed() | {"evenkeel_console", "evenkeel_runbooks"}
+    assert set(re.findall(r"\bevenkeel_[a-z0-9_]+", text)) <= known
+    recorded = {one["record"] for one in rules("record")}
+    assert set(re.findall(r"\bevenkeel:[a-z0-9_:]+", text)) <= recorded
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_alert_has_a_runbook(name):
+    """The page has every section, and the index leads to it."""
+    text = (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {name}\n")
+    assert re.findall(r"^## (.*)", text, re.MULTILINE) == list(SECTIONS)
+    assert f"]({name}.md)" in (RUNBOOKS / "README.md").read_text(encoding="utf-8")
+    assert f"](runbooks/{name}.md)" in (ROOT / "docs" / "alerting.md").read_text(encoding="utf-8")
+    severities = {rule["labels"]["severity"] for rule in ALERTS if rule["alert"] == name}
+    assert all(severity in text.splitlines()[2] for severity in severities)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_on_alerting_says_what_the_rules_say(name):
+    """Concern, severities and wait of each alert, as in its row."""
+    mine = [rule for rule in ALERTS if rule["alert"] == name]
+    text = (ROOT / "docs" / "alerting.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| \[{name}\]\(.*", text, re.MULTILINE)
+    _, _, concern, severities, _, wait, _ = (cell.strip() for cell in row.split("|"))
+    assert {rule["labels"]["concern"] for rule in mine} == {concern}
+    assert {rule["labels"]["severity"] for rule in mine} == set(severities.split(", "))
+    waits = {rule.get("for", "none").replace("m", " min").replace("h", " h") for rule in mine}
+    assert waits == {wait}
+
+
+def test_there_is_no_runbook_without_an_alert():
+    """An alert that is gone takes its page along."""
+    assert {page.stem for page in RUNBOOKS.glob("*.md")} == {*NAMES, "README"}
+
+
+def queries(page):
+    """The expressions in a page's blocks of PromQL; one that goes on over lines is indented."""
+    found = []
+    for indent, block in re.findall(
+        r"^( *)```promql\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    ):
+        lines = [line.removeprefix(indent) for line in block.splitlines()]
+        whole = "\n".join(lines)
+        found += [whole] if re.search(r"^[ )]", whole, re.MULTILINE) else lines
+    return found
+
+
+@pytest.mark.service("promtool")
+def test_the_queries_of_the_pages_are_promql_on_series_that_exist(tmp_path):
+    """What stands in a runbook can be pasted at 3 a.m."""
+    pages = [*RUNBOOKS.glob("*.md"), ROOT / "docs" / "metrics.md"]
+    every = [query for page in pages for query in queries(page)]
+    assert len(every) > 2 * len(NAMES)
+    file = tmp_path / "queries.yaml"
+    group = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(every)]
+    file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": group}]}), encoding="utf-8")
+    promtool("check", "rules", str(file))
+    recorded = {one["record"] for one in rules("record")}
+    for query in every:
+        assert set(re.findall(r"\bevenkeel_[a-z0-9_]+", query)) <= exposed(), query
+        assert set(re.findall(r"\bevenkeel:[a-z0-9_:]+", query)) <= recorded, query
+
+
+@pytest.mark.service("promtool")
+def test_the_objective_is_set_in_one_place_and_for_single_routes(tmp_path):
+    """The override that the file shows in a comment gives its route a budget of 3 %, and no other."""
+    text = (PROMETHEUS / "rules" / "slo.yaml").read_text(encoding="utf-8")
+    assert text.count("vector(") == 2
+    (tmp_path / "slo.yaml").write_text(re.sub(r"# (- record|  expr|  labels|    route)", r"\1", text))
+    series = [
+        {"series": f'evenkeel_verdicts_total{{job="evenkeel",route="{route}",rating="3"}}', "values": "1x5"}
+        for route in ("billing", "chat")
+    ]
+    name = "evenkeel:robustness_budget:ratio"
+    samples = [
+        {"labels": f'{name}{{job="evenkeel",route="{route}"}}', "value": value}
+        for route, value in (("billing", 0.03), ("chat", 0.1))
+    ]
+    check = {"expr": f"round({name}, 0.001)", "eval_time": "5m", "exp_samples": samples}
+    for sample in samples:
+        sample["labels"] = sample["labels"].removeprefix(name)
+    test = {"interval": "1m", "input_series": series, "promql_expr_test": [check]}
+    plan = {"rule_files": ["slo.yaml"], "evaluation_interval": "1m", "tests": [test]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(plan))
+    promtool("test", "rules", "test.yaml", cwd=tmp_path)

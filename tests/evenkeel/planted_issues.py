@@ -1,0 +1,47 @@
+"""Issues of the benchmark out of the simulation's cases, whose truth is known."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from evenkeel.simulate import Condition, make_case
+from evenkeel.simulate.phrases import ENGLISH
+from evenkeel.simulate.tasks.conversation import ChatSummary
+from evenkeel.simulate.tasks.questions import Questions
+from evenkeel.simulate.tasks.slots import SCHEMA, SlotFilling
+from evenkeel.simulate.told import tell
+
+
+def planted_issue(seed):
+    """The case of a seed, told in four ways."""
+    case = make_case(seed)
+    *documents, question = Questions().input(case, random.Random(seed)).split("\n\n")
+    told = tell(case.topic, case.details, Condition.GOOD, ENGLISH)
+    return {
+        "id": f"case-{seed}",
+        "issue": case.topic.name,
+        "case": case.text,
+        "chat": ChatSummary().input(case, random.Random(seed)),
+        "question": question.removeprefix("Question: "),
+        "documents": [
+            {"title": f"Note {number}", "text": text.partition(": ")[2]}
+            for number, text in enumerate(documents, start=1)
+        ],
+        "message": " ".join(case.text.split()),
+        "schema": [
+            {
+                "name": name,
+                "type": "number" if slot["type"] == "integer" else "string",
+                "description": slot.get("description", name.replace("_", " ")),
+            }
+            for name, slot in SCHEMA["properties"].items()
+        ],
+        "entities": dict(SlotFilling().items(told)),
+    }
+
+
+def planted_issues(path, count):
+    """A file of so many of them."""
+    path.write_text("".join(json.dumps(planted_issue(seed)) + "\n" for seed in range(count)))
+    return path

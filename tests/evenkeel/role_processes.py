@@ -1,0 +1,92 @@
+"""The roles as processes: started from a settings file, waited for by their banner, stopped by SIGTERM."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import httpx2
+
+
+class Role:
+    """One running process of `evenkeel`."""
+
+    def __init__(self, folder, command, config, *arguments, environment=None):
+        self.log = folder / f"{command}-{time.monotonic_ns()}.log"
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "evenkeel", command, "--config", str(config), *arguments],
+                stdout=output,
+                stderr=output,
+                env={
+                    **os.environ,
+                    "PYTHONUNBUFFERED": "1",
+                    "EVENKEEL_SCORING__EMBEDDINGS": "false",
+                    **(environment or {}),
+                },
+            )
+
+    def find(self, pattern, timeout_s=120):
+        """Wait for a line of the log; returns its first group."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and self.process.poll() is None:
+            found = re.search(pattern, self.log.read_text())
+            if found:
+                return found[1]
+            time.sleep(0.05)
+        raise AssertionError(f"no {pattern} in:\n{self.log.read_text()}")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def stopping(roles):
+    """Stop what was started, and look at how it ended."""
+    try:
+        yield
+    finally:
+        left = [role for role in roles if role.process.poll() is None]
+        for role in left:
+            role.process.send_signal(signal.SIGCONT)
+        for role in left:
+            role.process.send_signal(signal.SIGTERM)
+        codes = [role.stop() for role in left]
+    for role, code in zip(left, codes, strict=True):
+        assert code == 0, role.log.read_text()
+        assert "Traceback" not in role.log.read_text(), role.log.read_text()
+
+
+def until(true, timeout_s=90, what=""):
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if true():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"not in {timeout_s} s: {what}")
+
+
+def series(url):
+    """What a process exports: name with labels → value."""
+    found = {}
+    for line in httpx2.get(f"{url}/metrics", timeout=60).text.splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            found[name] = float(value)
+    return found

@@ -1,0 +1,274 @@
+"""The whole chain: evenkeel, a real Prometheus with our rules, a real Alertmanager, a receiver."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx2
+import openai
+import pytest
+import yaml
+
+from evenkeel.simulate import (
+    JUDGE_MODEL,
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    make_case,
+    serving,
+    summary_prompt,
+)
+from evenkeel.supervisor import listen
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+BREACH, JUDGE = "EvenkeelRobustnessBreach", "EvenkeelJudgeUnusable"
+PLAIN = ["general.spelling", "general.casing"]
+
+
+def free_port():
+    sock = listen("127.0.0.1", 0, option="")
+    port = sock.getsockname()[1]
+    sock.close()
+    return port
+
+
+@pytest.fixture
+def receiver():
+    """Keeps every message that Alertmanager posts."""
+    messages = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self):
+            messages.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/", messages
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def service(tmp_path):
+    """Starts a program with its log in a file, waits until it is ready, and ends it afterwards."""
+    started = []
+
+    def start(url, *command):
+        log = (tmp_path / f"{command[0]}.log").open("wb")
+        started.append((subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path), log))
+        wait_for(lambda: httpx2.get(f"{url}/-/ready").is_success, 30)
+
+    yield start
+    for process, log in reversed(started):
+        process.terminate()
+        process.wait(20)
+        log.close()
+
+
+def wait_for(question, timeout_s=60):
+    """The first true answer."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            answer = question()
+        except (httpx2.HTTPError, ValueError):
+            answer = None
+        if answer:
+            return answer
+        time.sleep(0.2)
+    raise AssertionError("waited in vain")
+
+
+def alertmanager(service, folder, receiver):
+    """Ours, in a hurry, with every receiver replaced by the one on this machine."""
+    config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
+    config["receivers"] = [
+        {"name": one["name"], "webhook_configs": [{"url": f"{receiver}{one['name']}"}]}
+        for one in config["receivers"]
+    ]
+    config["templates"] = []
+    for branch in (config["route"], *config["route"]["routes"]):
+        branch |= {"group_wait": "1s", "group_interval": "1s"}
+    (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
+    url = f"http://127.0.0.1:{free_port()}"
+    service(
+        url,
+        "prometheus-alertmanager",
+        f"--config.file={folder / 'alertmanager.yml'}",
+        f"--storage.path={folder / 'alertmanager'}",
+        f"--web.listen-address={url.removeprefix('http://')}",
+        "--cluster.listen-address=",
+    )
+    return url
+
+
+def prometheus(service, folder, target, alerts_to):
+    """Ours, every second, with waits of a second."""
+    (folder / "rules").mkdir()
+    for file in (DEPLOY / "prometheus" / "rules").glob("*.yaml"):
+        (folder / "rules" / file.name).write_text(re.sub(r"\bfor: \w+", "for: 1s", file.read_text()))
+    config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
+    config["global"] |= {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["global"]["external_labels"]["evenkeel_console"] = target
+    hosts = [(config["scrape_configs"][0], target), (config["alerting"]["alertmanagers"][0], alerts_to)]
+    for section, url in hosts:
+        section["static_configs"] = [{"targets": [url.removeprefix("http://")]}]
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+    url = f"http://127.0.0.1:{free_port()}"
+    service(
+        url,
+        "prometheus",
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'tsdb'}",
+        f"--web.listen-address={url.removeprefix('http://')}",
+    )
+    return url
+
+
+@dataclass
+class Chain:
+    """The running services, and what they say."""
+
+    simulation: Simulation
+    running: object
+    manager: str
+    watching: str
+    messages: list
+    seeds: object = field(default_factory=itertools.count)
+
+    def send(self, count):
+        """Requests of an application, none like another."""
+        client = openai.OpenAI(base_url=f"{self.running.proxy}/v1", api_key="k", max_retries=0)
+
+        def ask(seed):
+            content = summary_prompt(make_case(seed))
+            messages = [{"role": "user", "content": content}]
+            client.chat.completions.create(model="simulated-1", messages=messages)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(ask, itertools.islice(self.seeds, count)))
+
+    def send_until(self, question, at_most=20):
+        """Traffic in portions until the answer is true."""
+        for _ in range(at_most):
+            self.send(15)
+            self.running.settle()
+            if question():
+                return
+        raise AssertionError("waited in vain")
+
+    def told(self, alert, status):
+        """Alertmanager's messages with that alert in that state."""
+        return [
+            message
+            for message in list(self.messages)
+            for one in message.get("alerts", ())
+            if (one["labels"]["alertname"], one["status"]) == (alert, status)
+        ]
+
+    def notified(self):
+        """Titles of the messages that evenkeel sent by itself."""
+        return [message["title"] for message in list(self.messages) if "title" in message]
+
+    def firing(self):
+        """Names of the alerts that fire in Prometheus."""
+        alerts = httpx2.get(f"{self.watching}/api/v1/alerts").json()["data"]["alerts"]
+        return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
+
+    def state_of(self, alert):
+        """Whether Alertmanager lets it through, and whether another alert holds it back."""
+        found = httpx2.get(f"{self.manager}/api/v2/alerts", params={"filter": f"alertname={alert}"}).json()
+        return {(one["status"]["state"], bool(one["status"]["inhibitedBy"])) for one in found}
+
+
+@pytest.fixture
+def chain(start, receiver, service, tmp_path):
+    """Evenkeel before a healthy model, scraped, and watched over by our rules."""
+    url_of_receiver, messages = receiver
+    simulation = Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
+    with serving(simulation) as url:
+        config = tmp_path / "evenkeel.yaml"
+        route = {"upstream": url, "sampling_rate": 1.0, "perturbations": PLAIN, "trials_per_exchange": 2}
+        settings = {
+            "routes": [route],
+            "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "concurrency": 16},
+            "shadow": {"concurrency": 16},
+            "alert": {
+                "mean_trials_between_false_alarms": 200,
+                "min_trials": 10,
+                "notify": ["CHAT_URL"],
+                "notify_window_s": 2,
+            },
+        }
+        config.write_text(yaml.safe_dump(settings))
+        chat = url_of_receiver.replace("http://", "json://")
+        keys = {"EVENKEEL_JUDGE_API_KEY": "any", "CHAT_URL": f"{chat}secret-token"}
+        with start("--config", str(config), environment=keys) as running:
+            manager = alertmanager(service, tmp_path, url_of_receiver)
+            watching = prometheus(service, tmp_path, running.admin, manager)
+            yield Chain(simulation, running, manager, watching, messages)
+        assert "secret-token" not in running.log.read_text()
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.service("prometheus", "prometheus-alertmanager")
+def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_between(chain):
+    """A fragile model is told once, muted while the judge is broken, and resolved after the fix."""
+    pytest.importorskip("apprise", reason='pip install "evenkeel[notify]"')
+    # 1. A healthy model: nothing about robustness or the judge.
+    chain.send(20)
+    chain.running.settle()
+    query = f"{chain.watching}/api/v1/query?query=evenkeel_alert"
+    wait_for(lambda: httpx2.get(query).json()["data"]["result"])
+    assert not chain.firing() & {BREACH, JUDGE}
+
+    # 2. It turns fragile: one message for the route, to both receivers of critical alerts.
+    chain.simulation.change("simulated-1", {"fragility": 0.7, "returned_name": "simulated-2"})
+    chain.send_until(lambda: chain.running.metric("evenkeel_alert") >= 1)
+    wait_for(lambda: {one["receiver"] for one in chain.told(BREACH, "firing")} >= {"on-call", "team-chat"})
+    message = chain.told(BREACH, "firing")[0]
+    assert message["groupLabels"] == {"job": "evenkeel", "route": "default"}
+    alert = next(one for one in message["alerts"] if one["labels"]["alertname"] == BREACH)
+    assert (alert["labels"]["model"], alert["labels"]["severity"]) == ("simulated-2", "critical")
+    assert not {name for name in alert["labels"] if name.startswith("evenkeel_")}
+    assert alert["annotations"]["runbook_url"].endswith(f"/{BREACH}.md")
+    page = httpx2.get(alert["annotations"]["console_url"].partition("#")[0])
+    assert page.is_success
+    assert alert["labels"]["perturbation"] in page.text
+    assert chain.state_of(BREACH) == {("active", False)}
+    wait_for(lambda: any("default:" in title and "raised" in title for title in chain.notified()))
+
+    # 3. The judge breaks: its alert is told, the one on robustness is held back by it.
+    chain.simulation.change(JUDGE_MODEL, {"error_rate": 1.0})
+    chain.send(12)
+    wait_for(lambda: chain.told(JUDGE, "firing"))
+    wait_for(lambda: chain.state_of(BREACH) == {("suppressed", True)})
+
+    # 4. The judge is repaired: the alert on robustness is on again.
+    chain.simulation.change(JUDGE_MODEL, {"error_rate": 0.0})
+    wait_for(lambda: chain.told(JUDGE, "resolved"))
+    wait_for(lambda: chain.state_of(BREACH) == {("active", False)})
+
+    # 5. The model is fixed: the evidence ends the alert, and that is told.
+    chain.simulation.change("simulated-1", {"fragility": 0.0})
+    chain.send_until(lambda: chain.running.metric("evenkeel_alert") == 0)
+    wait_for(lambda: chain.told(BREACH, "resolved"))
+    wait_for(lambda: BREACH not in chain.firing())
+    wait_for(lambda: any("default:" in title and "resolved" in title for title in chain.notified()))

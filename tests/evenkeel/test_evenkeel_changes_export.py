@@ -1,0 +1,63 @@
+"""Changes for Prometheus and on the command line."""
+
+from __future__ import annotations
+
+import json
+
+from click.testing import CliRunner
+from prometheus_client import CollectorRegistry
+
+from evenkeel.changes.exporter import ChangeCollector
+from evenkeel.cli import main
+from evenkeel.data_plane import DATABASE_FILE
+from metrics.cells import ChangeMark
+from metrics.changes import ChangeRecord, kinds
+from metrics.changes.goldens import GoldenResult, GoldenRun, history_of
+from metrics.changes.report import reports_of
+from metrics.changes.tally import Tally
+from metrics.stores.sqlite import Database
+
+
+def test_gauges_are_bounded_however_many_goldens_and_changes_there_are():
+    """Fifty goldens of a route, and its three latest changes."""
+    results = tuple(GoldenResult(f"g{number}@1", {}, {"similarity": 0.5}) for number in range(80))
+    run = GoldenRun("r", "chat", 9.0, "canary", "", "m", "m", ("content_shift",), "metrics", False, results)
+    records = [
+        ChangeRecord(
+            f"c{number}",
+            "chat",
+            (ChangeMark(kinds.MODEL, "a", "b", float(number), number),),
+            Tally(),
+            Tally(),
+            0,
+        )
+        for number in range(6)
+    ]
+    registry = CollectorRegistry()
+    registry.register(ChangeCollector(lambda: reports_of(records, history_of([])), lambda: {"chat": run}))
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    scores = [sample for sample in samples if sample.name == "evenkeel_golden_score"]
+    assert len(scores) == 50
+    assert scores[0].labels == {"route": "chat", "model": "m", "golden": "g0@1", "metric": "similarity"}
+    regressions = [sample for sample in samples if sample.name == "evenkeel_change_regression"]
+    assert [sample.labels["change"] for sample in regressions] == ["c5", "c4", "c3"]
+    assert {(sample.labels["cause"], sample.value) for sample in regressions} == {("model_swapped", 0.0)}
+    labels = {"route": "chat", "change": "c5", "cause": "model_swapped"}
+    assert registry.get_sample_value("evenkeel_change_timestamp_seconds", labels) == 5.0
+
+
+def test_the_command_says_what_is_not_there(tmp_path):
+    """No store, no changes, no such change: a line each, and an empty list as JSON."""
+
+    def run(*arguments):
+        return CliRunner().invoke(main, ["changes", *arguments, "--data-dir", str(tmp_path)])
+
+    missing = run("list")
+    assert missing.exit_code != 0
+    assert "there is no store" in missing.output
+    Database(tmp_path / DATABASE_FILE).close()
+    assert "No changes have been noticed" in run("list").output
+    assert json.loads(run("list", "--json").stdout) == []
+    unknown = run("show", "0123456789ab")
+    assert unknown.exit_code != 0
+    assert 'there is no change "0123456789ab"' in unknown.output

@@ -1,0 +1,160 @@
+"""What is done when a route changes, and what the store remembers of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evenkeel.changes.burst import Override, SqliteBursts, apply_overrides
+from evenkeel.changes.responder import Job, Responder
+from evenkeel.changes.store import SqliteChangeStore
+from evenkeel.settings.changing import Changes
+from metrics.cells import ChangeMark
+from metrics.changes import ChangeRecord, kinds
+from metrics.changes.goldens import GoldenResult, GoldenRun
+from metrics.changes.tally import Tally
+from metrics.stores.sqlite import Database
+from proxy.lanes import Lane
+from proxy.routing import Route, Upstream
+from proxy.sampling import threshold
+
+NOW = 1_000_000.0
+
+
+class Goldens:
+    """Asks nobody; knows which routes have goldens."""
+
+    def __init__(self, *routes):
+        self.routes = routes
+        self.asked = []
+
+    def has_goldens(self, route):
+        return route in self.routes
+
+    async def run(self, route, trigger, change=""):
+        self.asked.append((route, trigger, change))
+        return golden_run(f"{route}{len(self.asked)}", route, trigger=trigger, change=change)
+
+
+def golden_run(name, route="chat", at=NOW, trigger="canary", change=""):
+    results = (GoldenResult("g@1", {"content_shift": False}, {"similarity": 1.0}),)
+    return GoldenRun(
+        name, route, at, trigger, change, "m", "m", ("content_shift",), "metrics", False, results
+    )
+
+
+def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
+    return ChangeRecord(name, route, (ChangeMark(kind, "a", "b", at, 7),), Tally(), Tally(), since)
+
+
+@pytest.fixture
+def store(tmp_path):
+    database = Database(tmp_path / "store.db")
+    store = SqliteChangeStore(database)
+    store.bursts = SqliteBursts(database)
+    yield store
+    database.close()
+
+
+def responder(store, records, goldens=None, **settings):
+    now = [NOW]
+    made = Responder(
+        lambda: records,
+        store,
+        store.bursts,
+        goldens or Goldens(),
+        Changes(**({"canary_hours": 0} | settings)),
+        {"chat": 0.1, "full": 1.0},
+        clock=lambda: now[0],
+    )
+    return made, now
+
+
+def test_another_model_starts_a_burst_and_asks_the_goldens_once(store):
+    """However often one looks, also after a restart."""
+    records = [record(kinds.MODEL)]
+    first, _ = responder(store, records)
+    assert first.plan() == [Job("chat", "change", "c1")]
+    assert store.bursts.active(NOW) == [Override("chat", 1.0, NOW + 1800, "c1")]
+    assert first.plan() == []
+    assert responder(store, records)[0].plan() == []
+
+
+def test_a_burst_ends_by_time_or_by_number(store):
+    """Half an hour or 300 exchanges, whatever comes first."""
+    records = [record(kinds.PROMPT)]
+    made, _ = responder(store, records)
+    made.plan()
+    assert store.bursts.active(NOW + 1799)
+    assert not store.bursts.active(NOW + 1801)
+    records[:] = [record(kinds.PROMPT, since=300)]
+    made.plan()
+    assert not store.bursts.active(NOW)
+
+
+def test_other_traffic_asks_the_goldens_but_starts_no_burst(store):
+    """And other settings of our own do neither."""
+    made, _ = responder(store, [record(kinds.TRAFFIC), record(kinds.SETTINGS, name="c2")])
+    assert made.plan() == [Job("chat", "change", "c1")]
+    assert store.bursts.active(NOW) == []
+
+
+def test_old_changes_are_left_alone(store):
+    """A monitor that folds last month's log again does not start bursts about it."""
+    made, _ = responder(store, [record(kinds.MODEL, at=NOW - 7200)])
+    assert made.plan() == []
+    assert store.bursts.active(NOW) == []
+
+
+def test_a_route_that_samples_everything_needs_no_burst(store):
+    """There is nothing to raise."""
+    made, _ = responder(store, [record(kinds.MODEL, route="full")])
+    assert made.plan() == [Job("full", "change", "c1")]
+    assert store.bursts.active(NOW) == []
+
+
+def test_what_is_turned_off_is_not_done(store):
+    """No burst with 0 minutes, no goldens if they are not to be replayed."""
+    made, _ = responder(store, [record(kinds.MODEL)], burst_minutes=0, replay_goldens=False)
+    assert made.plan() == []
+    assert store.bursts.active(NOW) == []
+
+
+def test_canaries_are_asked_every_so_many_hours(store):
+    """At the start, again after six hours, and not sooner because of a restart."""
+    goldens = Goldens("chat")
+    made, now = responder(store, [], goldens, canary_hours=6)
+    assert asyncio.run(made.step()) == 1
+    now[0] += 5 * 3600
+    assert asyncio.run(made.step()) == 0
+    assert responder(store, [], goldens, canary_hours=6)[0].plan() == []
+    now[0] += 3700
+    assert asyncio.run(made.step()) == 1
+    assert goldens.asked == [("chat", "canary", "")] * 2
+    assert [run.trigger for run in store.runs()] == ["canary", "canary"]
+
+
+def test_the_store_keeps_the_newest_runs_and_gives_them_back_equal(store):
+    """400 of a route; those of another route stay."""
+    store.put_run(golden_run("other", "billing"))
+    for number in range(403):
+        store.put_run(golden_run(f"r{number}"))
+    runs = store.runs()
+    assert len(runs) == 401
+    assert runs[0] == golden_run("other", "billing")
+    assert runs[-1] == golden_run("r402")
+    assert store.revision() == 404
+
+
+def test_a_burst_raises_the_rate_of_its_lane_and_only_that():
+    """Never below what the settings say, and back to it at the end."""
+    upstream = Upstream.parse("http://127.0.0.1:9")
+    lanes = {
+        name: Lane(Route(name, upstream, sampling_rate=rate), [None], None)
+        for name, rate in (("chat", 0.1), ("other", 0.5))
+    }
+    apply_overrides(lanes, [Override("chat", 0.8, 0.0, "c"), Override("other", 0.2, 0.0, "c")])
+    assert (lanes["chat"].bound, lanes["other"].bound) == (threshold(0.8), threshold(0.5))
+    apply_overrides(lanes, [])
+    assert lanes["chat"].bound == threshold(0.1)

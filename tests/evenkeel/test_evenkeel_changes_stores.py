@@ -1,0 +1,90 @@
+"""The contract of what the change response remembers, over every implementation."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import pytest
+
+from evenkeel.changes.burst import Bursts, Override, SqliteBursts
+from evenkeel.changes.redis_burst import RedisBursts
+from evenkeel.changes.redis_store import RedisChangeStore
+from evenkeel.changes.store import ChangeStore, SqliteChangeStore
+from metrics.changes.goldens import GoldenRun
+from metrics.stores.sqlite import Database
+from tests.redis_server import a_store
+
+RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
+
+
+class Remembered(NamedTuple):
+    """Both stores over one place."""
+
+    changes: ChangeStore
+    bursts: Bursts
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def remembered(request, tmp_path):
+    """On a file, or on a Redis."""
+    if request.param == "sqlite":
+        place = Database(tmp_path / "evenkeel.db")
+        yield Remembered(SqliteChangeStore(place), SqliteBursts(place))
+    else:
+        place = a_store(request.getfixturevalue("redis_server"))
+        yield Remembered(RedisChangeStore(place), RedisBursts(place))
+    place.close()
+
+
+def test_runs_come_back_in_the_order_they_were_put(remembered):
+    """A run that is put again replaces the one before; the revision tells that something is new."""
+    changes = remembered.changes
+    assert changes.runs() == []
+    assert changes.revision() == 0
+    later = dataclasses.replace(RUN, id="r2", route="other", left_out={"no_request": 2})
+    changes.put_run(RUN)
+    first = changes.revision()
+    changes.put_run(later)
+    assert changes.runs() == [RUN, later]
+    assert changes.revision() > first > 0
+    again = dataclasses.replace(RUN, at=9.0)
+    changes.put_run(again)
+    assert changes.runs() == [later, again]
+
+
+def test_runs_of_a_route_are_bounded(remembered):
+    """The newest stay, and those of other routes."""
+    changes = remembered.changes
+    changes.put_run(RUN)
+    for number in range(410):
+        changes.put_run(dataclasses.replace(RUN, id=f"n{number}", route="busy"))
+    kept = [run.id for run in changes.runs()]
+    assert kept == ["r1", *(f"n{number}" for number in range(10, 410))]
+
+
+def test_a_change_is_responded_to_once(remembered):
+    """Whoever comes first does it."""
+    assert remembered.changes.respond("c1", 1.0)
+    assert not remembered.changes.respond("c1", 2.0)
+    assert remembered.changes.respond("c2", 2.0)
+
+
+def test_settings_are_remembered_by_fingerprint(remembered):
+    """What was never said is None."""
+    remembered.changes.put_settings("f", {"a": "1"})
+    remembered.changes.put_settings("f", {"a": "1"})
+    assert remembered.changes.settings("f") == {"a": "1"}
+    assert remembered.changes.settings("g") is None
+
+
+def test_bursts_last_until_their_time(remembered):
+    """One a route, the last that was put."""
+    bursts = remembered.bursts
+    bursts.put(Override("b", 0.5, 100.0, "c1"))
+    bursts.put(Override("a", 1.0, 200.0, "c2"))
+    bursts.put(Override("b", 1.0, 150.0, "c3"))
+    assert bursts.active(120.0) == [Override("a", 1.0, 200.0, "c2"), Override("b", 1.0, 150.0, "c3")]
+    assert bursts.active(150.0) == [Override("a", 1.0, 200.0, "c2")]
+    bursts.drop("a")
+    assert bursts.active(0.0) == [Override("b", 1.0, 150.0, "c3")]

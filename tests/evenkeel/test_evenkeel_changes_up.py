@@ -1,0 +1,171 @@
+"""`evenkeel up` in front of a simulated model that changes: each change is named by its cause."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import pytest
+
+from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, make_prompt, serving
+
+MODEL = "simulated-1"
+
+
+def ask(running, numbers, *, task="case_summary", model=MODEL, version="p1", system=""):
+    """Put the cases of these numbers to the proxy, four at a time."""
+    client = httpx2.Client(base_url=running.proxy, timeout=30)
+
+    def one(number):
+        messages = make_prompt(task, number)
+        if system:
+            messages = [{"role": "system", "content": system}, *messages]
+        headers = {"x-evenkeel-prompt-version": version} if version else {}
+        client.post(
+            "/v1/chat/completions", json={"model": model, "messages": messages}, headers=headers
+        ).raise_for_status()
+
+    with client, ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, numbers))
+
+
+def noticed(running, patience_s=20.0):
+    """The reports, as soon as there is one."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        found = running.get("/api/changes")["changes"]
+        if found:
+            return found
+        time.sleep(0.3)
+    raise AssertionError("no change was noticed")
+
+
+def config(folder, url, **route):
+    """A settings file with one route, cheap scoring and no canaries."""
+    path = folder / "evenkeel.yaml"
+    path.write_text(
+        json.dumps(
+            {
+                "routes": [
+                    {
+                        "name": "desk",
+                        "upstream": url,
+                        "sampling_rate": 1.0,
+                        "perturbations": ["general.casing"],
+                        "trials_per_exchange": 1,
+                        **route,
+                    }
+                ],
+                "changes": {"canary_hours": 0},
+                "budget": {"tokens_per_day": None, "usd_per_day": None},
+            }
+        )
+    )
+    return str(path)
+
+
+@pytest.fixture
+def simulation():
+    """A model that answers some prompts badly, the same ones each time."""
+    return Simulation([ModelState(MODEL, fragility=0.05)], SimulationSettings(deterministic=True))
+
+
+def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
+    start, upstream, simulation, tmp_path
+):
+    """Requests name another model, a worse one: cause, burst, replay, page, command line, gauges."""
+    simulation.change("simulated-2", {"fragility": 0.9})
+    with start("--config", config(tmp_path, upstream, sampling_rate=0.6)) as running:
+        ask(running, range(60))
+        running.settle()
+        goldens = ("goldens", "approve", "--sample", "30", "--yes", "--by", "ann")
+        data = ("--data-dir", str(tmp_path / "data"))
+        subprocess.run([sys.executable, "-m", "evenkeel", *goldens, *data], check=True, timeout=60)
+        ask(running, range(100, 125), model="simulated-2")
+        running.settle()
+        (report,) = noticed(running)
+        assert report["cause"] == "model_swapped"
+        assert {mark["kind"] for mark in report["marks"]} == {"model", "requested_model"}
+        before = running.metric("evenkeel_exchanges_sampled_total", route="desk")
+        time.sleep(2.5)  # the data plane looks every other second
+        ask(running, range(200, 220), model="simulated-2")
+        running.settle()
+        assert running.metric("evenkeel_exchanges_sampled_total", route="desk") == before + 20
+        deadline = time.monotonic() + 20
+        while not report["goldens"] and time.monotonic() < deadline:
+            time.sleep(0.5)
+            (report,) = running.get("/api/changes")["changes"]
+        assert report["goldens"]["verdict"] == "regression"
+        assert report["effect"] == "worse"
+        labels = {"route": "desk", "change": report["id"], "cause": "model_swapped"}
+        assert running.metric("evenkeel_change_regression", **labels) == 1
+        assert running.metric("evenkeel_golden_score", model="simulated-2", metric="similarity") < 30
+        page = httpx2.get(f"{running.admin}/changes/{report['id']}", timeout=10).text
+        assert "the model was swapped" in page
+        shown = subprocess.run(
+            [sys.executable, "-m", "evenkeel", "changes", "show", report["id"], *data],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        ).stdout.decode()
+        assert "Likely cause: **the model was swapped**" in shown
+
+
+def test_an_edited_prompt_is_named(start, upstream, tmp_path):
+    """The application says another prompt version."""
+    with start("--config", config(tmp_path, upstream)) as running:
+        ask(running, range(40))
+        running.settle()
+        ask(running, range(100, 115), version="p2", system="Answer as a senior member of the desk.")
+        running.settle()
+        (report,) = noticed(running)
+        assert report["cause"] == "prompt_edited"
+
+
+def test_a_silent_swap_is_named(start, upstream, simulation, tmp_path):
+    """The same name, the same fingerprint, and answers that move far more often."""
+    with start("--config", config(tmp_path, upstream)) as running:
+        ask(running, range(130))
+        running.settle()
+        simulation.change(MODEL, {"fragility": 0.6, "noise": 0.3})
+        ask(running, range(200, 320))
+        running.settle()
+        reports = noticed(running)
+        assert [report["cause"] for report in reports] == ["provider_changed_silently"]
+
+
+def test_other_traffic_is_named(start, upstream, tmp_path):
+    """From cases to be summed up to chats to be summed up, under the same prompt version."""
+    with start("--config", config(tmp_path, upstream, trials_per_exchange=0)) as running:
+        ask(running, range(220))
+        running.settle()
+        ask(running, range(300, 360), task="chat_summary")
+        running.settle()
+        (report,) = noticed(running)
+        assert report["cause"] == "traffic_moved"
+
+
+def test_a_judge_that_drifts_is_named(start, tmp_path):
+    """The model stays as it is; the judge begins to flip every second rating."""
+    simulation = Simulation(
+        [ModelState(MODEL, fragility=0.5), ModelState(JUDGE_MODEL)], SimulationSettings(deterministic=True)
+    )
+    with serving(simulation) as url:
+        path = config(
+            tmp_path, url, perturbations=["general.casing", "general.spelling"], trials_per_exchange=2
+        )
+        with start(
+            *("--config", path, "--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
+            environment={"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_JUDGE__AUDIT_SHARE": "1"},
+        ) as running:
+            ask(running, range(200))
+            running.settle(120)
+            simulation.change(JUDGE_MODEL, {"judge_noise": 0.5})
+            ask(running, range(300, 420))
+            running.settle(120)
+            reports = noticed(running)
+            assert [report["cause"] for report in reports] == ["judge_drifted"]

@@ -1,0 +1,155 @@
+"""The metrics page against a running evenkeel, and its PromQL against the gauges."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import httpx2
+import openai
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from evenkeel.metrics_reference import documented, metrics_page
+from evenkeel.simulate import (
+    JUDGE_MODEL,
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    make_case,
+    serving,
+    summary_prompt,
+)
+from evenkeel.supervisor import listen
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+def test_the_page_is_what_the_code_says():
+    """`make docs` has been run since a series changed."""
+    assert PAGE.read_text(encoding="utf-8") == metrics_page()
+
+
+def test_every_series_is_on_the_page_once():
+    """No name is left out by the sections, and none stands in two."""
+    rows = re.findall(r"^\| `(evenkeel_\w+)` \|", metrics_page(), re.MULTILINE)
+    assert sorted(rows) == sorted(series.name for series in documented())
+    assert len(rows) == len(set(rows))
+
+
+def free_port():
+    sock = listen("127.0.0.1", 0, option="")
+    port = sock.getsockname()[1]
+    sock.close()
+    return port
+
+
+@pytest.fixture
+def prometheus(tmp_path):
+    """Starts a Prometheus that scrapes an address every second; gives what asks it."""
+    started = []
+
+    def start(target):
+        port, log = free_port(), (tmp_path / "prometheus.log").open("wb")
+        scrape = {"job_name": "evenkeel", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}
+        config = tmp_path / "prometheus.yml"
+        config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
+        arguments = [f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'tsdb'}"]
+        process = subprocess.Popen(
+            ["prometheus", *arguments, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log
+        )
+        started.append((process, log))
+
+        def query(expression):
+            url = f"http://127.0.0.1:{port}/api/v1/query"
+            answer = httpx2.get(url, params={"query": expression}).json()
+            assert answer["status"] == "success", answer
+            return {
+                tuple(one["metric"].get(label) for label in ("route", "model", "perturbation")): float(
+                    one["value"][1]
+                )
+                for one in answer["data"]["result"]
+            }
+
+        return query
+
+    yield start
+    for process, log in started:
+        process.terminate()
+        process.wait(20)
+        log.close()
+
+
+def wait_for(question, timeout_s=45):
+    """The first true answer."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            answer = question()
+        except (httpx2.HTTPError, ValueError):
+            answer = None
+        if answer:
+            return answer
+        time.sleep(0.2)
+    raise AssertionError("waited in vain")
+
+
+def recipes():
+    """The page's PromQL, by the first words of the paragraph before it."""
+    pairs = re.findall(r"^([A-Z][^\n]*):\n\n```promql\n(.*?)```", metrics_page(), re.MULTILINE | re.DOTALL)
+    return {said.split(",")[0]: query for said, query in pairs}
+
+
+@pytest.mark.service("prometheus")
+def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gauges(start, prometheus):
+    """Names, types and labels agree in both directions; each recipe gives the numbers of its gauge."""
+    simulation = Simulation(
+        [ModelState("simulated-1", fragility=0.4, noise=0.1)], SimulationSettings(deterministic=True)
+    )
+    judge = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_ALERT__MIN_TRIALS": "10"}
+    with (
+        serving(simulation) as url,
+        start(
+            *("--upstream", url, "--sampling-rate", "1"),
+            *("--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
+            environment=judge,
+        ) as running,
+    ):
+        client = openai.OpenAI(base_url=f"{running.proxy}/v1", api_key="any", max_retries=0)
+        for seed in range(60):
+            prompt = summary_prompt(make_case(seed))
+            client.chat.completions.create(
+                model="simulated-1", messages=[{"role": "user", "content": prompt}]
+            )
+        running.settle()
+        text = httpx2.get(f"{running.admin}/metrics").text
+        query = prometheus(running.admin.removeprefix("http://"))
+        wait_for(lambda: query("evenkeel_build_info"))
+        for said, gauge in (
+            ("Content delta", "evenkeel_content_delta"),
+            ("Quality delta", "evenkeel_quality_delta"),
+            ("Robustness", "evenkeel_robustness_score"),
+            ("Excess over the noise", "evenkeel_excess"),
+        ):
+            shown, counted = query(gauge), query(recipes()[said])
+            assert len(shown) >= 3, gauge
+            for cell, value in shown.items():
+                expected = 1.0 if counted[cell] != counted[cell] else counted[cell]
+                assert value == pytest.approx(expected, abs=1e-9), (gauge, cell)
+    known = {series.name: series for series in documented()}
+    seen = {}
+    for family in text_string_to_metric_families(text):
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        assert name in known, f"{name} is exposed and not documented"
+        assert family.type == known[name].kind, name
+        for sample in family.samples:
+            assert set(sample.labels) - {"le"} == set(known[name].labels), name
+            seen[name] = sample
+    missing = {name for name, series in known.items() if name not in seen and not series.optional}
+    assert not missing, "documented as always there, and not exposed"
+    assert len(seen) > 80
+    assert seen["evenkeel_judge_up"].value == 1
+    assert seen["evenkeel_budget_usd_per_day"].value == 10

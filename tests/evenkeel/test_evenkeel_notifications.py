@@ -1,0 +1,140 @@
+"""Notifications as the settings ask for them, and what holds them back."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.choices import check
+from evenkeel.cli import main
+from evenkeel.judge_health import JudgeHealth
+from evenkeel.notifications import LateSender, Troubles, addresses, channels
+from evenkeel.settings import Settings, SettingsError
+from metrics.judge import Breaker
+from metrics.notify import Message
+from shadow.handoff import Lag
+
+
+def asking_for(*variables):
+    return Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alert={"notify": list(variables)})
+
+
+class Part:
+    """Judge, queue and monitor in one, set by hand."""
+
+    model = "j"
+    problem: str | None = None
+    hold = False
+    oldest_s = 0.0
+    stepped_at: float | None = 1000.0
+    reads = 0
+    broken = False
+
+    def lag(self):
+        """The queue's."""
+        self.reads += 1
+        if self.broken:
+            raise OSError("locked")
+        return Lag(3, 0, 0, self.oldest_s)
+
+
+@pytest.fixture
+def part():
+    return Part()
+
+
+def test_all_well_is_no_trouble(part):
+    """Nothing holds alerts back, also before the monitor's first step."""
+    part.stepped_at = None
+    assert list(Troubles(part, part, part, lambda: 1000.0)()) == []
+
+
+def test_each_trouble_is_a_sentence(part):
+    """Judge, queue and monitor, as the alerts that mute in Prometheus."""
+    part.hold, part.problem = True, "the judge j cannot be used (timeout)."
+    part.oldest_s, part.stepped_at = 1200.0, 700.0
+    assert list(Troubles(part, part, part, lambda: 1000.0)()) == [
+        "The judge j cannot be used (timeout).",
+        "Sampled exchanges have waited for 20 minutes: scoring stands still.",
+        "The monitor has stood still for 5 minutes.",
+    ]
+
+
+def test_it_looks_every_five_seconds_at_most_and_outlives_a_store_that_fails(part):
+    """In between, and while the queue can't be read, it says what it saw last."""
+    now = [1000.0]
+    troubles = Troubles(part, part, part, lambda: now[0])
+    part.oldest_s = 1200.0
+    assert len(troubles()) == 1
+    part.oldest_s = 0.0
+    now[0] += 4
+    assert (len(troubles()), part.reads) == (1, 1)
+    now[0] += 1
+    part.broken = True
+    assert (len(troubles()), part.reads) == (1, 2)
+    part.broken = False
+    now[0] = 500.0
+    assert (len(troubles()), part.reads) == (0, 3)
+
+
+def test_an_empty_variable_is_found_before_the_start(monkeypatch):
+    """One line that names the setting and the variable."""
+    pytest.importorskip("apprise")
+    monkeypatch.setenv("CHAT", "")
+    with pytest.raises(SettingsError) as caught:
+        check(asking_for("CHAT"), "evenkeel.yaml")
+    assert str(caught.value) == (
+        "evenkeel.yaml: alert.notify: the variable CHAT is empty; it must hold the address of a service"
+    )
+
+
+def test_check_config_finds_an_address_that_apprise_does_not_know(monkeypatch, tmp_path):
+    """It names the variable and does not show what is in it."""
+    pytest.importorskip("apprise")
+    config = tmp_path / "evenkeel.yaml"
+    config.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nalert: {notify: [CHAT]}\n")
+    done = CliRunner().invoke(main, ["check-config", "--config", str(config)], env={"CHAT": "secret-word"})
+    assert done.exit_code == 1
+    assert "evenkeel: alert.notify: CHAT holds no address that apprise knows." in done.output
+    assert "secret-word" not in done.output
+
+
+def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
+    """What is found wrong later is told, once."""
+    monkeypatch.delenv("CHAT", raising=False)
+    said = []
+    assert channels(asking_for("CHAT"), tuple, said.append, lambda: 0.0) == []
+    (line,) = said
+    assert line == (
+        "[evenkeel] no notifications: the variable CHAT is empty; it must hold the address of a service; "
+        "everything else goes on"
+    )
+
+
+def test_every_variable_is_a_channel_of_its_own(monkeypatch):
+    """None of them loads apprise before it has something to say."""
+    pytest.importorskip("apprise")
+    monkeypatch.setenv("CHAT", "json://127.0.0.1:9/a")
+    monkeypatch.setenv("PAGER", "json://127.0.0.1:9/b")
+    asked = asking_for("CHAT", "PAGER")
+    assert list(addresses(asked)) == ["CHAT", "PAGER"]
+    assert len(channels(asked, tuple, [].append, lambda: 0.0)) == 2
+
+
+def test_an_address_that_apprise_does_not_know_is_told_when_it_is_needed():
+    """The message stays undelivered, the log says why, and the address is not in it."""
+    pytest.importorskip("apprise")
+    said = []
+    sender = LateSender("CHAT", "secret-word", said.append)
+    assert not sender.send(Message("Title", "Body", good=False))
+    assert said == ["[evenkeel] CHAT holds no address that apprise knows"]
+
+
+def test_whether_the_judge_can_be_used_is_a_gauge():
+    """1 while it works, 0 while its breaker is open, and no gauge without a judge."""
+    breaker = Breaker(failures=1)
+    health = JudgeHealth(Part(), breaker, "KEY")
+    assert health.snapshot() == {"gauges": [["judge_up", {}, 1]]}
+    breaker.record(ok=False)
+    assert health.snapshot() == {"gauges": [["judge_up", {}, 0]]}
+    assert JudgeHealth(None, Breaker(), "KEY").snapshot() == {"gauges": []}

@@ -1,0 +1,283 @@
+"""Proxies, workers and monitors as processes of their own on a real Redis."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+import openai
+import pytest
+
+from evenkeel.simulate import make_case, summary_prompt
+from metrics.stores.redis.counters import RedisCounterStore
+from metrics.stores.redis.verdicts import RedisVerdictLog
+from metrics.stores.sqlite import Database, SqliteVerdictLog
+from shadow.handoff import Lag
+from shadow.queues.packing import unpack
+from shadow.queues.redis import RedisExchangeQueue
+from shadow.queues.sqlite import SqliteExchangeQueue
+from tests.evenkeel.role_processes import Role, series, stopping, until
+from tests.redis_server import RedisServer, a_store
+
+pytestmark = pytest.mark.service("redis-server")
+
+TEMPLATE = summary_prompt(make_case(1)).partition("\n\n")[0] + "\n\n{case}"
+KINDS = ["general.casing", "general.spelling", "general.whitespace"]
+OF_ITS_OWN = ("seconds", "monitor_", "queue_", "spend_")
+ORDERED = (*OF_ITS_OWN, "evidence", "alarm", "alert", "window", "drift")
+"""Parts of names of series that follow the order of the log or the clock, or are about a process."""
+
+
+@pytest.fixture
+def store(redis_server):
+    made = a_store(redis_server)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def config(tmp_path, store, upstream):
+    """Settings in which an exchange has the same trials, whoever makes them and when."""
+
+    def write(name, **changes):
+        settings = {
+            "routes": [
+                {
+                    "upstream": upstream,
+                    "sampling_rate": 1.0,
+                    "template": [TEMPLATE],
+                    "perturbations": KINDS,
+                    "trials_per_exchange": len(KINDS),
+                }
+            ],
+            "listen": {"port": 0},
+            "admin": {"port": 0},
+            "alert": {"min_trials": 5},
+            "data_dir": str(tmp_path / "data"),
+            **changes,
+        }
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(json.dumps(settings))
+        return path
+
+    return write
+
+
+def on_redis(config, store):
+    return config("redis", redis={"url": store.place.url, "prefix": store.place.prefix})
+
+
+def send(url, seeds):
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=30)
+
+    def ask(seed):
+        prompt = summary_prompt(make_case(seed))
+        answer = client.chat.completions.create(
+            model="simulated-1", messages=[{"role": "user", "content": prompt}]
+        )
+        return bool(answer.choices)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, seeds))
+
+
+def queued(store):
+    """What waits, read past the queue."""
+    rows = store.client.xrange(store.key("main", "exchanges"))
+    ids = [fields[b"id"].decode() for _, fields in rows]
+    return [unpack(store.client.get(store.key("main", f"payload:{one}"))) for one in ids]
+
+
+def essence(verdict):
+    """What a verdict says, without when it was said and how long it took."""
+    return (verdict.id, verdict.rating, verdict.baseline_rating, verdict.model, verdict.prompt_version)
+
+
+def gauges(exported, without=()):
+    return {
+        name: value
+        for name, value in exported.items()
+        if name.startswith("evenkeel_") and not any(part in name for part in without)
+    }
+
+
+@pytest.mark.timeout(600)
+def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
+    """Two proxies, four workers, two monitors on one Redis: the gauges of one process on the same traffic."""
+    shared = on_redis(config, store)
+    workers = [Role(tmp_path, "worker", shared) for _ in range(4)]
+    roles = list(workers)
+    with stopping(roles):
+        for worker in workers:
+            worker.find("(queue) +redis")
+            worker.process.send_signal(signal.SIGSTOP)
+        proxies = [Role(tmp_path, "proxy", shared) for _ in range(2)]
+        roles += proxies
+        for place, proxy in enumerate(proxies):
+            send(proxy.find(r"base URL +(http://\S+?)/v1 "), range(place * 40, place * 40 + 40))
+        until(lambda: store.client.xlen(store.key("main", "exchanges")) == 80, what="80 exchanges queued")
+        exchanges = queued(store)
+        watching = [Role(tmp_path, "monitor", shared, "--name", name) for name in ("one", "two")]
+        roles += watching
+        monitors = [role.find(r"console +(http://\S+?)/\n") for role in watching]
+        for worker in workers:
+            worker.process.send_signal(signal.SIGCONT)
+        verdicts = RedisVerdictLog(store)
+        queue = RedisExchangeQueue(store, time.time)
+        until(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
+        logged = [found.verdict for found in verdicts.read_after(0, 1000)]
+        assert len(logged) == 320
+        until(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 320 for url in monitors))
+        one, two = (series(url) for url in monitors)
+        pipeline = httpx2.get(f"{monitors[0]}/api/pipeline", timeout=10).json()
+        assert pipeline["routes"][0]["queued"] == 80
+    shares = [
+        sum(number for name, _, number in snapshot["counters"] if name == "exchanges_scored")
+        for snapshot in RedisCounterStore(store, time.time).read()
+    ]
+    assert sum(shares) == 80
+    assert sum(share > 0 for share in shares) == 4
+
+    # Whatever the two export of the same log is the same; only their clocks differ.
+    assert gauges(one, OF_ITS_OWN) == gauges(two, OF_ITS_OWN)
+    assert any("robustness_score" in name for name in one)
+
+    database = Database(tmp_path / "data" / "evenkeel.db")
+    assert SqliteExchangeQueue(database, time.time).put(exchanges) == 80
+    alone = [Role(tmp_path, "up", config("alone"))]
+    with stopping(alone):
+        console = alone[0].find(r"console +(http://\S+?)/\n")
+        log = SqliteVerdictLog(database)
+        until(lambda: len(log.read_after(0, 1000)) >= 320, what="320 verdicts in one process")
+        until(lambda: series(console)["evenkeel_monitor_verdicts_total"] >= 320)
+        single = series(console)
+        expected = {essence(found.verdict) for found in log.read_after(0, 1000)}
+    database.close()
+    assert {essence(verdict) for verdict in logged} == expected
+    here, there = (
+        {name: value for name, value in gauges(found, ORDERED).items() if 'model="' in name}
+        for found in (single, one)
+    )
+    assert sum("robustness_score" in name for name in here) > 4
+    assert there == pytest.approx(here)
+
+
+@pytest.mark.timeout(240)
+def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, store, simulation):
+    """Kill -9 in the middle of trials: every exchange has each of its verdicts once, and none is dead."""
+    shared = on_redis(config, store)
+    simulation.change("simulated-1", {"latency_s": 0.3})
+    proxy, first, second = (Role(tmp_path, role, shared) for role in ("proxy", "worker", "worker"))
+    with stopping([proxy, second]):
+        for worker in (first, second):
+            worker.find("(queue) +redis")
+        second.process.send_signal(signal.SIGSTOP)
+        send(proxy.find(r"base URL +(http://\S+?)/v1 "), range(24))
+        log, queue = RedisVerdictLog(store), RedisExchangeQueue(store, time.time)
+        until(lambda: len(log.read_after(0, 1000)) > 10, what="the first verdicts")
+        held = queue.lag().leased
+        first.kill()
+        before = {found.verdict.id for found in log.read_after(0, 1000)}
+        assert held > 0
+        assert len(before) < 24 * 4
+        second.process.send_signal(signal.SIGCONT)
+        until(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
+    logged = [found.verdict for found in log.read_after(0, 1000)]
+    assert len(logged) == len({verdict.id for verdict in logged}) == 24 * 4
+    assert {verdict.id for verdict in logged} >= before
+    assert all(len(log.of_exchange(verdict.exchange_id)) == 4 for verdict in logged)
+    assert queue.dead_letters(10) == []
+
+
+@pytest.mark.timeout(120)
+def test_requests_are_forwarded_while_redis_is_gone(tmp_path, config, upstream):
+    """No request fails or waits; what cannot be queued is counted, and queueing goes on afterwards."""
+    server = RedisServer(tmp_path)
+    shared = config("gone", redis={"url": server.url, "patience_s": 0.2, "timeout_s": 0.5})
+    proxy = Role(tmp_path, "proxy", shared, "--admin-port", "0")
+    with stopping([proxy]):
+        url = proxy.find(r"base URL +(http://\S+?)/v1 ")
+        metrics = proxy.find(r"metrics +(http://\S+?)/metrics")
+        send(url, range(4))
+        until(lambda: total(metrics, "exchanges_queued_total") == 4, what="4 queued")
+        server.stop(signal.SIGKILL)
+        began = time.monotonic()
+        send(url, range(4, 12))
+        assert time.monotonic() - began < 5
+        until(
+            lambda: total(metrics, "exchanges_skipped_total", 'reason="store_error"') == 8, what="8 counted"
+        )
+        server.start()
+        send(url, range(12, 16))
+        until(lambda: total(metrics, "exchanges_queued_total") == 8, what="4 more queued")
+    server.stop()
+
+
+def total(url, name, label=""):
+    """Sum of the series of that name with that label."""
+    return sum(
+        value for key, value in series(url).items() if key.startswith(f"evenkeel_{name}") and label in key
+    )
+
+
+@pytest.mark.timeout(240)
+def test_everything_on_one_machine_can_use_a_redis(tmp_path, config, store):
+    """`evenkeel up` with a Redis writes no file and exports all counters on one port."""
+    shared = on_redis(config, store)
+    together = [Role(tmp_path, "up", shared)]
+    with stopping(together):
+        url = together[0].find(r"base URL +(http://\S+?)/v1 ")
+        console = together[0].find(r"console +(http://\S+?)/\n")
+        send(url, range(10))
+        until(lambda: total(console, "exchanges_scored_total") == 10, what="10 scored")
+        until(lambda: series(console)["evenkeel_monitor_verdicts_total"] == 40, what="40 folded")
+        exported = series(console)
+        assert total(console, "exchanges_queued_total") == 10
+        assert exported["evenkeel_queue_waiting"] == 0
+        for name in ("exchanges_requeued", "dead_letters_dropped", "verdicts_trimmed"):
+            assert exported[f"evenkeel_{name}_total"] == 0
+        assert httpx2.get(f"{console}/", timeout=10).status_code == 200
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.timeout(240)
+def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
+    """Each counts the verdicts of its own, and nobody's twice."""
+    routes = [
+        {
+            "name": name,
+            "prefix": f"/{name}",
+            "upstream": upstream,
+            "sampling_rate": 1.0,
+            "perturbations": KINDS,
+        }
+        for name in ("a", "b")
+    ]
+    place = {"url": store.place.url, "prefix": store.place.prefix}
+    whole = config("whole", routes=routes, redis=place)
+    parts = [config(name, routes=routes, redis=place, monitor={"routes": [name]}) for name in ("a", "b")]
+    roles = [Role(tmp_path, "proxy", whole), Role(tmp_path, "worker", whole)]
+    roles += [Role(tmp_path, "monitor", part) for part in parts]
+    with stopping(roles):
+        url = roles[0].find(r"base URL +(http://\S+?)/a/v1 ")
+        send(f"{url}/a", range(4))
+        send(f"{url}/b", range(8))
+        one, two = (role.find(r"console +(http://\S+?)/\n") for role in roles[2:])
+        until(lambda: series(one)["evenkeel_monitor_verdicts_total"] == 4 * 3, what="12 of route a")
+        until(lambda: series(two)["evenkeel_monitor_verdicts_total"] == 8 * 3, what="24 of route b")
+        for url, own in ((one, "a"), (two, "b")):
+            cells = [name for name in series(url) if "perturbation=" in name and "evenkeel_" in name]
+            assert cells
+            assert all(f'route="{own}"' in name for name in cells)
+
+
+def test_a_role_without_a_redis_says_what_to_do(tmp_path, config):
+    """In one line."""
+    for role in ("worker", "monitor"):
+        running = Role(tmp_path, role, config("none"))
+        assert running.process.wait(60) == 2
+        assert "name it with --redis-url" in running.log.read_text()
+        assert "Traceback" not in running.log.read_text()

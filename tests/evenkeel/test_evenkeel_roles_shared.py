@@ -1,0 +1,181 @@
+"""What workers and monitors tell one another through Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from evenkeel.roles.lately import Lately
+from evenkeel.roles.monitor import NotifyingStore
+from evenkeel.roles.needs import HeardNeeds, ToldNeeds
+from evenkeel.roles.responding import respond
+from evenkeel.roles.routes_log import RoutesLog
+from evenkeel.roles.templates import SharedTemplates
+from metrics.cells import CellKey, CellReport
+from metrics.monitor import Monitor, MonitorSettings
+from metrics.stores.redis.lease import RedisLease
+from metrics.stores.redis.monitor import RedisMonitorStore
+from metrics.stores.redis.verdicts import RedisVerdictLog
+from shadow.original import Reader
+from shadow.planner import Need
+from shadow.prompt.segments import SlotText
+from tests.metrics.test_metrics_stores import _event, verdict
+from tests.redis_server import a_store
+
+pytestmark = pytest.mark.service("redis-server")
+
+
+@pytest.fixture
+def store(redis_server):
+    made = a_store(redis_server)
+    yield made
+    made.close()
+
+
+def test_workers_hear_which_cells_need_trials(store):
+    """Of their route and model; what is not known yet is empty; they ask again after five seconds."""
+    now = [0.0]
+    reports = [CellReport(CellKey("shop", "m", "general.casing"), "metrics", 12)]
+    told, heard = ToldNeeds(store, lambda: reports, 30), HeardNeeds(store, lambda: now[0])
+    assert heard("shop", "m") == {}
+    told.tell()
+    assert heard("shop", "m") == {}
+    now[0] = 5.0
+    assert heard("shop", "m") == {"general.casing": Need(12, 30)}
+    assert heard("shop", "other") == heard("other", "m") == {}
+
+
+def test_needs_go_on_as_they_were_while_redis_is_gone(store):
+    """A plan without them is a good plan; nothing is raised."""
+    now = [0.0]
+    reports = [CellReport(CellKey("shop", "m", "general.casing"), "metrics", 12)]
+    ToldNeeds(store, lambda: reports, 30).tell()
+    heard = HeardNeeds(store, lambda: now[0])
+    before = heard("shop", "m")
+    store.client.set(heard._key + "x", "1")
+    heard._key = f"{heard._key}x"  # asking it for a field is an error of the server
+    now[0] = 5.0
+    assert heard("shop", "m") == before == {"general.casing": Need(12, 30)}
+
+
+def _prompts(reader, count):
+    for number in range(count):
+        text = f"Answer in one short sentence and name the city first.\n\nQuestion {number * 7}: where is it?"
+        reader.learner.observe("shop", [SlotText("user", text, 0)], f"{number}")
+
+
+def test_one_worker_learns_templates_and_the_others_take_over(store):
+    """The version of a prompt is the same for all; when the learner leaves, another one learns."""
+    one, other = (
+        SharedTemplates(store, RedisLease(store, "learner", holder, length_s=60))
+        for holder in ("one", "other")
+    )
+    learning, following = Reader({}, one.learner), Reader({}, other.learner)
+    one.follow(learning)
+    _prompts(learning, 40)
+    _prompts(following, 7)
+    one.follow(learning)
+    other.follow(following)
+    assert learning.learner.versions("shop") != ()
+    assert following.learner.snapshot() == learning.learner.snapshot()
+    stop = threading.Event()
+    stop.set()
+    one.run(learning, stop, 0.0)
+    learner = following.learner
+    other.follow(following)
+    assert following.learner is learner
+    late = SharedTemplates(store, RedisLease(store, "learner", "late", length_s=60))
+    assert late.learner.versions("shop") == learner.versions("shop")
+
+
+def test_a_scrape_never_waits_for_redis():
+    """It gets what was found last, and nothing rather than what is old."""
+    now, found = [0.0], [b"a"]
+
+    def read():
+        if not found:
+            raise OSError("gone")
+        return found.pop()
+
+    lately = Lately(read, b"", lambda: now[0])
+    assert lately() == b""
+    lately.look()
+    now[0] = 29.0
+    stop = threading.Event()
+    stop.set()
+    lately.run(stop)
+    assert lately() == b"a"
+    now[0] = 30.0
+    assert lately() == b""
+
+
+def test_a_monitor_of_some_routes_counts_only_those(store):
+    """It reads past the others, goes on where it stopped, and sees them nowhere."""
+    log = RedisVerdictLog(store)
+    for number in range(30):
+        log.append(verdict(number, route="a" if number % 10 == 0 else "b"), None)
+    mine = RoutesLog(log, ["a"])
+    assert [found.offset for found in mine.read_after(0, 5)] == [1]
+    assert [found.offset for found in mine.read_after(1, 5)] == [11]
+    assert mine.read_after(21, 5) == []
+    log.append(verdict(30, route="a"), None)
+    assert [found.offset for found in mine.read_after(21, 5)] == [31]
+    monitor = Monitor(mine, RedisMonitorStore(store, "a"), MonitorSettings(min_trials=1), batch=4)
+    while monitor.step():
+        pass
+    assert [(report.key.route, report.trials) for report in monitor.reports()] == [("a", 4)]
+    assert [found.exchange_id for found in mine.latest(2)] == ["e30", "e20"]
+    assert mine.latest(2, route="b") == []
+
+
+def test_only_one_monitor_notifies(store):
+    """The other one finds nothing to deliver, until the first gives the lease back."""
+    first, second = (
+        NotifyingStore(RedisMonitorStore(store, name), RedisLease(store, "notify", name))
+        for name in ("one", "two")
+    )
+    RedisMonitorStore(store, "one").commit(b"a", 1, [_event(1), _event(2)], [])
+    assert [event.id for event in first.undelivered(10)] == ["a1", "a2"]
+    assert second.undelivered(10) == []
+    first.mark_delivered("a1")
+    RedisLease(store, "notify", "one").leave()
+    assert [event.id for event in second.undelivered(10)] == ["a2"]
+
+
+def test_only_one_monitor_responds_to_changes(store):
+    """And gives the lease back when it stops; a step that fails is no reason to end."""
+
+    class Steps:
+        def __init__(self):
+            self.count = 0
+
+        async def step(self):
+            self.count += 1
+            raise OSError("a store in trouble")
+
+    class AskedOnce:
+        """A lease; whoever asks for it is stopped then."""
+
+        def __init__(self, lease, stop, loop):
+            self._lease, self._stop, self._loop = lease, stop, loop
+            self.leave = lease.leave
+
+        def hold(self):
+            held = self._lease.hold()
+            self._loop.call_soon_threadsafe(self._stop.set)
+            return held
+
+    async def steps_of(name):
+        stop, steps = asyncio.Event(), Steps()
+        lease = RedisLease(store, "respond", name)
+        await respond(stop, steps, AskedOnce(lease, stop, asyncio.get_running_loop()))
+        return steps.count
+
+    other = RedisLease(store, "respond", "two")
+    assert other.hold()
+    assert asyncio.run(steps_of("one")) == 0
+    other.leave()
+    assert asyncio.run(steps_of("one")) == 1
+    assert other.hold()

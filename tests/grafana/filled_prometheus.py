@@ -1,0 +1,194 @@
+"""A real Prometheus, filled by a real run: `up` with all planes, a SIMULATED model, judge and rewriter."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpx2
+import yaml
+
+from evenkeel.data_plane import DATABASE_FILE
+from evenkeel.simulate import (
+    JUDGE_MODEL,
+    REWRITER_MODEL,
+    ModelState,
+    Simulation,
+    make_prompt,
+    serving,
+)
+from evenkeel.supervisor import listen
+from grafana.preview import Scene
+from metrics.stores.sqlite import Database
+from shadow.handoff import Exchange
+from shadow.queues.sqlite import SqliteExchangeQueue
+from tests.evenkeel.conftest import up
+from tests.evenkeel.otlp_receiver import collecting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "rules"
+SCRAPE_S = 1
+MODEL = "simulated-1"
+ROUTES = {
+    "support": ("case_summary", ["general.casing", "general.paraphrase", "format.json", "format.yaml"]),
+    "answers": ("question_answering", ["general.spelling", "format.html", "multilingual.de"]),
+}
+BEFORE, AFTER = 24, 14
+"""Exchanges of each route; it settles with 20, and takes what eight of the next have for a change."""
+PATIENCE_S = 100
+"""Many times what it takes: other tests may run beside."""
+
+
+class Filled(NamedTuple):
+    """What ran, while it still does."""
+
+    scene: Scene
+    console: str
+
+
+@contextlib.contextmanager
+def filled(folder: Path) -> Iterator[Filled]:
+    """Run everything: traffic, a model swap in its middle, faults; then give what Prometheus has of it."""
+    simulation = Simulation([ModelState(MODEL, fragility=0.05, noise=0.05, error_rate=0.02)])
+    simulation.change(JUDGE_MODEL, {"judge_noise": 0.05})
+    nobody = _address_of_nobody()
+    variables = {
+        "EVENKEEL_JUDGE_API_KEY": "k",
+        "EVENKEEL_REWRITER_API_KEY": "k",
+        "EVENKEEL_SCORING__EMBEDDINGS": json.dumps({"model": "missing", "base_url": f"{nobody}/v1"}),
+    }
+    began = time.time()
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(serving(simulation))
+        variables["OTEL_EXPORTER_OTLP_ENDPOINT"] = stack.enter_context(collecting()).url
+        config = folder / "evenkeel.yaml"
+        config.write_text(yaml.safe_dump(_settings(url, nobody)))
+        running = stack.enter_context(up(folder, "--config", str(config), environment=variables))
+        scraped = stack.enter_context(prometheus(folder, running.admin.removeprefix("http://")))
+        proxy = running.proxy.rpartition("/")[0]
+        _send(proxy, range(BEFORE))
+        _plant_a_dead_letter(folder / "data" / DATABASE_FILE)
+        running.settle(PATIENCE_S)
+        _approve_goldens(folder / "data")
+        simulation.change(MODEL, {"fragility": 0.5, "returned_name": "simulated-2"})
+        _send(proxy, range(BEFORE, BEFORE + AFTER))
+        _ask(f"{proxy}/gone", 0, make_prompt("case_summary", 0))
+        running.settle(PATIENCE_S)
+        _wait_for(lambda: running.metric("evenkeel_golden_score"), "goldens asked again")
+        time.sleep(3 * SCRAPE_S)  # the rules look at what was scraped
+        yield Filled(Scene(scraped, began, time.time(), SCRAPE_S, steps=60), running.admin)
+
+
+def _settings(url: str, nobody: str) -> dict[str, Any]:
+    routes = [
+        {
+            "name": name,
+            "prefix": f"/{name}",
+            "upstream": url,
+            "sampling_rate": 1,
+            "task": task,
+            "perturbations": kinds,
+            "trials_per_exchange": len(kinds),
+        }
+        for name, (task, kinds) in ROUTES.items()
+    ]
+    routes.append({"name": "gone", "prefix": "/gone", "upstream": nobody, "sampling_rate": 1})
+    price = {"input_usd": 1, "output_usd": 2}
+    return {
+        "routes": routes,
+        "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "recheck_share": 0.5, "audit_share": 1},
+        "rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL},
+        "prices": dict.fromkeys((MODEL, "simulated-2", JUDGE_MODEL, REWRITER_MODEL), price),
+        "budget": {"spread": False},
+        "alert": {"min_trials": 2, "mean_trials_between_false_alarms": 200},
+        "telemetry": {"traces": True},
+        "simulated": True,
+    }
+
+
+def _address_of_nobody() -> str:
+    with listen("127.0.0.1", 0, option="") as sock:
+        return f"http://127.0.0.1:{sock.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def prometheus(folder: Path, target: str, *, scrape_s: int = SCRAPE_S) -> Iterator[str]:
+    """A Prometheus with the project's rules that scrapes one target; its address."""
+    with listen("127.0.0.1", 0, option="") as sock:
+        port = sock.getsockname()[1]
+    config = folder / "prometheus.yml"
+    every = {"scrape_interval": f"{scrape_s}s", "evaluation_interval": f"{scrape_s}s"}
+    job = {"job_name": "evenkeel", "static_configs": [{"targets": [target]}]}
+    config.write_text(
+        yaml.safe_dump({"global": every, "rule_files": [f"{RULES}/*.yaml"], "scrape_configs": [job]})
+    )
+    with (folder / "prometheus.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={folder / 'tsdb'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait_for(lambda: httpx2.get(f"{url}/-/ready").is_success, "Prometheus")
+            yield url
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _send(proxy: str, seeds: range) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        for route, (task, _) in ROUTES.items():
+            for seed in seeds:
+                pool.submit(_ask, f"{proxy}/{route}", seed, make_prompt(task, seed))
+
+
+def _ask(base: str, seed: int, messages: list[dict[str, str]]) -> None:
+    body = {"model": MODEL, "messages": messages, "stream": seed % 4 == 0}
+    httpx2.post(f"{base}/v1/chat/completions", json=body, headers={"authorization": "Bearer k"}, timeout=60)
+
+
+def _plant_a_dead_letter(path: Path) -> None:
+    """Queue an exchange of a route that the settings do not have."""
+    database = Database(path)
+    exchange = Exchange(
+        *("00000000000000aa", "removed", time.time(), 0.1, "POST", "/v1/chat/completions", 200),
+        *((), b"{}", (), b"{}"),
+    )
+    SqliteExchangeQueue(database, time.time).put([exchange])
+    database.close()
+
+
+def _approve_goldens(data: Path) -> None:
+    for route in ROUTES:
+        choice = ["--route", route, "--sample", "3", "--yes", "--by", "test"]
+        subprocess.run(
+            [sys.executable, "-m", "evenkeel", "goldens", "approve", *choice, "--data-dir", str(data)],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+
+
+def _wait_for(question: Any, what: str, timeout_s: float = 30) -> None:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        with contextlib.suppress(httpx2.HTTPError):
+            if question():
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"waited in vain for {what}")

@@ -1,0 +1,53 @@
+"""Every query of every dashboard against a real Prometheus, filled by a real run."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import httpx2
+import pytest
+
+from grafana import BUILTIN, Addresses, to_json
+from grafana.preview import page, panels, targets
+from tests.grafana.filled_prometheus import filled
+
+NEED_MORE = {
+    ("Worker errors", "A"): "the worker met no error",
+    ("Traces", "B"): "no span was lost",
+    ("Left their baseline", "A"): "a baseline takes hundreds of trials",
+    ("Evidence of drift", "A"): "a baseline takes hundreds of trials",
+}
+"""Queries without an answer in a short run where little goes wrong, and why."""
+
+
+@pytest.mark.service("prometheus")
+@pytest.mark.timeout(300)
+def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
+    """After traffic, a model swap and some faults, no panel but those listed is empty; all can be drawn."""
+    empty, answered = {}, set()
+    with filled(tmp_path) as (scene, console):
+        for board in BUILTIN:
+            dashboard = json.loads(to_json(board, Addresses()))
+            chosen = scene.with_defaults(dashboard)
+            for title, target in targets(dashboard):
+                ask = chosen.now if target.get("instant") else chosen.over_time
+                values = [value for one in ask(target["expr"]) for _, value in one.points]
+                key = (title, target["refId"])
+                if any(math.isfinite(value) for value in values):
+                    answered.add(key)
+                elif key not in NEED_MORE:
+                    empty[key] = chosen.interpolated(target["expr"])
+            html, _ = page(dashboard, scene)
+            assert html.count("<section") == len(list(panels(dashboard)))
+        (change, *_) = scene.now("evenkeel_change_timestamp_seconds")
+        golden, _ = next(iter(scene.now("evenkeel_golden_score"))).labels["golden"].split("@")
+        for path in (
+            "/",
+            f"/changes/{change.labels['change']}",
+            f"/goldens/{golden}",
+            "/changes?route=support",
+        ):
+            assert httpx2.get(console + path).status_code == 200, path
+    assert empty == {}
+    assert answered.isdisjoint(NEED_MORE)

@@ -1,0 +1,72 @@
+"""Dashboards name only series and labels that the code exposes, or that the rules record."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evenkeel import metrics_reference
+from grafana import BUILTIN, Addresses, to_json
+from grafana.preview import expressions
+
+ROOT = Path(__file__).parents[2]
+DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
+OF_PROMETHEUS = {"up": (), "ALERTS": ("alertname", "alertstate", "severity", "route", "perturbation")}
+OF_EVERY_SERIES = {"job", "instance"}
+OF_HISTOGRAMS = ("_bucket", "_count", "_sum")
+
+NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def known():
+    """The labels of every series there can be, by name."""
+    found = {}
+    for series in metrics_reference.documented():
+        names = [series.name]
+        if series.kind == "histogram":
+            names = [f"{series.name}{end}" for end in OF_HISTOGRAMS]
+        for name in names:
+            found[name] = {*series.labels, *OF_EVERY_SERIES, *(["le"] if name.endswith("_bucket") else [])}
+    for path in (ROOT / "deploy" / "prometheus" / "rules").glob("*.yaml"):
+        for group in yaml.safe_load(path.read_text())["groups"]:
+            for rule in group["rules"]:
+                if "record" in rule:
+                    found[rule["record"]] = {"route", "model", "measure", *OF_EVERY_SERIES}
+    return found | {name: {*labels, *OF_EVERY_SERIES} for name, labels in OF_PROMETHEUS.items()}
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+def test_every_name_is_exposed_and_has_the_labels_that_are_asked_for(dashboard):
+    """A renamed series or label is missed here, before anybody misses a line in a graph."""
+    series = known()
+    for title, expr in expressions(dashboard):
+        for name, matchers in SELECTOR.findall(expr):
+            assert name in series, (title, name)
+            asked = {part.strip() for part in re.findall(r"(\w+)\s*[=!]", STRING.sub("", matchers))}
+            assert asked <= series[name], (title, name)
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+def test_no_series_is_named_without_the_deployment(dashboard):
+    """Two deployments in one Prometheus are never mixed: each selector narrows by `job`."""
+    for title, expr in expressions(dashboard):
+        if title == "variable job":
+            continue
+        bare = re.sub(r"\$?\{[^}]*\}", "{}", STRING.sub("", expr))
+        for name in NAME.findall(bare):
+            assert not name.startswith("evenkeel") or f"{name}{{" in bare, (title, name)
+        for _, matchers in SELECTOR.findall(expr):
+            assert 'job=~"$job"' in matchers, title
+
+
+def test_the_patterns_find_names():
+    """A selector inside functions is found, with its matchers; names in strings are not."""
+    expr = 'sum by (route) (rate(evenkeel_x_total{job=~"$job", route!="a{b"}[5m])) > 0'
+    assert SELECTOR.findall('f(a{b="c"}) + g:h{}') == [("a", 'b="c"'), ("g:h", "")]
+    assert "evenkeel_x_total" in NAME.findall(STRING.sub("", expr))

@@ -1,0 +1,153 @@
+"""Reports: both sides of a change, what got worse, and the page of Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import pytest
+
+from metrics.cells import ChangeMark
+from metrics.changes import Cause, ChangeRecord, compare, kinds
+from metrics.changes.goldens import GoldenAlarm, GoldenHistory
+from metrics.changes.markdown import markdown
+from metrics.changes.report import reports_of
+from metrics.changes.tally import OTHER, Tally
+from metrics.estimate import outcome_of
+from metrics.verdict import BASELINE, QualityScore, Verdict
+
+NOTHING = GoldenHistory((), {}, {})
+KINDS = ("general.casing", "general.spelling")
+
+
+def tally(exchanges, every, *, noise=1000, language="en", judge=None):
+    """So many exchanges of a resend and two trials; every n-th exchange shifts in both."""
+    counted = Tally()
+    for number in range(exchanges):
+        base = 2 if number % noise == noise - 1 else 3
+        rating = 2 if number % every == every - 1 else 3
+        for kind in (BASELINE, *KINDS):
+            one = Verdict(
+                id=f"{number}{kind}",
+                exchange_id=str(number),
+                scored_at=float(number),
+                route="chat",
+                model="m",
+                perturbation=kind,
+                perturbation_version=1,
+                severity=0.0,
+                seed=0,
+                scorer="judge" if judge else "metrics",
+                rating=base if kind == BASELINE else rating,
+                baseline_rating=None if kind == BASELINE else base,
+                quality=(QualityScore("faithfulness", 1, 3, 2),) if rating == 2 else (),
+                details=judge(number) if judge else {},
+            )
+            counted.add(one, outcome_of(one))
+        counted.add_exchange({"language": language if number % 4 else "fr"})
+    return counted
+
+
+def record(*marks, before, after, name="c1", route="chat"):
+    return ChangeRecord(name, route, marks, before, after, after.exchanges)
+
+
+MODEL = ChangeMark(kinds.MODEL, "a", "b", 100.0, 7)
+
+
+def test_a_rate_that_rose_is_told_with_both_sides():
+    """5 % before and 40 % after, over 200 exchanges each: beyond both intervals, for each and over all."""
+    found = compare(tally(200, 20), tally(200, 2))
+    assert found.worse == KINDS
+    assert found.pooled.rose
+    assert found.pooled.before is not None
+    assert (found.pooled.before.value, found.pooled.before.n) == (0.05, 200), "an exchange counts once"
+    first = found.cells[0]
+    assert first.perturbation == BASELINE
+    assert not first.content_delta.moved
+    assert found.cells[1].robustness.moved
+    assert not found.cells[1].robustness.rose
+
+
+def test_what_is_the_same_has_not_moved():
+    """Nor has anything below the minimum of trials."""
+    assert compare(tally(300, 10), tally(300, 11)).moved == ()
+    few = compare(tally(300, 20), tally(10, 1))
+    assert few.pooled.after is None
+    assert few.moved == ()
+
+
+def test_a_mix_is_compared_by_the_share_that_would_have_to_move():
+    """Three quarters English, one quarter French; then German in place of English."""
+    (trait,) = compare(tally(200, 20), tally(200, 20, language="de")).traits
+    assert trait.distance == pytest.approx(0.75)
+    assert trait.shares[:2] == (("de", 0.0, 0.75), ("en", 0.75, 0.0))
+
+
+def test_the_judge_is_compared_by_what_it_says_twice():
+    """Another rating in one of twenty, then in one of two."""
+    found = compare(
+        tally(300, 20, judge=lambda number: {"judged_again": 1.0 if number % 20 == 0 else 3.0}),
+        tally(300, 20, judge=lambda number: {"judged_again": 1.0 if number % 2 == 0 else 3.0}),
+    )
+    assert found.judge.noise.rose
+    assert found.judge.moved
+
+
+def test_tallies_add_up_and_stay_small():
+    """Two stretches are one long one; values beyond twelve are counted together."""
+    whole = tally(100, 10)
+    first, second = tally(60, 10), tally(40, 10)
+    first.merge(second)
+    assert first.cells == whole.cells
+    assert first.exchanges == 100
+    assert Tally.from_json(first.to_json()).to_json() == first.to_json()
+    for number in range(40):
+        first.add_exchange({"task": f"t{number}"})
+    assert len(first.traits["task"]) == 13
+    assert first.traits["task"][OTHER] == 28
+
+
+def test_a_report_says_cause_effect_and_evidence():
+    """A swapped model that shifts more often is a regression; the Markdown holds the same facts."""
+    (report,) = reports_of([record(MODEL, before=tally(200, 20), after=tally(200, 2))], NOTHING)
+    assert (report.cause, report.effect) == (Cause.MODEL, "worse")
+    assert report.effects[0] == "Over all perturbations answers shift in 50% of the trials, 5% before."
+    text = markdown(report)
+    assert "# Change on chat: the model was swapped" in text
+    assert "| returned model | a | b |" in text
+    assert "| general.casing | 5% [" in text
+    assert text.endswith("|\n")
+
+
+def test_little_traffic_is_unknown_and_enough_without_harm_is_none_seen():
+    """An effect is only denied where it was looked for."""
+    quiet, few = tally(200, 20), tally(5, 20)
+    reports = reports_of(
+        [record(MODEL, before=quiet, after=quiet), record(MODEL, before=quiet, after=few, name="c2")],
+        NOTHING,
+    )
+    assert {report.id: report.effect for report in reports} == {"c1": "none_seen", "c2": "unknown"}
+
+
+def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change():
+    """By itself first; then one report that is also found under the former id."""
+    alarm = GoldenAlarm("chat", "r9", 130.0, 90.0, "content_shift", 0.05, 0.5)
+    history = GoldenHistory((alarm,), {}, {})
+    (alone,) = reports_of([], history)
+    assert (alone.cause, alone.effect, alone.comparison) == (Cause.PROVIDER, "worse", None)
+    assert "Goldens: 50% breach content_shift, 5% before." in alone.effects
+    answers = ChangeMark(kinds.ANSWERS, "x: 90%", "x: 50%", 140.0, 9)
+    (joined,) = reports_of([record(answers, before=tally(200, 20), after=tally(200, 3))], history)
+    assert joined.cause is Cause.PROVIDER
+    assert joined.also == alone.id
+    elsewhere = record(answers, before=tally(9, 2), after=tally(9, 2), route="billing")
+    assert len(reports_of([elsewhere], history)) == 2
+
+
+def test_a_report_is_plain_data():
+    """`asdict` gives what JSON takes, enumerations included."""
+    (report,) = reports_of([record(MODEL, before=tally(50, 5), after=tally(50, 5))], NOTHING)
+    assert asdict(report)["cause"] == "model_swapped"
+    assert replace(report, cause=Cause.UNCLEAR, among=(Cause.MODEL, Cause.TRAFFIC)).title == (
+        "chat: unclear: the model was swapped or the traffic moved"
+    )

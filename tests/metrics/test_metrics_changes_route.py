@@ -1,0 +1,185 @@
+"""What a route's verdicts tell of its changes, and that it is a fold of them."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from metrics.changes import RouteWatch, kinds
+from metrics.estimate import outcome_of
+from metrics.verdict import BASELINE, Verdict
+
+
+def verdict(number, kind=BASELINE, **changes):
+    said = {
+        "id": f"x{number}.{kind}",
+        "exchange_id": f"x{number}",
+        "scored_at": float(number),
+        "route": "chat",
+        "model": "m1",
+        "perturbation": kind,
+        "perturbation_version": 1,
+        "severity": 0.0,
+        "seed": 0,
+        "scorer": "metrics",
+        "rating": 3,
+        "baseline_rating": None if kind == BASELINE else 3,
+        "details": {"rouge_l": 0.9},
+        "requested_model": "m",
+        "prompt_version": "v1",
+        "prompt_chars": 900 + number % 7,
+        "prompt_language": "en",
+        "answer_chars": 300 + number % 11,
+        "settings": "s1",
+    }
+    return Verdict(**(said | changes))
+
+
+def fed(watch, verdicts, offset=0):
+    """Feed verdicts; the marks with the number of their exchange."""
+    found = []
+    for place, one in enumerate(verdicts, offset + 1):
+        for mark in watch.observe(one.model, one, outcome_of(one), place):
+            watch.mark(mark)
+            found.append((one.exchange_id, mark))
+    return found
+
+
+def exchanges(first, last, **changes):
+    """A resend and one trial for each exchange."""
+    return [
+        verdict(number, kind, **changes)
+        for number in range(first, last)
+        for kind in (BASELINE, "general.casing")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "before", "after"),
+    [
+        ({"model": "m2"}, kinds.MODEL, "m1", "m2"),
+        ({"requested_model": "n"}, kinds.REQUESTED_MODEL, "m", "n"),
+        ({"prompt_version": "v2"}, kinds.PROMPT, "v1", "v2"),
+        ({"settings": "s2"}, kinds.SETTINGS, "s1", "s2"),
+    ],
+)
+def test_a_value_that_changes_is_one_mark_after_eight_exchanges(change, kind, before, after):
+    """Each kind of value by itself, and nothing else with it."""
+    watch = RouteWatch("chat")
+    found = fed(watch, exchanges(0, 100) + exchanges(100, 400, **change))
+    assert [(name, mark.kind, mark.before, mark.after) for name, mark in found] == [
+        ("x107", kind, before, after)
+    ]
+    assert watch.counts == {kind: 1}
+
+
+def test_templates_that_are_still_being_learned_are_no_edits():
+    """A learned version that is new within the first 150 exchanges is given, later ones are edits."""
+    first, second, third = ({"prompt_version": digit * 16} for digit in "abc")
+    watch = RouteWatch("chat")
+    found = fed(
+        watch, exchanges(0, 90, **first) + exchanges(90, 250, **second) + exchanges(250, 300, **third)
+    )
+    assert [(mark.before, mark.after) for _, mark in found] == [("b" * 16, "c" * 16)]
+
+
+def test_a_fingerprint_that_appears_later_is_no_change():
+    """Verdicts of before the field was known have none; the first one is given."""
+    watch = RouteWatch("chat")
+    assert fed(watch, exchanges(0, 100) + exchanges(100, 200, system_fingerprint="fp")) == []
+
+
+def test_another_judge_or_wording_is_a_change_of_the_judge():
+    """Told from the trials that a judge was asked about."""
+    judged = {"scorer": "judge", "rated_by": "similarity@1", "judge_model": "j1"}
+    watch = RouteWatch("chat")
+    found = fed(watch, exchanges(0, 60, **judged) + exchanges(60, 90, **(judged | {"judge_model": "j2"})))
+    assert [(mark.kind, mark.before, mark.after) for _, mark in found] == [
+        (kinds.JUDGE, "j1 similarity@1", "j2 similarity@1")
+    ]
+
+
+def test_what_is_noticed_close_together_is_one_change():
+    """A requested and a returned name together; a prompt three hundred exchanges later is another change."""
+    watch = RouteWatch("chat")
+    fed(
+        watch,
+        exchanges(0, 100)
+        + exchanges(100, 400, model="m2", requested_model="n")
+        + exchanges(400, 500, model="m2", requested_model="n", prompt_version="v2"),
+    )
+    first, second = watch.records()
+    assert first.kinds == {kinds.MODEL, kinds.REQUESTED_MODEL}
+    assert second.kinds == {kinds.PROMPT}
+    assert first.id != second.id
+    assert len(first.id) == 12
+
+
+def test_the_sides_of_a_change_hold_its_traffic_and_no_other():
+    """Before: all but the last blocks; after: from the change on, up to the next one."""
+    worse = {"rating": 2, "baseline_rating": 3}
+    watch = RouteWatch("chat")
+    fed(
+        watch,
+        exchanges(0, 200)
+        + [
+            verdict(number, kind, model="m2", **(worse if kind != BASELINE else {}))
+            for number in range(200, 300)
+            for kind in (BASELINE, "general.casing")
+        ],
+    )
+    (record,) = watch.records()
+    before, after = record.before.counts("general.casing"), record.after.counts("general.casing")
+    assert (before.trials, before.shifted) == (149, 0), "the running block and the one before it are left out"
+    # The eighth exchange decided; its trial and what follows are after.
+    assert (after.trials, after.shifted) == (93, 93)
+    assert (record.before.exchanges, record.after.exchanges, record.since) == (150, 92, 92)
+
+
+def test_a_watch_read_again_at_any_place_goes_on_equally():
+    """Marks, records and state through JSON are those of a watch that was never cut."""
+    rng = random.Random(1)
+    verdicts = [
+        verdict(
+            number,
+            kind,
+            model="m1" if number < 150 else rng.choice(["m1", "m2"]),
+            prompt_language=rng.choices(["en", "de"], [0.8, 0.2] if number < 400 else [0.2, 0.8])[0],
+            details={"rouge_l": rng.random()},
+            rating=rng.choice([3, 3, 2]),
+            scorer="judge",
+            rated_by=rng.choice(["", "similarity@1"]),
+        )
+        for number in range(600)
+        for kind in (BASELINE, "general.casing", "general.spelling")
+    ]
+    whole = RouteWatch("chat")
+    found = fed(whole, verdicts)
+    assert {mark.kind for _, mark in found} >= {kinds.MODEL, kinds.TRAFFIC}
+    for cut in (1, 440, 470, 1250, 1700):
+        first = RouteWatch("chat")
+        head = fed(first, verdicts[:cut])
+        again = RouteWatch.from_json("chat", json.loads(json.dumps(first.to_json())))
+        assert head + fed(again, verdicts[cut:], cut) == found
+        assert again.to_json() == whole.to_json()
+        assert [record.id for record in again.records()] == [record.id for record in whole.records()]
+
+
+def test_replayed_answers_that_get_less_alike_are_noticed_without_a_judge():
+    """Cheap likeness falls from about 0.9 to about 0.5: a mark about answers, by rule."""
+    rng = random.Random(2)
+
+    def with_likeness(first, last, mean):
+        return [
+            verdict(number, kind, details={"rouge_l": min(1.0, max(0.0, rng.gauss(mean, 0.08)))})
+            for number in range(first, last)
+            for kind in (BASELINE, "general.casing")
+        ]
+
+    watch = RouteWatch("chat")
+    found = fed(watch, with_likeness(0, 300, 0.9) + with_likeness(300, 420, 0.5))
+    assert found[0][1].kind == kinds.ANSWERS
+    assert {mark.kind for _, mark in found} == {kinds.ANSWERS}
+    assert int(found[0][0][1:]) < 360

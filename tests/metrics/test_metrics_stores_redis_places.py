@@ -1,0 +1,216 @@
+"""Every kind of Redis that settings can name: password, ACL user, TLS, Unix socket, Sentinel, Cluster."""
+
+from __future__ import annotations
+
+import datetime as dt
+import signal
+import subprocess
+import time
+
+import pytest
+import redis
+
+from metrics.goldens import Golden
+from metrics.goldens.redis_store import RedisGoldens
+from metrics.judge.reading import Ruling
+from metrics.judge.redis_cache import RedisJudgeCache
+from metrics.pair import Answer
+from metrics.stores.redis.connection import RedisStore
+from metrics.stores.redis.counters import RedisCounterStore
+from metrics.stores.redis.exchanges import RedisExchangeArchive
+from metrics.stores.redis.lease import RedisLease
+from metrics.stores.redis.monitor import RedisMonitorStore
+from metrics.stores.redis.place import Host, RedisPlace
+from metrics.stores.redis.verdicts import RedisVerdictLog
+from metrics.stores.sqlite import StoreError
+from shadow.handoff import Lag
+from shadow.queues.redis import RedisExchangeQueue
+from shadow.redis_spend import RedisSpendLedger
+from shadow.spend import Budget, Spend
+from tests.metrics.test_metrics_stores import EVIDENCE, _event, _point, verdict
+from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
+from tests.redis_server import RedisServer, free_port
+from tests.shadow.test_shadow_queue import exchange, ids
+
+pytestmark = pytest.mark.service("redis-server")
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts servers; stops them at the end."""
+    running = []
+
+    def make(*arguments, name="server", **options):
+        folder = tmp_path / name
+        folder.mkdir()
+        running.append(RedisServer(folder, *arguments, **options))
+        return running[-1]
+
+    yield make
+    for server in running:
+        if server.process.poll() is None:
+            server.stop(signal.SIGKILL)
+
+
+def use(place):
+    """Something of every store; returns what could not be done."""
+    store = RedisStore(place)
+    store.check()
+    log = RedisVerdictLog(store)
+    log.append(verdict(1), EVIDENCE)
+    assert log.latest(5, route="default", perturbation="general.spelling") == [verdict(1)]
+    assert log.evidence(verdict(1).id) == EVIDENCE
+    monitor = RedisMonitorStore(store, "one")
+    monitor.commit(b"a", 1, [_event(1)], [("r", "m", "p", _point(1.0))], parts={"x": b"1"})
+    assert monitor.load() == (b"a", 1)
+    assert [event.id for event in monitor.events(5)] == ["a1"]
+    counters = RedisCounterStore(store, lambda: 1000.0)
+    counters.publish("a", {"counters": [["n", {}, 1]]})
+    counters.retire("a")
+    assert counters.read()[0]["counters"] == [["n", {}, 1]]
+    RedisJudgeCache(store).put("k", Ruling(3, "same"))
+    archive = RedisExchangeArchive(store)
+    archive.put(EXCHANGE)
+    assert archive.latest(route="shop") == [EXCHANGE]
+    goldens = RedisGoldens(store)
+    approved = goldens.approve(Golden(id="g", request="{}", answer=Answer("Four.")), by="ann", at=1.0)
+    assert goldens.select() == (approved,)
+    queue = RedisExchangeQueue(store, lambda: 1000.0)
+    queue.put([exchange(number) for number in range(3)])
+    held = ids(queue.reserve(3, 60))
+    queue.extend(held, 60)
+    queue.bury(held[0], "not_json")
+    queue.release(held[1:2])
+    queue.acknowledge(held[2:])
+    assert queue.lag() == Lag(1, 0, 1, 0.0)
+    ledger = RedisSpendLedger(store, Budget(tokens_per_day=10), lambda: 1000.0)
+    assert ledger.reserve(Spend(10, 0.0), "a") is None
+    assert ledger.reserve(Spend(1, 0.0), "a") == "budget"
+    ledger.settle(Spend(10, 0.0), "a", {"judge": Spend(4, 0.5)})
+    assert ledger.today() == Spend(4, 0.5)
+    lease = RedisLease(store, "notify", "one")
+    assert lease.hold()
+    lease.leave()
+    keys = store.client.keys("*") if not place.cluster else store.client.keys("*", target_nodes="primaries")
+    assert all(key.startswith(f"{place.prefix}:{{".encode()) for key in keys)
+    store.close()
+
+
+def test_an_acl_user_that_may_touch_these_keys_only(start):
+    """With what the documentation tells to allow; a wrong password is one clear line without it."""
+    server = start("--requirepass", "root")
+    with redis.Redis(port=server.port, password="root") as admin:
+        admin.execute_command(
+            *("ACL", "SETUSER", "keel", "on", ">s3cret", "~keel:*", "+@all", "-@admin", "-@dangerous"),
+            *("+info", "+keys"),
+        )
+    place = RedisPlace(url=server.url, username="keel", password="s3cret", prefix="keel")
+    use(place)
+    assert "s3cret" not in repr(place)
+    with pytest.raises(StoreError, match="cannot use the Redis redis://127") as caught:
+        RedisStore(RedisPlace(url=server.url, username="keel", password="wr0ng")).check()
+    assert "wr0ng" not in str(caught.value)
+
+
+def test_a_unix_socket(start, tmp_path):
+    """For a Redis on the same host."""
+    path = tmp_path / "redis.sock"
+    start("--unixsocket", str(path))
+    use(RedisPlace(url=f"unix://{path}"))
+
+
+def test_tls_with_certificates_of_both_sides(start, tmp_path):
+    """The server's is checked against the named authority, and the client shows its own."""
+    authority, certificate, key = certificates(tmp_path)
+    port = free_port()
+    tls = ("--tls-port", str(port), "--tls-ca-cert-file", str(authority), "--tls-cert-file", str(certificate))
+    start(*tls, "--tls-key-file", str(key))
+    given = {"url": f"rediss://localhost:{port}/0", "ca_file": str(authority)}
+    use(RedisPlace(**given, cert_file=str(certificate), key_file=str(key)))
+    with pytest.raises(StoreError, match=r"check redis\.url"):
+        RedisStore(RedisPlace(url=given["url"])).check()
+
+
+def test_a_cluster(start):
+    """All keys that one script touches lie on one node, whichever that is: each script runs there."""
+    server = start("--cluster-enabled", "yes")
+    with redis.Redis(port=server.port) as admin:
+        admin.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        deadline = time.monotonic() + 10
+        while b"cluster_state:ok" not in admin.execute_command("CLUSTER", "INFO"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    use(RedisPlace(url=server.url, cluster=True))
+
+
+def test_sentinels_lead_to_the_primary_of_the_moment(start, tmp_path):
+    """After a failover the same store writes to the new primary."""
+    first = start(name="first")
+    second = start("--replicaof", "127.0.0.1", str(first.port), name="second")
+    file = tmp_path / "sentinel.conf"
+    file.write_text(
+        f"sentinel monitor keel 127.0.0.1 {first.port} 1\nsentinel down-after-milliseconds keel 300\n"
+        "sentinel failover-timeout keel 2000\n"
+    )
+    port = free_port()
+    with subprocess.Popen(
+        ["redis-server", str(file), "--sentinel", "--port", str(port), "--bind", "127.0.0.1"],
+        stdout=subprocess.DEVNULL,
+    ) as sentinel:
+        try:
+            with redis.Redis(port=port, retry=None) as asked:
+                wait_for(lambda: asked.sentinel_slaves("keel"))
+            place = RedisPlace(url="redis:///0", sentinels=(Host("127.0.0.1", port),), sentinel_master="keel")
+            use(place)
+            with redis.Redis(port=second.port) as replica:
+                wait_for(lambda: replica.dbsize() > 0 and replica.info()["master_link_status"] == "up")
+            store = RedisStore(place)
+            log = RedisVerdictLog(store)
+            assert not log.append(verdict(1), None)
+            first.stop(signal.SIGKILL)
+            wait_for(lambda: log.append(verdict(2), None))
+            assert [found.verdict for found in log.read_after(0, 9)] == [verdict(1), verdict(2)]
+            with redis.Redis(port=second.port) as promoted:
+                assert promoted.info()["role"] == "master"
+            store.close()
+        finally:
+            sentinel.terminate()
+
+
+def test_a_redis_that_forgets_is_refused(start):
+    """A cache that drops keys when it is full would drop verdicts."""
+    server = start("--maxmemory-policy", "allkeys-lru")
+    with pytest.raises(StoreError, match="maxmemory-policy allkeys-lru"):
+        RedisStore(RedisPlace(url=server.url)).check()
+
+
+def wait_for(true):
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            if true():
+                return
+        except redis.RedisError:
+            pass
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def certificates(folder):
+    """An authority and a certificate for localhost, by openssl: (authority, certificate, key)."""
+    paths = [folder / name for name in ("ca.pem", "ca.key", "cert.pem", "cert.key", "cert.csr")]
+    authority, authority_key, certificate, key, request = map(str, paths)
+    alternative = folder / "names"
+    alternative.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    days = str((dt.date(2099, 1, 1) - dt.datetime.now(tz=dt.UTC).date()).days)
+    new = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    for command in (
+        [*new, "-x509", "-days", days, "-subj", "/CN=test", "-keyout", authority_key, "-out", authority],
+        [*new, "-subj", "/CN=localhost", "-keyout", key, "-out", request],
+        [
+            *("openssl", "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key),
+            *("-CAcreateserial", "-days", days, "-extfile", str(alternative), "-out", certificate),
+        ],
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    return authority, certificate, key

@@ -1,0 +1,244 @@
+"""What a fuzzer may throw bytes at: each target reads them, and raises if an invariant does not hold.
+
+A reader may refuse what it is given, with its own exception; any other exception is a finding.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+import h11
+
+from metrics.goldens import GoldenError, golden_lines, read_goldens
+from metrics.structural.reading import read_workflow
+from metrics.structural.workflow import WorkflowError
+from metrics.structured.html_reader import read_html, repair_html
+from metrics.structured.json_reader import find_json, read_json
+from metrics.structured.markdown_reader import read_markdown, repair_markdown
+from metrics.structured.reading import read_structure
+from metrics.structured.tree import UnreadableError
+from metrics.structured.xml_reader import read_xml, repair_xml
+from metrics.structured.yaml_reader import read_yaml, repair_yaml
+from proxy.capture import capturable, redacted
+from proxy.framing import ChunkError, ChunkReader, Framing, MessageError
+from proxy.request_head import parse_any_request, parse_request
+from proxy.response_head import parse_any_response, parse_response
+from proxy.rewriting import render_request, render_response
+from shadow.answer import read_answer
+from shadow.answer.reading import READERS
+from shadow.encodings import UnreadableBody, decode_body
+from shadow.perturbations.format import read_json as json_skeleton
+from shadow.perturbations.format import read_outline
+from shadow.perturbations.format import read_xml as xml_skeleton
+from shadow.perturbations.format import read_yaml as yaml_skeleton
+from shadow.perturbations.format.schema import UnreadableSkeleton
+from shadow.perturbations.protect import protected_spans
+from shadow.prompt import PromptView, UnreadablePrompt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ENCODINGS = ("gzip", "deflate", "br", "zstd", "gzip, br", "identity, zstd, gzip")
+_DECODED_BYTES = 1 << 16
+_METHODS = (b"GET", b"HEAD", b"POST")
+
+
+def request_head(data: bytes) -> None:
+    """Both ways through the parser agree, and what is sent on is read alike by h11 and by ourselves."""
+    try:
+        head = parse_request(data)
+    except MessageError:
+        assert _refused(parse_any_request, data)
+        return
+    slow = parse_any_request(data)
+    if head is None:
+        assert slow is None
+        return
+    assert slow is not None
+    assert all(getattr(head, name) == getattr(slow, name) for name in head.__slots__)
+    sent = render_request(head, head.target, b"upstream:1")
+    assert sent.endswith(b"\r\n\r\n")
+    assert sent.count(b"\r\n\r\n") == 1
+    assert sent.count(b"\n") == sent.count(b"\r") == sent.count(b"\r\n")
+    again = parse_request(sent)
+    assert again is not None
+    assert (again.end, again.framing, again.length) == (len(sent), head.framing, head.length)
+    assert not again.notes
+    _agree(sent, again.method, again.target, again.framing, again.length)
+
+
+def _refused(parse: Callable[..., object], *given: bytes) -> bool:
+    try:
+        parse(*given)
+    except MessageError:
+        return True
+    return False
+
+
+def _agree(sent: bytes, method: bytes, target: bytes, framing: Framing, length: int) -> None:
+    """Another strict reader takes a head for the same request, with a body of the same kind."""
+    reader = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 20)
+    reader.receive_data(sent)
+    try:
+        event = reader.next_event()
+    except h11.RemoteProtocolError:  # stricter than we are, such as about a Host: not smuggled past it
+        return
+    assert isinstance(event, h11.Request)
+    assert (event.method, event.target) == (method, target)
+    fields = dict(event.headers)
+    assert (b"transfer-encoding" in fields) == (framing is Framing.CHUNKED)
+    assert int(fields.get(b"content-length", b"0")) == length
+    assert [value for name, value in event.headers if name == b"host"] == [b"upstream:1"]
+
+
+def response_head(data: bytes) -> None:
+    """The same for answers: both ways agree, and what is sent on can be read again."""
+    method = _METHODS[data[0] % len(_METHODS)] if data else b"GET"
+    data = data[1:]
+    try:
+        head = parse_response(data, method)
+    except MessageError:
+        assert _refused(parse_any_response, data, method)
+        return
+    slow = parse_any_response(data, method)
+    if head is None:
+        assert slow is None
+        return
+    assert slow is not None
+    assert all(getattr(head, name) == getattr(slow, name) for name in head.__slots__)
+    for minor in (0, 1):
+        for keep_alive in (False, True):
+            sent = render_response(head, minor=minor, keep_alive=keep_alive) or data[: head.end]
+            again = parse_response(sent, method)
+            assert again is not None
+            assert again.end == len(sent)
+
+
+def chunks(data: bytes) -> None:
+    """However a chunked body is cut, payload, end and rest come out the same, or all refuse it."""
+    cut = 1 + data[0] % 7 if data else 1
+    data = data[1:]
+    whole = _chunked([data])
+    pieces = _chunked([data[start : start + cut] for start in range(0, len(data), cut)])
+    assert whole == pieces
+    if whole is not None:
+        forwarded = ChunkReader()
+        sent = forwarded.forward(data)
+        judge = ChunkReader()
+        assert judge.feed(sent) == whole[0]
+        assert judge.done == whole[1]
+
+
+def _chunked(pieces: list[bytes]) -> tuple[bytes, bool] | None:
+    reader = ChunkReader()
+    payload = b""
+    try:
+        for piece in pieces:
+            if reader.done:
+                break
+            payload += reader.feed(piece)
+    except ChunkError:
+        return None
+    return payload, reader.done
+
+
+def targets(data: bytes) -> None:
+    """What is stored of a request target is a path, and no parameter that is dropped stands in it."""
+    if not capturable(b"POST", data):
+        return
+    path = redacted(data)
+    assert path.startswith("/")
+    assert redacted(path.encode("latin-1")) == path
+
+
+def answers(data: bytes) -> None:
+    """A response of any API is read or refused with a reason; what is read is well-formed text."""
+    for api in READERS:
+        for content_type in ("application/json", "text/event-stream"):
+            with contextlib.suppress(UnreadableBody):  # which covers answers that say nothing
+                answer = read_answer({"content-type": content_type}, data, api=api)
+                answer.text.encode()
+                for call in answer.tool_calls:
+                    (call.name + call.arguments).encode()
+
+
+def prompts(data: bytes) -> None:
+    """A request of any API is read or refused with a reason; unchanged it is what it was."""
+    for api in READERS:
+        with contextlib.suppress(UnreadablePrompt):
+            view = PromptView.parse(data, api=api)
+            assert view.body() == data
+            view.text.encode()
+            changed = view.with_texts(dict.fromkeys(range(len(view.segments)), "x�"))
+            assert len(PromptView.parse(changed.body(), api=api).segments) <= len(view.segments)
+            json.loads(view.for_replay())
+
+
+def encodings(data: bytes) -> None:
+    """A compressed body is undone within its limit, or refused with a reason."""
+    encoding = _ENCODINGS[data[0] % len(_ENCODINGS)] if data else ""
+    with contextlib.suppress(UnreadableBody):
+        decoded = decode_body({"content-encoding": encoding}, data[1:], _DECODED_BYTES)
+        assert len(decoded) <= _DECODED_BYTES
+
+
+def structures(data: bytes) -> None:
+    """A text is read as JSON, YAML, XML, HTML or Markdown, or refused with a reason."""
+    text = data.decode("utf-8", "replace")
+    for read in (
+        *(read_json, read_yaml, read_xml, read_html, read_markdown),
+        *(repair_yaml, repair_xml, repair_html, repair_markdown),
+    ):
+        with contextlib.suppress(UnreadableError):
+            read(text)
+    found = find_json(text)
+    assert found is None or isinstance(found, tuple)
+    for wanted in (None, "json", "yaml", "xml", "html", "markdown"):
+        read_structure(text, wanted)
+
+
+def skeletons(data: bytes) -> None:
+    """The form that a prompt asks for is read, or not at all."""
+    text = data.decode("utf-8", "replace")
+    for read in (
+        *(json_skeleton.read_json, yaml_skeleton.read_yaml, xml_skeleton.read_xml),
+        *(read_outline.read_markdown, read_outline.read_html),
+    ):
+        with contextlib.suppress(UnreadableSkeleton):
+            read(text)
+
+
+def workflows(data: bytes) -> None:
+    """A workflow in any of its forms is read, or refused with a reason."""
+    with contextlib.suppress(WorkflowError):
+        found = read_workflow(data.decode("utf-8", "replace"))
+        assert sorted(found.order) == list(range(len(found.steps)))
+
+
+def goldens(data: bytes) -> None:
+    """A file of goldens is refused by line and field, or is written as it is read."""
+    with contextlib.suppress(GoldenError):
+        found = read_goldens(data.decode("utf-8", "replace").split("\n"), "file")
+        lines = list(golden_lines(found))
+        assert read_goldens(lines, "again") == found
+        assert all(len(line.splitlines()) == 1 for line in lines)
+
+
+def texts(data: bytes) -> None:
+    """What is protected in a text are spans in order that do not overlap."""
+    text = data.decode("utf-8", "replace")
+    place = 0
+    for span in protected_spans(text):
+        assert place <= span.start < span.end <= len(text)
+        place = span.end
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    target.__name__: target
+    for target in (
+        *(request_head, response_head, chunks, targets, answers, prompts, encodings, structures, skeletons),
+        *(workflows, goldens, texts),
+    )
+}

@@ -1,0 +1,317 @@
+"""The admin port: who gets in, from which pages, under which names; and that what it shows is only shown."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import re
+import socket
+from dataclasses import replace
+from html.parser import HTMLParser
+from urllib.parse import quote
+
+import pytest
+from litestar import Litestar, get
+from litestar.testing import TestClient
+
+from console import ConsoleSources, GoldenSources, PipelineView, create_app
+from console.app import CONTENT_SECURITY_POLICY
+from evenkeel import access
+from evenkeel.access import TokenGuard
+from evenkeel.admin_server import serving
+from evenkeel.settings import SettingsError, load
+from metrics.goldens import Golden, SqliteGoldens
+from metrics.pair import Answer, ToolCall
+from metrics.stores.exchanges import SqliteExchangeArchive
+from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from metrics.verdict import Evidence, QualityScore, Verdict
+
+LOCAL = "http://127.0.0.1:8101"
+
+
+@get(["/", "/metrics", "/healthz", "/readyz"], sync_to_thread=False)
+def _page() -> str:
+    return "content"
+
+
+def client(token=None, hosts=(), base_url=LOCAL):
+    return TestClient(TokenGuard(Litestar([_page]), token, hosts), base_url=base_url)
+
+
+@pytest.mark.parametrize(
+    ("admin", "said"),
+    [
+        ("{host: 0.0.0.0}", "set token_env"),
+        ("{host: '::'}", "set token_env"),
+        ("{host: 192.0.2.7}", "set token_env"),
+        ("{host: evenkeel.test}", "set token_env"),
+        ("{host: 0.0.0.0, token_env: NO_SUCH_TOKEN}", "NO_SUCH_TOKEN named by token_env is empty"),
+        ("{token_env: NO_SUCH_TOKEN}", "NO_SUCH_TOKEN named by token_env is empty"),
+    ],
+)
+def test_no_port_is_open_by_accident(tmp_path, admin, said):
+    """Beyond loopback a token is required; and a token that is named but empty is an error everywhere."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text(f"admin: {admin}\nroutes: [{{upstream: 'http://a'}}]\n")
+    with pytest.raises(SettingsError, match=said):
+        load(path, {}, {})
+
+
+def test_the_token_is_compared_in_constant_time(monkeypatch):
+    """Every given token goes through the comparison whose time says nothing of it."""
+    seen, compare = [], hmac.compare_digest
+
+    def watched(given, wanted):
+        seen.append(given)
+        return compare(given, wanted)
+
+    monkeypatch.setattr(access.hmac, "compare_digest", watched)
+    with client("s3cret") as guarded:
+        for given in ("", "s", "s3cre", "s3crets", "s3cret"):
+            guarded.get("/", headers={"authorization": f"Bearer {given}"})
+    assert seen == [b"", b"s", b"s3cre", b"s3crets", b"s3cret"]
+
+
+@pytest.mark.parametrize(
+    "path", ["//healthz", "/healthz/", "/healthz/x", "/healthz%2f..%2fmetrics", "/metrics", "/x"]
+)
+def test_only_the_probes_are_open(path):
+    """No spelling of another path passes for one of them."""
+    with client("s3cret") as guarded:
+        assert guarded.get(path).status_code in {401, 404}
+        assert "content" not in guarded.get(path).text
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("attacker.test", "attacker.test:8101", "127.0.0.1.attacker.test", "localhost.attacker.test:8101"),
+        *("", "localhost@attacker.test", "[::1].attacker.test", "localhost,attacker.test"),
+        *("2130706433.test", "127.0.0.1:80:80", "[::1", "0x7f.1", "localhost.."),
+    ],
+)
+def test_a_name_that_was_pointed_here_is_refused(host):
+    """A page whose own name resolves to this machine reads nothing from a port without a token."""
+    with client() as guarded:
+        response = guarded.get("/metrics", headers={"host": host})
+        assert response.status_code == 421
+        assert "content" not in response.text
+        assert guarded.get("/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8101", "localhost", "LocalHost:8101", "localhost.", "[::1]:8101", "192.0.2.7:80"]
+)
+def test_this_machine_is_known_by_its_addresses(host):
+    """An address cannot be pointed elsewhere, so whoever uses one means this port."""
+    with client() as guarded:
+        assert guarded.get("/", headers={"host": host}).text == "content"
+
+
+def test_further_names_are_set():
+    """A port behind another server is reached by that server's name; with a token none is asked for."""
+    with client(hosts=["Evenkeel.corp.test"]) as guarded:
+        assert guarded.get("/", headers={"host": "evenkeel.corp.test:443"}).text == "content"
+        assert guarded.get("/", headers={"host": "other.test"}).status_code == 421
+    token = {"authorization": "Bearer s3cret"}
+    with client("s3cret") as guarded:
+        assert guarded.get("/", headers={"host": "any.test", **token}).text == "content"
+    with client("s3cret", ["one.test"]) as guarded:
+        assert guarded.get("/", headers={"host": "any.test", **token}).status_code == 421
+
+
+def test_a_websocket_gets_nowhere():
+    """The guard asks for tokens of requests, so it lets nothing else through."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def never(*_args):
+        raise AssertionError("the application was reached")
+
+    asyncio.run(TokenGuard(never, "s3cret")({"type": "websocket", "path": "/"}, never, send))
+    assert sent == [{"type": "websocket.close", "code": 1008, "reason": ""}]
+
+
+MARKUP = (
+    "<script>alert(1)</script>",
+    "</title><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg/onload=alert(1)>",
+    "<iframe srcdoc='<script>alert(1)</script>'>",
+    "javascript:alert(1)",
+    "<a href=javascript:alert(1)>x</a>",
+    "<style>@import'//elsewhere.test'</style>",
+    "{{ 7*7 }}{% for x in y %}",
+    "<!--<script>",
+    "]]><script>alert(1)</script>",
+    "&lt;script&gt;&#x3c;script>",
+    "\x00<\x00script>\u2028\u202e",
+    "<details open ontoggle=alert(1)>",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>",
+)
+
+
+VERDICT = Verdict(
+    *("v", "e", 999.0, "main", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3),
+)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A console over real stores: a verdict and a golden for each piece of markup, which is all they say."""
+    database = Database(tmp_path / "evenkeel.db")
+    goldens, log = SqliteGoldens(database), SqliteVerdictLog(database)
+    for number, text in enumerate(MARKUP):
+        said = Answer(text, (ToolCall(text, text),), model=text)
+        request = json.dumps({"model": text, "messages": [{"role": text, "content": text}]})
+        names = {"route": text, "task": text, "model": text, "prompt_version": text, "note": text}
+        goldens.approve(Golden(id=f"g{number}", request=request, answer=said, **names), by="ann", at=1.0)
+        verdict = replace(
+            *(VERDICT,), id=f"v{number}", exchange_id=f"e{number}", route=text, model=text, explanation=text,
+            quality=(QualityScore(text, 1, 3, 1),), details={text: 0.5}, task=text, trace_id=text,
+        )  # fmt: skip
+        log.append(verdict, Evidence(text, text + "a", said, Answer(text + "b")))
+    sources = ConsoleSources(
+        reports=list,
+        log=log,
+        monitor_store=SqliteMonitorStore(database),
+        exposition=lambda: b"",
+        ready=dict,
+        pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
+        clock=lambda: 1000.0,
+        goldens=GoldenSources(goldens, SqliteExchangeArchive(database, per_route=10, total_bytes=10**6)),
+    )
+    yield sources
+    database.close()
+
+
+def test_what_an_address_says_is_not_written_into_a_page(desk):
+    """Query and path come back as text at most, under a policy that runs no script but the console's."""
+    with TestClient(create_app(desk), base_url=LOCAL) as browser:
+        for text in MARKUP:
+            for path, query in (
+                ("/", {"route": text, "rating": text, "perturbation": text}),
+                ("/fragments/overview", {"route": text}),
+                ("/goldens", {"route": text, "task": text, "show": text}),
+                (f"/goldens/{quote(text, safe='')}", {}),
+                (f"/verdicts/{quote(text, safe='')}", {}),
+                (f"/static/{quote(text, safe='')}", {}),
+                (f"/{quote(text, safe='')}", {}),
+            ):
+                check(browser.get(path, params=query))
+
+
+def test_what_is_stored_is_not_written_into_a_page(desk):
+    """Names, prompts, answers, tool calls, explanations, notes: on no page is any of it markup."""
+    with TestClient(create_app(desk), base_url=LOCAL) as browser:
+        paths = ["/", "/fragments/overview", "/goldens", "/goldens?show=all"]
+        paths += [f"/{kind}{number}" for kind in ("verdicts/v", "goldens/g") for number in range(len(MARKUP))]
+        for path in paths:
+            response = browser.get(path)
+            assert response.status_code == 200
+            check(response)
+            assert "alert" in response.text or path[-2:] in {"g7", "g8", "v7", "v8"}
+
+
+def check(response):
+    """Read as a browser would, a page has no tag, attribute or address but the console's."""
+    assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert response.headers["x-content-type-options"] == "nosniff"
+    tags = Tags(response.text).found
+    for tag, attributes in tags:
+        assert tag in KNOWN_TAGS
+        assert not any(name.startswith("on") or name in {"srcdoc", "style"} for name in attributes)
+        for name in ("href", "src", "action", "formaction", "data-source"):
+            assert attributes.get(name, "/").startswith(("/", "#"))
+            assert not attributes.get(name, "/").startswith("//")
+
+
+class Tags(HTMLParser):
+    """The tags of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, {name: value or "" for name, value in attrs}))
+
+
+KNOWN_TAGS = {
+    *("html", "head", "meta", "title", "link", "script", "noscript", "body", "main", "header", "footer"),
+    *(
+        "nav",
+        "section",
+        "article",
+        "aside",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "p",
+        "div",
+        "span",
+        "a",
+        "ul",
+        "ol",
+        "li",
+    ),
+    *("dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td", "pre", "code", "kbd", "b"),
+    *("strong", "em", "i", "small", "del", "ins", "mark", "details", "summary", "form", "label", "input"),
+    *("select", "option", "textarea", "button", "fieldset", "legend", "time", "abbr", "img", "br", "hr"),
+    *("figure", "figcaption", "svg", "path", "line", "rect", "circle", "polyline", "polygon", "g", "text"),
+}
+
+
+PATHS = (
+    *("/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/....//app.py"),
+    *("/static/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/static//etc/passwd", "/static/..\\app.py", "/static/"),
+    *("/static/live.js%00.css", "/static/%252e%252e%252fapp.py", "/goldens/../../etc/passwd"),
+    *("/verdicts/%2e%2e/%2e%2e/etc/passwd", "/../etc/passwd", "//etc/passwd", "/static/templates/base.html"),
+)
+
+
+def test_no_path_leads_to_a_file(desk):
+    """Only the static files that were read at the start are served, by their names."""
+
+    async def answers():
+        listening = socket.create_server(("127.0.0.1", 0))
+        async with serving(TokenGuard(create_app(desk), None), [listening]):
+            for path in PATHS:
+                reader, writer = await asyncio.open_connection(*listening.getsockname())
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+                yield path, await asyncio.wait_for(reader.read(), 10)
+                writer.close()
+
+    async def checked():
+        async for path, answer in answers():
+            assert answer.split(b" ")[1] in {b"400", b"404"}, path
+            assert not any(word in answer for word in (b"root:", b"import ", b"{%")), path
+
+    asyncio.run(checked())
+
+
+def test_a_page_of_another_site_changes_nothing(desk):
+    """Neither through the form, with its token or without, nor through the API."""
+    before = desk.goldens.store.select()
+    with TestClient(create_app(desk), base_url=LOCAL) as browser:
+        token = re.search(r'name="_csrf_token" value="([^"]+)"', browser.get("/goldens").text)[1]
+        form = {"_csrf_token": token, "action": "retire", "by": "eve", "id": "g0"}
+        for headers in (
+            {"sec-fetch-site": "cross-site"},
+            {"sec-fetch-site": "same-site"},
+            {"origin": "http://attacker.test"},
+            {"origin": "http://127.0.0.1.attacker.test:8101"},
+            {"origin": "http://127.0.0.1:9999"},
+        ):
+            assert browser.post("/goldens", data=form, headers=headers).status_code == 403
+            assert browser.post("/api/goldens", json=form, headers=headers).status_code == 403
+        assert browser.post("/goldens", data={**form, "_csrf_token": "guessed"}).status_code == 403
+        assert browser.post("/goldens", data={"action": "retire", "id": "g0"}).status_code == 403
+        plain = {"content-type": "text/plain"}
+        assert browser.post("/api/goldens", content=b"{}", headers=plain).status_code == 415
+    assert desk.goldens.store.select() == before

@@ -1,0 +1,103 @@
+"""Names that clients choose: they cost neither series, nor memory, nor rows without limit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+from metrics.export.prometheus import CellText, MonitorReading
+from metrics.fold import OTHER_MODEL, MonitorSettings, MonitorState
+from metrics.stores.protocols import LoggedVerdict
+from metrics.verdict import BASELINE, Verdict
+from shadow.handoff import Exchange
+from shadow.names import LONGEST_NAME
+from shadow.original import Reader
+from shadow.planner import RoutePlan
+from tests.proxy.conftest import eventually, relay
+
+LONG = "n" * 60_000
+VERDICT = Verdict(*("v", "e", 1.0, "main", "m", BASELINE, 1, 0.0, 1, "metrics", 3, 3))
+SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5)
+
+
+def exchange(**changes):
+    request = json.dumps({"model": LONG, "messages": [{"role": "user", "content": "Hi"}]}).encode()
+    answer = {"model": LONG, "system_fingerprint": LONG}
+    answer["choices"] = [{"message": {"content": "a"}, "finish_reason": "stop"}]
+    given = Exchange(
+        *("0" * 16, "main", 1.0, 0.1, "POST", "/v1/chat/completions", 200),
+        *((), request, (), json.dumps(answer).encode()),
+    )
+    return replace(given, **changes)
+
+
+def test_names_are_cut_before_they_are_stored():
+    """Model, task and prompt version are no longer than any honest one, whoever named them."""
+    reader = Reader({"main": RoutePlan((), (0.1,), 1, None)})
+    original = reader.read(exchange(task=LONG, prompt_version=LONG, session=LONG))
+    assert (original.model, original.task, original.prompt_version) == (LONG[:LONGEST_NAME],) * 3
+
+
+def flooded(count):
+    """A monitor that has seen so many exchanges, each with names of its own."""
+    state = MonitorState(SETTINGS)
+    for number in range(count):
+        name = f"{number:06}".ljust(LONGEST_NAME, "n")
+        seen = replace(
+            VERDICT,
+            id=f"v{number}",
+            exchange_id=f"e{number}",
+            model=name,
+            requested_model=name,
+            system_fingerprint=name,
+            prompt_version=name,
+            task=name,
+        )
+        state.apply(LoggedVerdict(number + 1, seen))
+    return state
+
+
+def exposed(state):
+    text = CellText(MonitorReading(state.reports, state.rollups, state.changes), version="1")
+    text.refresh()
+    return text.render()
+
+
+def test_a_flood_of_names_makes_no_flood_of_series():
+    """Beyond a route's limit models share one name; what is exported and kept stops growing."""
+    some, many = flooded(600), flooded(3000)
+    models = {report.key.model for report in many.reports()}
+    assert len(models) == SETTINGS.max_models_per_route + 1
+    assert OTHER_MODEL in models
+    assert exposed(some).count(b"\n") == exposed(many).count(b"\n")
+    assert len(many.to_bytes()) < 1.5 * len(some.to_bytes())
+    assert sum(sum(route.counts.values()) for route in many.changes()) < 30
+
+
+def test_paths_methods_and_fields_make_no_series():
+    """The relay counts by route and class of status; a client chooses neither."""
+
+    async def main():
+        async with relay(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", prefix="/a") as rig:
+
+            async def ask(number):
+                client = await rig.client()
+                path = f"/{'a' if number % 2 else 'b'}/{number}?q={number}"
+                fields = f"X-Evenkeel-Task: t{number}\r\nX-Evenkeel-Session: s{number}\r\nX-{number}: 1\r\n"
+                client.send(f"M{number} {path} HTTP/1.1\r\nHost: h{number}\r\n{fields}\r\n".encode())
+                await client.answer()
+
+            def series():
+                found = rig.plane.snapshot()
+                return [[name, labels] for kind in found.values() for name, labels, *_ in kind]
+
+            for number in range(4):
+                await ask(number)
+            before = series()
+            for number in range(4, 60):
+                await ask(number)
+            await eventually(lambda: rig.counter("proxy_requests") == 60)
+            assert series() == before
+
+    asyncio.run(main())

@@ -1,0 +1,221 @@
+"""Requests that two readers could take differently: whoever reads behind the relay sees what it saw.
+
+What must be refused case by case is in the tests of `proxy` and `clients`; here are the tricks that those
+do not list, and a search for more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from proxy import Limits, Timeouts
+from proxy.errors import Fault
+from proxy.framing import MessageError
+from proxy.request_head import parse_request
+from tests.proxy.conftest import relay
+
+IMPATIENT = {
+    "limits": Limits(client_head_s=0.03, client_idle_s=0.03, linger_s=0.03),
+    "timeouts": Timeouts(idle_s=0.05),
+}
+"""The relay ends a connection soon after it has nothing more to do on it, so that all of it can be read."""
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
+START = b"POST /v1/x HTTP/1.1\r\nHost: h\r\n"
+
+
+def received(raw, answer=OK):
+    """What reaches the upstream, and what the client is answered."""
+
+    async def main():
+        async with relay(answer, **IMPATIENT) as rig:
+            client = await rig.client()
+            client.send(raw)
+            text = await client.rest()
+            return [wire.received for wire in rig.upstream.wires], text
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Transfer-Encoding: \x0bchunked\r\n",
+        b"Transfer-Encoding:\r\n chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: identity\r\n",
+        b"Transfer-Encoding: chunked\t\r\n",
+        b"Transfer-Encoding: chunked \r\n",
+        b"Transfer-Encoding: chunked;q=1\r\n",
+        b'Transfer-Encoding: "chunked"\r\n',
+        b"Transfer-Encoding: chunked\x00\r\n",
+        b"Transfer_Encoding: chunked\r\nTransfer-Encoding: x\r\n",
+        b"\x00Transfer-Encoding: chunked\r\n",
+        b"X: y\rTransfer-Encoding: chunked\r\n",
+        b"X: y\nTransfer-Encoding: chunked\r\n",
+        b"Content-Length: 0x10\r\n",
+        b"Content-Length: 1e1\r\n",
+        b"Content-Length: 36 36\r\n",
+        b"Content-Length: 36;\r\n",
+        b"Content-Length: \xd9\xa3\r\n",
+        b"Content-Length: 36\r\ncontent-length: 36\r\n",
+        b"Content-Length: 36\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 36\r\n",
+        b"Content-Length\t: 36\r\n",
+        b"Content-Length: 99999999999999999999\r\n",
+    ],
+)
+def test_a_length_in_doubt_ends_the_connection(lines):
+    """Nothing reaches the upstream, and what follows is not read as a request."""
+    reached, answer = received(START + lines + b"\r\n0\r\n\r\n" + HIDDEN)
+    assert not any(reached)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 501 "))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"ffffffffffffffff\r\n" + HIDDEN,
+        b"10000000000000000\r\n" + HIDDEN,
+        b"5 \r\r\n" + HIDDEN,
+        b"+5\r\nhello\r\n0\r\n\r\n",
+        b"5_0\r\nhello\r\n0\r\n\r\n",
+        b"5\r\nhello0\r\n\r\n" + HIDDEN,
+        b"5;a\nb\r\nhello\r\n0\r\n\r\n",
+        b"5;a\x00b\r\nhello\r\n0\r\n\r\n",
+        b"5\rX\nhello\r\n0\r\n\r\n",
+        b"0\r\nX: y\nGET /hidden HTTP/1.1\r\n\r\n",
+        b"0\r\n folded\r\n\r\n",
+        b"0\n\r\n\r\n" + HIDDEN,
+    ],
+)
+def test_a_chunk_in_doubt_ends_the_connection(body):
+    """The upstream never gets the end of such a request, nor what stands behind it."""
+    reached, answer = received(START + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+    assert b"/hidden" not in b"".join(reached)
+    assert not any(one.endswith(b"0\r\n\r\n") for one in reached)
+    assert answer.count(b"HTTP/1.1 ") <= 1
+    assert b" 200 " not in answer
+
+
+def test_trailers_become_no_fields():
+    """A length, a host or a credential behind the last chunk is dropped with the other trailers."""
+    trailers = b"Content-Length: 5\r\nHost: evil\r\nAuthorization: Bearer x\r\nX-Evenkeel-Task: t\r\n"
+    reached, _ = received(START + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + trailers + b"\r\n")
+    assert reached[0].endswith(b"\r\n\r\n1\r\na\r\n0\r\n\r\n")
+    assert b"evil" not in reached[0]
+
+
+def test_a_body_that_is_a_request_stays_a_body():
+    """What a length or a chunk covers is never read as the next request, what follows it is."""
+    length = START + b"Content-Length: %d\r\n\r\n" % len(HIDDEN) + HIDDEN
+    chunk = START + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN)
+    for request in (length, chunk):
+        reached, answer = received(request + START + b"\r\n")
+        assert answer.count(b"HTTP/1.1 200 ") + answer.count(b"HTTP/1.1 4") <= 2
+        assert requests_in(b"".join(reached))[0] == (b"/v1/x", HIDDEN)
+        assert b"/hidden" not in [target for target, _ in requests_in(b"".join(reached))]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok!",
+        b"HTTP/1.1 200 OK\r\nX: y\r\n Set-Cookie: a=b\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nX: y\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok\r\n\r\n",
+    ],
+)
+def test_an_answer_in_doubt_is_none(answer):
+    """A client gets a 502 instead of an answer that another reader would end elsewhere."""
+    _, text = received(START + b"\r\n", answer)
+    assert text.startswith(b"HTTP/1.1 502 ") or text == b""
+    assert b"Set-Cookie" not in text
+
+
+def test_what_follows_an_answer_is_nobodys():
+    """Bytes behind an answer's end are not kept for the next request on the connection."""
+
+    async def main():
+        poisoned = OK + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+        async with relay(poisoned) as rig:
+            client = await rig.client()
+            for _ in range(3):
+                client.send(START + b"\r\n")
+                assert (await client.answer()).endswith(b"\r\n\r\nok")
+            assert len(rig.upstream.wires) == 3
+
+    asyncio.run(main())
+
+
+def requests_in(raw):
+    """Target and body of every whole request that h11 finds."""
+    found, reader = [], h11.Connection(h11.SERVER)
+    reader.receive_data(raw)
+    while True:
+        event = reader.next_event()
+        if isinstance(event, h11.Request):
+            target, body = event.target, b""
+        elif isinstance(event, h11.Data):
+            body += bytes(event.data)
+        elif isinstance(event, h11.EndOfMessage):
+            found.append((target, body))
+            reader.send(h11.Response(status_code=200, headers=[("content-length", "0")]))
+            reader.send(h11.EndOfMessage())
+            if reader.our_state is not h11.DONE or reader.their_state is not h11.DONE:
+                return found
+            reader.start_next_cycle()
+        else:
+            return found
+
+
+FRAMINGS = st.lists(
+    st.sampled_from(
+        [
+            *(b"Content-Length: 0\r\n", b"Content-Length: 5\r\n", b"Content-Length: 38\r\n"),
+            *(b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding : chunked\r\n", b"TE: chunked\r\n"),
+            *(b"Transfer-Encoding: Chunked\t\r\n", b"Connection: content-length\r\n", b"X: a\r\n"),
+            *(b"Connection: transfer-encoding, x\r\n", b"Expect: 100-continue\r\n", b"Upgrade: h2c\r\n"),
+        ]
+    ),
+    max_size=3,
+).map(b"".join)
+BODIES = st.sampled_from(
+    [
+        *(b"", b"hello", b"0\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n", b"5;x=y\r\nhello\r\n0\r\nT: 1\r\n\r\n"),
+        *(b"26\r\n" + HIDDEN + b"\r\n0\r\n\r\n", HIDDEN, b"\r\n" + HIDDEN, b"5\r\nhel", b"\r\n"),
+    ]
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from([START, START.replace(b"1.1", b"1.0"), START.replace(b"POST", b"GET")]), FRAMINGS, BODIES
+)
+@example(START, b"Content-Length: 5\r\nConnection: content-length\r\n", b"hello")
+def test_the_upstream_sees_the_requests_that_were_answered(start, framing, body):
+    """A second strict reader finds as many requests on the upstream's side as the client got answers."""
+    reached, answer = received(start + framing + b"\r\n" + body)
+    found = [one for wire in reached if wire for one in requests_in(wire)]
+    assert len(found) == answer.count(b"HTTP/1.1 200 ") + answer.count(b"HTTP/1.0 200 ")
+
+
+@pytest.mark.parametrize("line", [b"a:\r\n", b"X-Long-Name: and a value\r\n"])
+def test_a_head_that_comes_line_by_line_is_counted_as_it_comes(line):
+    """Each line has the head read again, so one with too many is refused before it is whole or large."""
+    head = b"GET / HTTP/1.1\r\nHost: h\r\n"
+    while len(head) < 8192:
+        head += line
+        try:
+            assert parse_request(head) is None
+        except MessageError as error:
+            fault = error.fault
+            break
+    assert fault is Fault.HEAD_TOO_LARGE

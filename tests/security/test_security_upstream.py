@@ -1,0 +1,111 @@
+"""Nothing that a client sends decides where a request or a replay goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from evenkeel import replays
+from evenkeel.settings import Settings
+from proxy.capture import capturable
+from shadow.handoff import Exchange
+from shadow.original import Left, Reader
+from shadow.planner import RoutePlan
+from tests.proxy.conftest import eventually, fake_upstream, relay
+
+BODY = b'{"model": "m", "messages": [{"role": "user", "content": "Hello"}]}'
+ANSWER = json.dumps({"model": "m", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
+OK = f"HTTP/1.1 200 OK\r\nContent-Length: {len(ANSWER)}\r\n\r\n{ANSWER}".encode()
+PATH = "/v1/chat/completions"
+
+TARGETS = {
+    "absolute": "http://{elsewhere}" + PATH,
+    "absolute with credentials": "http://user:pass@{elsewhere}" + PATH,
+    "another scheme": "gopher://{elsewhere}" + PATH,
+    "credentials of the upstream's name": "@{elsewhere}" + PATH,
+    "port and credentials": ":80@{elsewhere}" + PATH,
+    "a longer port": "0" + PATH,
+    "a longer name": ".elsewhere.test" + PATH,
+    "two slashes": "//{elsewhere}" + PATH,
+    "backslashes": "/\\\\{elsewhere}" + PATH,
+    "encoded": "/%2f%2f{elsewhere}" + PATH,
+    "asterisk": "*" + PATH,
+}
+FIELDS = (
+    *("Forwarded: host={elsewhere};proto=http", "X-Forwarded-Host: {elsewhere}", "X-Forwarded-For: 1.2.3.4"),
+    *(
+        "X-Forwarded-Server: {elsewhere}",
+        "X-Original-URL: http://{elsewhere}/",
+        "X-Rewrite-URL: //{elsewhere}/",
+    ),
+    *("X-Host: {elsewhere}", "X-HTTP-Host-Override: {elsewhere}", "X-Upstream: http://{elsewhere}"),
+    *("X-Evenkeel-Upstream: http://{elsewhere}", "X-Evenkeel-Route: other", "Proxy-Connection: keep-alive"),
+    *("Destination: http://{elsewhere}/", "Referer: http://{elsewhere}/", "Alt-Used: {elsewhere}"),
+    *("Connection: host, x-host", "Base-URL: http://{elsewhere}/v1", "X-Portkey-Custom-Host: {elsewhere}"),
+)
+
+
+def post(target, host, fields=()):
+    lines = [f"POST {target} HTTP/1.1", f"Host: {host}", *fields, f"Content-Length: {len(BODY)}", "", ""]
+    return "\r\n".join(lines).encode() + BODY
+
+
+def sent(request_of):
+    """What the upstream got, how many connected elsewhere, and the paths that were captured."""
+
+    async def main():
+        async with fake_upstream(OK) as elsewhere, relay(OK, parse=False) as rig:
+            rig.upstream.on_data = lambda wire, _: wire.received.endswith(BODY) and wire.write(OK)
+            client = await rig.client()
+            client.send(request_of(f"127.0.0.1:{elsewhere.port}"))
+            assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
+            lines = rig.upstream.received.split(b"\r\n")
+            own = f"127.0.0.1:{rig.upstream.port}".encode()
+            assert [line for line in lines if line.lower().startswith(b"host:")] == [b"Host: " + own]
+            await eventually(lambda: rig.counter("exchanges_queued") == rig.counter("exchanges_sampled"))
+            return lines[0], len(elsewhere.wires), [one.path for one in rig.queue.exchanges]
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_a_target_that_names_a_host_goes_to_the_upstream_all_the_same(target):
+    """The settings say where requests go; what could lead a replay elsewhere is not even captured."""
+    said = []
+
+    def request(elsewhere):
+        said.append(target.format(elsewhere=elsewhere))
+        return post(said[0], elsewhere)
+
+    line, connected, captured = sent(request)
+    assert line == f"POST {said[0]} HTTP/1.1".encode()
+    assert connected == 0
+    assert captured == (said if said[0].startswith("/") else [])
+
+
+def test_no_field_moves_a_request():
+    """Neither `Host` nor what other proxies obey."""
+    line, connected, captured = sent(
+        lambda elsewhere: post(PATH, elsewhere, [one.format(elsewhere=elsewhere) for one in FIELDS])
+    )
+    assert line == f"POST {PATH} HTTP/1.1".encode()
+    assert connected == 0
+    assert captured == [PATH]
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_a_replay_stays_with_its_upstream(target, monkeypatch):
+    """A captured path cannot change the host, and what is no path is not replayed, wherever it comes from."""
+    monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "shadow")
+    settings = Settings(routes=[{"upstream": "http://model.test:8080/base/v1"}])
+    path = target.format(elsewhere="elsewhere.test")
+    body = Exchange("0" * 16, "default", 0.0, 0.0, "POST", path, 200, (), BODY, (), ANSWER.encode())
+    reader = Reader({"default": RoutePlan((), (0.1,), 1, None)})
+    if not path.startswith("/"):
+        assert not capturable(b"POST", path.encode())
+        assert reader.read(body) == Left("api_unsupported", dead=False)
+        return
+    url = replays.replay_target(settings)(body).url
+    assert url.startswith("http://model.test:8080/")
