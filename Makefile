@@ -75,6 +75,7 @@ audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the netw
 
 docs: $(VENV)/.dev ## Write the generated reference pages
 	$(BIN)/python -m evenkeel.reference docs
+	$(BIN)/python -m grafana
 
 clean: ## Remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build

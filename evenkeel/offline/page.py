@@ -100,7 +100,12 @@ def _heats(tables: Tables) -> Iterator[Heat]:
         ("inputs", "Crosslingual, by language of the input", "", lambda row: row.inputs),
         ("answers", "Crosslingual, by language of the answer", "", lambda row: row.answers),
         ("tasks", "Tasks", "All categories of one task, each weighing the same.", lambda row: row.tasks),
-        ("kinds", "Single perturbations", "Without those of the categories above.", _single),
+        (
+            "kinds",
+            "Single perturbations",
+            "General, positional and compound ones; formats and languages stand above.",
+            _single,
+        ),
     ):
         if tables.columns(of):
             yield _heat(tables, key, title, about, of)
