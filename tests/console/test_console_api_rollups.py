@@ -77,5 +77,6 @@ def test_changes_are_given_by_route(make_scene):
                         {"kind": "model", "before": "a", "after": "b", "at": 77.0, "offset": 5, "run": 0}
                     ],
                 }
-            ]
+            ],
+            "changes": [],
         }
