@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 _SHUTDOWN_S: Final = 1
 
+_KEEP_ALIVE_S = 75
+"""As usual in production. A server that closes a kept connection just when a request is on its way fails that
+request, through a proxy as without one: uvicorn's 5 seconds would make tests fail by chance."""
+
 
 _LINGER_NOT: Final = struct.pack("ii", 1, 0)
 """SO_LINGER on, for 0 seconds: closing sends a reset instead of an orderly end."""
@@ -195,6 +199,7 @@ def _server(simulation: Simulation) -> uvicorn.Server:
             access_log=False,
             server_header=False,
             date_header=not simulation.settings.deterministic,
+            timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=_SHUTDOWN_S,
         )
     )

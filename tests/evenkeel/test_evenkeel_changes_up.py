@@ -150,7 +150,7 @@ def test_other_traffic_is_named(start, upstream, tmp_path):
 
 
 def test_a_judge_that_drifts_is_named(start, tmp_path):
-    """The model stays as it is; the judge begins to flip every second rating."""
+    """The model stays as it is; the judge begins to flip nine in ten ratings."""
     simulation = Simulation(
         [ModelState(MODEL, fragility=0.5), ModelState(JUDGE_MODEL)], SimulationSettings(deterministic=True)
     )
@@ -164,7 +164,7 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
         ) as running:
             ask(running, range(200))
             running.settle(120)
-            simulation.change(JUDGE_MODEL, {"judge_noise": 0.5})
+            simulation.change(JUDGE_MODEL, {"judge_noise": 0.9})
             ask(running, range(300, 420))
             running.settle(120)
             reports = noticed(running)
