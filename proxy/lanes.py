@@ -31,7 +31,7 @@ class Limits:
     max_idle_upstream: int = 512
     """Unused connections kept for each upstream."""
     upstream_idle_s: float = 60.0
-    """How long they are kept."""
+    """How long they are kept; less where the upstream was seen to close them sooner."""
     upstream_rest_s: float = 5.0
     """How long an upstream that could not be reached is passed over, on routes with another one."""
     client_idle_s: float = 300.0

@@ -17,13 +17,27 @@ if TYPE_CHECKING:
     from proxy.routing import Upstream
 
 
+_LEARNED_FROM_S = 1.0
+"""A connection closed sooner than this was not closed for being idle: the upstream went away."""
+_LEARNED_SHARE = 0.75
+"""Of the time that the upstream waited; the sweep knows idle times to a second only."""
+_LEARNED_FOR_S = 600.0
+"""After this the upstream may show anew how long it waits."""
+
+
 class Pool:
-    """All connections to one upstream. The idle one used last is used first."""
+    """All connections to one upstream. The idle one used last is used first.
+
+    An upstream that closes idle connections may do so while a request is on its way. The pool
+    learns how long the upstream waits and closes its connections sooner.
+    """
 
     __slots__ = (
         "_connecting",
+        "_learned_for_s",
         "_limits",
         "_open",
+        "_patience_s",
         "_tls",
         "authority",
         "closing",
@@ -45,6 +59,10 @@ class Pool:
         self.resting_until = 0.0
         """Until when the upstream is passed over if there is another; by the data plane's timer."""
         self._limits = limits
+        self._patience_s = limits.upstream_idle_s
+        """How long an idle connection is kept."""
+        self._learned_for_s = 0.0
+        """How much longer that holds if it was learned."""
         self._tls = (tls or ssl.create_default_context()) if upstream.tls else None
         self.idle: list[UpstreamConnection] = []
         """The one used last is at the end."""
@@ -143,6 +161,13 @@ class Pool:
         if connection in self.idle:
             self.idle.remove(connection)
 
+    def expired(self, connection: UpstreamConnection) -> None:
+        """The upstream closes an idle connection: keep others less long than it did."""
+        if connection.quiet_s >= _LEARNED_FROM_S and connection in self.idle:
+            self._patience_s = min(self._patience_s, connection.quiet_s * _LEARNED_SHARE)
+            self._learned_for_s = _LEARNED_FOR_S
+        self.forget(connection)
+
     def closed(self, connection: UpstreamConnection) -> None:
         """A connection is gone."""
         self._open.discard(connection)
@@ -150,9 +175,12 @@ class Pool:
 
     def tick(self, elapsed_s: float) -> None:
         """Let time pass for idle connections, and close those that were idle for too long."""
+        self._learned_for_s -= elapsed_s
+        if self._learned_for_s <= 0:
+            self._patience_s = self._limits.upstream_idle_s
         for connection in list(self.idle):
             connection.quiet_s += elapsed_s
-            if connection.quiet_s >= self._limits.upstream_idle_s:
+            if connection.quiet_s >= self._patience_s:
                 self.idle.remove(connection)
                 connection.transport.close()
 

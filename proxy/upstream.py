@@ -195,7 +195,7 @@ class UpstreamConnection(asyncio.Protocol):
         """The upstream has sent all it will: an end, or a loss."""
         client = self.client
         if client is None:
-            self.pool.forget(self)
+            self.pool.expired(self)
             return None
         if self._tunnel:
             return client.upstream_half_closed()

@@ -1,0 +1,82 @@
+"""How long idle connections are kept: as long as set, or less than the upstream was seen to wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.lanes import Limits
+from proxy.pool import Pool
+from proxy.routing import Upstream
+from proxy.upstream import UpstreamConnection
+
+
+class Transport:
+    """Enough of a transport to be closed."""
+
+    def __init__(self):
+        self.closed = False
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def pool():
+    """A pool that keeps idle connections for a minute."""
+    return Pool(Upstream.parse("http://h"), Limits(upstream_idle_s=60), None)
+
+
+def idle_connection(pool):
+    """A connection that has answered and waits."""
+    connection = UpstreamConnection(pool, tls=False)
+    connection.connection_made(Transport())
+    pool.put(connection)
+    return connection
+
+
+def seconds_kept(pool):
+    """How long the pool keeps a connection that nobody uses."""
+    connection = idle_connection(pool)
+    for passed in range(1, 200):
+        pool.tick(1)
+        if connection.transport.closed:
+            return passed
+    raise AssertionError("never closed")
+
+
+def upstream_closes_after(pool, seconds):
+    """Let the upstream end an idle connection."""
+    connection = idle_connection(pool)
+    for _ in range(seconds):
+        pool.tick(1)
+    connection.eof_received()
+    connection.connection_lost(None)
+
+
+def test_an_upstream_that_closes_idle_connections_is_forestalled(pool):
+    """Ours are closed first, so that no request meets a close."""
+    assert seconds_kept(pool) == 60
+    upstream_closes_after(pool, 5)
+    assert seconds_kept(pool) == 4  # 0.75 x 5 s, at the next sweep
+
+
+def test_the_shortest_patience_counts(pool):
+    """Several servers may stand behind one name."""
+    upstream_closes_after(pool, 8)
+    upstream_closes_after(pool, 4)
+    upstream_closes_after(pool, 20)
+    assert seconds_kept(pool) == 3
+
+
+def test_an_upstream_that_goes_away_teaches_nothing(pool):
+    """A restart closes connections that were in use a moment ago."""
+    upstream_closes_after(pool, 0)
+    assert seconds_kept(pool) == 60
+
+
+def test_what_was_learned_is_forgotten_after_ten_minutes(pool):
+    """One close by chance does not shorten connections for good."""
+    upstream_closes_after(pool, 5)
+    for _ in range(599):
+        pool.tick(1)
+    assert seconds_kept(pool) == 60
