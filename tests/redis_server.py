@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import signal
-import socket
 import subprocess
 import time
 from dataclasses import replace
@@ -15,12 +14,7 @@ import redis
 
 from metrics.stores.redis.connection import RedisStore
 from metrics.stores.redis.place import RedisPlace
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+from tests.services import free_port
 
 
 class RedisServer:

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli import main
 from evenkeel.settings import load
+from tests.services import free_port
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose"
@@ -53,12 +53,6 @@ def the(name):
 def images():
     built = [text.split()[0] for name, text in instructions() if name == "FROM"]
     return built + [service["image"] for name, service in SERVICES.items() if name not in ROLES]
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def get(port, path, token=None):

@@ -57,12 +57,7 @@ class ScriptedChat:
     def completion(self, request):
         if self.status != 200:
             return {"error": {"message": "scripted", "type": "scripted", "code": None, "param": None}}
-        prompt = request["messages"][-1]["content"]
-        self.prompts[prompt] += 1
-        if self.hold_after is not None and self.prompts.total() > self.hold_after:
-            self.holding.set()
-            self.release.wait(60)
-        text = self.answer(prompt)
+        text = self.reply_to(request["messages"][-1]["content"])
         return {
             "id": "c", "object": "chat.completion", "created": 0, "model": "scripted",
             "choices": [{
@@ -71,7 +66,18 @@ class ScriptedChat:
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
         }  # fmt: skip
 
+    def reply_to(self, prompt):
+        self.count(prompt)
+        return self.answer(prompt)
+
+    def count(self, prompt):
+        """Remember a prompt, and wait if it is one to be held back."""
+        self.prompts[prompt] += 1
+        if self.hold_after is not None and self.prompts.total() > self.hold_after:
+            self.holding.set()
+            self.release.wait(60)
+
 
 def rating(number):
     """A judge's reply in due form."""
-    return json.dumps({"explanation": "Scripted.", "rating": number})
+    return json.dumps({"explanation": "Clear and good.", "rating": number})

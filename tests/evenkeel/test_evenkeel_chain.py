@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
-import subprocess
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
@@ -27,76 +22,14 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from evenkeel.supervisor import listen
+from tests.services import prometheus, receiver, service, wait_for
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BREACH, JUDGE = "EvenkeelRobustnessBreach", "EvenkeelJudgeUnusable"
 PLAIN = ["general.spelling", "general.casing"]
 
 
-def free_port():
-    sock = listen("127.0.0.1", 0, option="")
-    port = sock.getsockname()[1]
-    sock.close()
-    return port
-
-
-@pytest.fixture
-def receiver():
-    """Keeps every message that Alertmanager posts."""
-    messages = []
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self):
-            messages.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/", messages
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def service(tmp_path):
-    """Starts a program with its log in a file, waits until it is ready, and ends it afterwards."""
-    started = []
-
-    def start(url, *command):
-        log = (tmp_path / f"{command[0]}.log").open("wb")
-        started.append((subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path), log))
-        wait_for(lambda: httpx2.get(f"{url}/-/ready").is_success, 30)
-
-    yield start
-    for process, log in reversed(started):
-        process.terminate()
-        process.wait(20)
-        log.close()
-
-
-def wait_for(question, timeout_s=60):
-    """The first true answer."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        try:
-            answer = question()
-        except (httpx2.HTTPError, ValueError):
-            answer = None
-        if answer:
-            return answer
-        time.sleep(0.2)
-    raise AssertionError("waited in vain")
-
-
-def alertmanager(service, folder, receiver):
+def alertmanager(folder, receiver):
     """Ours, in a hurry, with every receiver replaced by the one on this machine."""
     config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
     config["receivers"] = [
@@ -107,19 +40,16 @@ def alertmanager(service, folder, receiver):
     for branch in (config["route"], *config["route"]["routes"]):
         branch |= {"group_wait": "1s", "group_interval": "1s"}
     (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
-    url = f"http://127.0.0.1:{free_port()}"
-    service(
-        url,
+    return service(
+        folder,
         "prometheus-alertmanager",
         f"--config.file={folder / 'alertmanager.yml'}",
         f"--storage.path={folder / 'alertmanager'}",
-        f"--web.listen-address={url.removeprefix('http://')}",
         "--cluster.listen-address=",
     )
-    return url
 
 
-def prometheus(service, folder, target, alerts_to):
+def watching(folder, target, alerts_to):
     """Ours, every second, with waits of a second."""
     (folder / "rules").mkdir()
     for file in (DEPLOY / "prometheus" / "rules").glob("*.yaml"):
@@ -131,15 +61,7 @@ def prometheus(service, folder, target, alerts_to):
     for section, url in hosts:
         section["static_configs"] = [{"targets": [url.removeprefix("http://")]}]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    url = f"http://127.0.0.1:{free_port()}"
-    service(
-        url,
-        "prometheus",
-        f"--config.file={folder / 'prometheus.yml'}",
-        f"--storage.tsdb.path={folder / 'tsdb'}",
-        f"--web.listen-address={url.removeprefix('http://')}",
-    )
-    return url
+    return prometheus(folder, folder / "prometheus.yml")
 
 
 @dataclass
@@ -199,11 +121,10 @@ class Chain:
 
 
 @pytest.fixture
-def chain(start, receiver, service, tmp_path):
+def chain(start, tmp_path):
     """Evenkeel before a healthy model, scraped, and watched over by our rules."""
-    url_of_receiver, messages = receiver
     simulation = Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
-    with serving(simulation) as url:
+    with receiver() as (url_of_receiver, messages), serving(simulation) as url:
         config = tmp_path / "evenkeel.yaml"
         route = {"upstream": url, "sampling_rate": 1.0, "perturbations": PLAIN, "trials_per_exchange": 2}
         settings = {
@@ -220,10 +141,12 @@ def chain(start, receiver, service, tmp_path):
         config.write_text(yaml.safe_dump(settings))
         chat = url_of_receiver.replace("http://", "json://")
         keys = {"EVENKEEL_JUDGE_API_KEY": "any", "CHAT_URL": f"{chat}secret-token"}
-        with start("--config", str(config), environment=keys) as running:
-            manager = alertmanager(service, tmp_path, url_of_receiver)
-            watching = prometheus(service, tmp_path, running.admin, manager)
-            yield Chain(simulation, running, manager, watching, messages)
+        with (
+            start("--config", str(config), environment=keys) as running,
+            alertmanager(tmp_path, url_of_receiver) as manager,
+            watching(tmp_path, running.admin, manager) as scraped,
+        ):
+            yield Chain(simulation, running, manager, scraped, messages)
         assert "secret-token" not in running.log.read_text()
 
 

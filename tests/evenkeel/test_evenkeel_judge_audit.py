@@ -8,90 +8,34 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli import main
+from tests.evenkeel.scripted_chat import ScriptedChat, rating
 
 LLMBAR = Path(__file__).parents[3] / "shared" / "data" / "llmbar" / "evaluators_Natural"
 CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
 ITEM = re.compile(r"Ticket (\d+)\.")
 
 
-class ScriptedJudge:
+class ScriptedJudge(ScriptedChat):
     """Answers by a function of (ticket number, claimed rating or None, the whole prompt).
 
-    A number is a rating; a text is the whole reply. It counts how often each prompt came, and holds
-    its answers back from the `hold_after`-th on until `release` is set.
+    A number is a rating; a text is the whole reply. The probe before a run is neither counted nor held.
     """
 
-    def __init__(self, answer, hold_after=None):
-        self.answer = answer
-        self.prompts = Counter()
-        self.holding, self.release = threading.Event(), threading.Event()
-        self.hold_after = hold_after
-        self.status = 200
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self):
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.release.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-    def _handler(self):
-        judge = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_POST(self):
-                request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                body = json.dumps(judge.completion(request["messages"][-1]["content"])).encode()
-                self.send_response(judge.status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.send_header("retry-after-ms", "1")
-                self.end_headers()
-                self.wfile.write(body)
-
-        return Handler
-
-    def completion(self, prompt):
-        if self.status != 200:
-            return {"error": {"message": "scripted", "type": "scripted", "code": None, "param": None}}
+    def reply_to(self, prompt):
         tickets = ITEM.findall(prompt)
-        said = 3
-        if tickets:  # all but the probe
-            self.prompts[prompt] += 1
-            if self.hold_after is not None and self.prompts.total() > self.hold_after:
-                self.holding.set()
-                self.release.wait(60)
-            claim = CLAIM.search(prompt)
-            said = self.answer(int(tickets[-1]), int(claim[1]) if claim else None, prompt)
-        text = (
-            said if isinstance(said, str) else json.dumps({"explanation": "Clear and good.", "rating": said})
-        )
-        return {
-            "id": "c", "object": "chat.completion", "created": 0, "model": "scripted",
-            "choices": [{
-                "index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text},
-            }],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-        }  # fmt: skip
+        if not tickets:
+            return rating(3)
+        self.count(prompt)
+        claim = CLAIM.search(prompt)
+        said = self.answer(int(tickets[-1]), int(claim[1]) if claim else None, prompt)
+        return said if isinstance(said, str) else rating(said)
 
 
 def write_ratings(path, rows, scale="1-5", metric="fluency"):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-import subprocess
-import time
 from pathlib import Path
 
 import httpx2
@@ -23,7 +22,7 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from evenkeel.supervisor import listen
+from tests.services import prometheus, wait_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -40,32 +39,16 @@ def test_every_series_is_on_the_page_once():
     assert len(rows) == len(set(rows))
 
 
-def free_port():
-    sock = listen("127.0.0.1", 0, option="")
-    port = sock.getsockname()[1]
-    sock.close()
-    return port
-
-
-@pytest.fixture
-def prometheus(tmp_path):
-    """Starts a Prometheus that scrapes an address every second; gives what asks it."""
-    started = []
-
-    def start(target):
-        port, log = free_port(), (tmp_path / "prometheus.log").open("wb")
-        scrape = {"job_name": "evenkeel", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}
-        config = tmp_path / "prometheus.yml"
-        config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
-        arguments = [f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'tsdb'}"]
-        process = subprocess.Popen(
-            ["prometheus", *arguments, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log
-        )
-        started.append((process, log))
+@contextlib.contextmanager
+def scraping(folder, target):
+    """A Prometheus that scrapes an address every second; gives what asks it."""
+    scrape = {"job_name": "evenkeel", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}
+    config = folder / "prometheus.yml"
+    config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
+    with prometheus(folder, config) as url:
 
         def query(expression):
-            url = f"http://127.0.0.1:{port}/api/v1/query"
-            answer = httpx2.get(url, params={"query": expression}).json()
+            answer = httpx2.get(f"{url}/api/v1/query", params={"query": expression}).json()
             assert answer["status"] == "success", answer
             return {
                 tuple(one["metric"].get(label) for label in ("route", "model", "perturbation")): float(
@@ -74,27 +57,7 @@ def prometheus(tmp_path):
                 for one in answer["data"]["result"]
             }
 
-        return query
-
-    yield start
-    for process, log in started:
-        process.terminate()
-        process.wait(20)
-        log.close()
-
-
-def wait_for(question, timeout_s=45):
-    """The first true answer."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        try:
-            answer = question()
-        except (httpx2.HTTPError, ValueError):
-            answer = None
-        if answer:
-            return answer
-        time.sleep(0.2)
-    raise AssertionError("waited in vain")
+        yield query
 
 
 def recipes():
@@ -104,13 +67,14 @@ def recipes():
 
 
 @pytest.mark.service("prometheus")
-def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gauges(start, prometheus):
+def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gauges(start, tmp_path):
     """Names, types and labels agree in both directions; each recipe gives the numbers of its gauge."""
     simulation = Simulation(
         [ModelState("simulated-1", fragility=0.4, noise=0.1)], SimulationSettings(deterministic=True)
     )
     judge = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_ALERT__MIN_TRIALS": "10"}
     with (
+        contextlib.ExitStack() as stack,
         serving(simulation) as url,
         start(
             *("--upstream", url, "--sampling-rate", "1"),
@@ -126,7 +90,7 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
             )
         running.settle()
         text = httpx2.get(f"{running.admin}/metrics").text
-        query = prometheus(running.admin.removeprefix("http://"))
+        query = stack.enter_context(scraping(tmp_path, running.admin.removeprefix("http://")))
         wait_for(lambda: query("evenkeel_build_info"))
         for said, gauge in (
             ("Content delta", "evenkeel_content_delta"),

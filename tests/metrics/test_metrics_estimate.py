@@ -13,23 +13,10 @@ from hypothesis import strategies as st
 from metrics.estimate import Counts, excess, paired_excess, proportion
 from metrics.estimate.excess import log_evidence as excess_evidence
 from metrics.estimate.proportion import log_evidence as rate_evidence
-from metrics.verdict import Failure, QualityScore, Verdict
+from metrics.verdict import Failure, QualityScore
+from tests.metrics.planted_verdicts import VERDICT
 
 ALPHA = 0.05
-VERDICT = Verdict(
-    id="e.general.spelling.0.3",
-    exchange_id="e",
-    scored_at=1.0,
-    route="r",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="metrics",
-    rating=3,
-    baseline_rating=3,
-)
 
 
 def quality(reference: int, candidate: int) -> QualityScore:

@@ -15,21 +15,8 @@ from metrics.estimate import ExchangeTally, bounded_mean, outcome_of, proportion
 from metrics.estimate.bounded_mean import SHARES
 from metrics.estimate.proportion import log_evidence
 from metrics.verdict import Failure, QualityScore, Verdict
+from tests.metrics.planted_verdicts import VERDICT
 
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=1.0,
-    route="r",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="judge",
-    rating=3,
-    baseline_rating=3,
-)
 WORSE = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))
 SAME = replace(VERDICT, rating=2, quality=(QualityScore("faithfulness", 1, 3, 3),))
 UNSCORED = replace(VERDICT, rating=2, quality_failures=(Failure("faithfulness", 1, "timeout"),))

@@ -21,6 +21,7 @@ from metrics.provenance import JUDGED_AGAIN
 from metrics.stores.protocols import LoggedVerdict
 from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 from metrics.verdict import BASELINE, Failure, QualityScore, Verdict
+from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
     threshold=0.1,
@@ -28,20 +29,6 @@ SETTINGS = MonitorSettings(
     min_trials=5,
     max_models_per_route=3,
     trend_interval_s=7,
-)
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=0.0,
-    route="chat",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="judge",
-    rating=3,
-    baseline_rating=3,
 )
 WORSE = {"rating": 1, "quality": (QualityScore("faithfulness", 1, 3, 1),)}
 CELL = CellKey("chat", "m", "general.spelling")

@@ -11,23 +11,10 @@ from metrics.export import CellText, MonitorReading
 from metrics.fold import MonitorSettings, MonitorState
 from metrics.stores.protocols import LoggedVerdict
 from metrics.verdict import BASELINE, Verdict
+from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
     threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200
-)
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=0.0,
-    route="chat",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="judge",
-    rating=3,
-    baseline_rating=3,
 )
 
 

@@ -16,6 +16,7 @@ from metrics.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorS
 from metrics.monitor import Monitor
 from metrics.stores.protocols import AlertEvent, LoggedVerdict
 from metrics.verdict import BASELINE, Failure, QualityScore, Verdict
+from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
     threshold=0.1,
@@ -23,20 +24,6 @@ SETTINGS = MonitorSettings(
     min_trials=5,
     max_models_per_route=2,
     trend_interval_s=7,
-)
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=0.0,
-    route="chat",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="metrics",
-    rating=3,
-    baseline_rating=3,
 )
 
 

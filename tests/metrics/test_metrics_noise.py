@@ -25,24 +25,11 @@ from metrics.provenance import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SW
 from metrics.similarity import Rating
 from metrics.stores.protocols import LoggedVerdict
 from metrics.verdict import BASELINE, Failure, Verdict
+from tests.metrics.planted_verdicts import VERDICT
 
 PAIR = Pair(Answer("left"), Answer("right"), "question")
 SWAPPED = Pair(Answer("right"), Answer("left"), "question")
 DOWN = Failure("similarity", 1, "timeout")
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=0.0,
-    route="chat",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="judge",
-    rating=3,
-    baseline_rating=3,
-)
 
 
 @dataclass

@@ -11,21 +11,8 @@ from hypothesis import strategies as st
 from metrics.fold import MonitorSettings, MonitorState
 from metrics.stores.protocols import LoggedVerdict
 from metrics.verdict import QualityScore, Verdict
+from tests.metrics.planted_verdicts import VERDICT
 
-VERDICT = Verdict(
-    id="e.general.spelling.0.3",
-    exchange_id="e",
-    scored_at=1.0,
-    route="r",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="judge",
-    rating=3,
-    baseline_rating=3,
-)
 SAME = QualityScore("faithfulness", 101, 3, 3)
 DROP = QualityScore("faithfulness", 101, 3, 2)
 GAIN = QualityScore("relevance", 1, 2, 3)

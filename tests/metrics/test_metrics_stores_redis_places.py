@@ -29,7 +29,8 @@ from shadow.redis_spend import RedisSpendLedger
 from shadow.spend import Budget, Spend
 from tests.metrics.test_metrics_stores import EVIDENCE, _event, _point, verdict
 from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
-from tests.redis_server import RedisServer, free_port
+from tests.redis_server import RedisServer
+from tests.services import free_port
 from tests.shadow.test_shadow_queue import exchange, ids
 
 pytestmark = pytest.mark.service("redis-server")

@@ -1,0 +1,21 @@
+"""A verdict to start from: tests replace what matters to them."""
+
+from __future__ import annotations
+
+from metrics.verdict import Verdict
+
+VERDICT = Verdict(
+    id="v",
+    exchange_id="e",
+    scored_at=0.0,
+    route="chat",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="judge",
+    rating=3,
+    baseline_rating=3,
+)
+"""A judged trial in which nothing moved."""

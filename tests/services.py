@@ -1,0 +1,87 @@
+"""Real services and receivers of messages for tests: on the loopback, on free ports, stopped at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx2
+
+
+def free_port():
+    """A port that nobody listens on at the moment."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def wait_for(question, what="", timeout_s=60):
+    """The first true answer; a service that is not there yet has none."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            answer = question()
+        except (httpx2.HTTPError, ValueError):
+            answer = None
+        if answer:
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"waited {timeout_s} s in vain {what}".strip())
+
+
+@contextlib.contextmanager
+def service(folder, command, *arguments):
+    """A program of the Prometheus family, ready to answer; gives its address.
+
+    Its log is written to the folder.
+    """
+    url = f"http://127.0.0.1:{free_port()}"
+    listening = f"--web.listen-address={url.removeprefix('http://')}"
+    with (folder / f"{command}.log").open("wb") as log:
+        process = subprocess.Popen([command, *arguments, listening], stdout=log, stderr=log, cwd=folder)
+        try:
+            wait_for(lambda: httpx2.get(f"{url}/-/ready").is_success, f"for {command}")
+            yield url
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+@contextlib.contextmanager
+def prometheus(folder, config):
+    """A Prometheus with a configuration of the folder; gives its address."""
+    with service(
+        folder, "prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'tsdb'}"
+    ) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def receiver():
+    """Takes every message that is posted; gives its address and the messages so far."""
+    messages = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self):
+            messages.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/", messages
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
