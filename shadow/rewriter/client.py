@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
 from metrics.endpoints.observing import UNOBSERVED
@@ -25,6 +26,8 @@ _FAULTS: Final = frozenset(get_args(Fault))
 _FIRST_SEED: Final = 7
 """Any fixed number: the same attempt at the same text should give the same words."""
 _REMEMBERED: Final = 1_000
+_REST_USES: Final = 50
+"""How often a text that was given up is asked for in vain before it is tried again; doubles each time."""
 _MEANING: Final = "It does not mean the same as the original."
 
 
@@ -40,12 +43,25 @@ class _Failed(NamedTuple):
     patience: int
 
 
+@dataclass(slots=True)
+class _GivenUp:
+    """A text that failed to the end, and how long it rests."""
+
+    rejection: Rejection
+    rounds: int
+    """How often all attempts have failed."""
+    left: int
+    """Uses until the next round."""
+
+
 class Rewriter:
     """Rewrites texts with a model, and with a stronger one where that does not do.
 
     Flow: cache → call → gate → up to `attempts` calls, told what was wrong → the stronger model once
     → `Rejection` with the last reason. Tasks alike that are under way share one outcome. A text whose
-    rewriting fails the gate to the end is not tried again as long as the process remembers (1,000).
+    rewriting fails the gate to the end rests for 50 uses, then for 100, 200 and so on, so that it costs
+    little and an instruction that all prompts share is not lost because a judge once erred. Of such texts the
+    last 1,000 are remembered.
 
     Belongs to one event loop. Close it, or use it as an async context manager.
     """
@@ -79,7 +95,7 @@ class Rewriter:
         self._attempts = attempts
         self._count = count
         self._running: dict[str, asyncio.Task[str | Rejection]] = {}
-        self._given_up: dict[str, Rejection] = {}
+        self._given_up: dict[str, _GivenUp] = {}
 
     @classmethod
     def connect(
@@ -170,22 +186,30 @@ class Rewriter:
         if cached is not None:
             self._count("cached")
             return cached
-        outcome = self._given_up.get(key) or await self._written(task, purse)
+        before = self._given_up.get(key)
+        if before is not None and before.left > 0:
+            before.left -= 1
+            self._count(f"rejected_{before.rejection.reason}")
+            return before.rejection
+        rounds = before.rounds if before else 0
+        outcome = await self._written(task, purse, rounds)
         if isinstance(outcome, str):
+            self._given_up.pop(key, None)
             await asyncio.to_thread(self._cache.put, key, outcome)
             self._count("accepted")
             return outcome
         if outcome.reason in _FAULTS:
-            self._given_up[key] = outcome
+            self._given_up[key] = _GivenUp(outcome, rounds + 1, _REST_USES << rounds)
             if len(self._given_up) > _REMEMBERED:
                 self._given_up.pop(next(iter(self._given_up)))
         self._count(f"rejected_{outcome.reason}")
         return outcome
 
-    async def _written(self, task: RewriteTask, purse: Purse) -> str | Rejection:
+    async def _written(self, task: RewriteTask, purse: Purse, rounds: int) -> str | Rejection:
         failed = _Failed(Rejection("empty"), None, 1)
+        first = rounds * (self._attempts + 1)
         for number in range(self._attempts):
-            outcome = await self._attempt(self._model, task, purse, failed, number)
+            outcome = await self._attempt(self._model, task, purse, failed, first + number)
             if isinstance(outcome, str):
                 return outcome
             failed = outcome
@@ -195,7 +219,7 @@ class Rewriter:
                 self._count(f"retried_{failed.rejection.reason}")
         if self._stronger and failed.rejection.reason != "budget":
             self._count("stronger")
-            outcome = await self._attempt(self._stronger, task, purse, failed, self._attempts)
+            outcome = await self._attempt(self._stronger, task, purse, failed, first + self._attempts)
             if isinstance(outcome, str):
                 return outcome
             failed = outcome
