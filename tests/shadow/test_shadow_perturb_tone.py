@@ -1,0 +1,183 @@
+"""Tone: by phrases and by a rewriter."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shadow.languages import language_of
+from shadow.perturbations import NotApplicable
+from shadow.perturbations.protocol import NOTHING
+from shadow.perturbations.tone import TONES, Tone
+from shadow.perturbations.tone_phrases import MANNERS
+from shadow.prompt import Block
+from tests.shadow.pretended_rewriter import (
+    BY_LANGUAGE,
+    DATA,
+    QUESTION,
+    SYSTEM,
+    chat,
+    finished,
+    made,
+    reason,
+    survives,
+    typed,
+    view_of,
+)
+
+
+@pytest.mark.parametrize("language", BY_LANGUAGE)
+@pytest.mark.parametrize("tone", TONES)
+def test_a_tone_by_rule_keeps_what_is_protected(language, tone) -> None:
+    """In each language each tone changes the text at every strength, and no protected span."""
+    text = BY_LANGUAGE[language]
+    for severity in (0.1, 0.5, 1.0):
+        for seed in range(5):
+            changed = made(Tone(tones=[tone]), chat(text), severity, seed)
+            assert changed.input_text != text
+            assert survives(text, changed.input_text), changed.input_text
+            assert changed.segments[0].text == SYSTEM
+
+
+def test_every_place_of_a_tone_by_hand() -> None:
+    """At full strength: greeting, contraction, mark, close."""
+    changed = made(Tone(tones=["formal"]), chat("Hi, I can't open INC-7. Don't ask me why."), seed=0)
+    greeting, close = MANNERS["en"]["formal"].openers, MANNERS["en"]["formal"].closers
+    assert changed.input_text in {
+        f"{one}{' ' if one[-1] == '.' else chr(10) * 2}Hello, I cannot open INC-7. Do not ask me why. {other}"
+        for one in greeting
+        for other in close
+    }
+
+
+def test_a_close_after_a_list_stands_alone() -> None:
+    """No closing words are put into a list item or behind code; before one, a greeting gets its own lines."""
+    text = "- The lamp upstairs is broken\n- Nobody repairs the heating"
+    changed = made(Tone(tones=["polite"]), chat(text)).input_text
+    lines = changed.split("\n\n")
+    assert lines[1] == text
+    assert lines[0] in MANNERS["en"]["polite"].openers
+    assert lines[2] in MANNERS["en"]["polite"].closers
+
+
+def test_only_the_first_and_the_last_text_are_greeted_and_closed() -> None:
+    """Two texts of a user get one greeting and one close, and a document between them nothing."""
+    blocks = (
+        Block("input", "My neighbour wrote this letter to the town council. ", "text"),
+        Block("input", "Doc: I cannot sleep because of the noise. ", "document"),
+        Block("input", "I wonder what they are going to answer to that.", "text"),
+    )
+    view = view_of(("user", "".join(block.text for block in blocks)), classify=typed(*blocks))
+    for seed in range(10):
+        first, letter, last = (one.text for one in made(Tone(tones=["casual"]), view, seed=seed).segments)
+        assert letter == blocks[1].text
+        assert any(first.startswith(one) for one in MANNERS["en"]["casual"].openers)
+        assert any(last.endswith(one) for one in MANNERS["en"]["casual"].closers)
+        assert not any(one in last for one in MANNERS["en"]["casual"].openers)
+
+
+def test_a_mild_tone_changes_less() -> None:
+    """The share of places grows with severity: at 0.1 fewer words differ than at 1."""
+    text = "I can't come. I don't know. It won't work. You shouldn't ask. They haven't called. We aren't in."
+
+    def differing(severity: float) -> int:
+        return sum(
+            len(
+                set(made(Tone(tones=["formal"]), chat(text), severity, seed).input_text.split())
+                - set(text.split())
+            )
+            for seed in range(20)
+        )
+
+    assert differing(0.1) < differing(0.5) < differing(1.0)
+
+
+_FRAGMENTS = st.sampled_from([
+    "I can't ", "Please. ", "why is it ", "Why is it late? ", "\n", "\n\n", "- ", "`I need x` ",
+    '"I want it." ', '{"i need": 1} ', "I need 5 kg! ", "http://a.b/i-want ", "don't_do ", "what is this. ",
+    "```\nI want.\n", "Thanks. ", "1. ", "# ", "Help me! ", "e.g. ", "I’m here. ", "INC-7. ",
+])  # fmt: skip
+
+
+@given(
+    st.lists(_FRAGMENTS, min_size=1, max_size=20).map("".join),
+    st.sampled_from(TONES),
+    st.floats(0.05, 1),
+    st.integers(0, 5),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_tone_by_rule_keeps_what_is_protected_in_any_text(text, tone, severity, seed) -> None:
+    """Whatever stands beside code, data, quotations and list marks: they survive, and something changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shadow.perturbations.tone.language_of", lambda _: "en")
+        outcome = Tone(tones=[tone]).apply(chat(text), severity, random.Random(seed))
+    if not text.strip():
+        assert isinstance(outcome, NotApplicable)
+        return
+    assert outcome.input_text != text
+    assert survives(text, outcome.input_text), outcome.input_text
+
+
+def test_a_tone_needs_a_language_it_knows() -> None:
+    """Identifiable by its words, and with phrases of its own."""
+    assert reason(Tone(), chat("Asdf qwer zxcv")) == "language_unknown"
+    finnish = "Pöydän ruuvit puuttuvat, enkä tiedä miten se kootaan ilman niitä."
+    assert reason(Tone(), chat(finnish)) == "language_unsupported"
+
+
+def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
+    """The generator picks one of the five; the versions differ from those by rule."""
+    kind = Tone("rewriter")
+    picked = set()
+    for seed in range(40):
+        _, (task,) = finished(kind.apply(chat(), 1.0, random.Random(seed)))
+        assert (task.kind, task.text) == ("tone", QUESTION)
+        picked.add(task.target)
+    assert picked == set(TONES)
+    assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 2)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 1)
+
+
+@pytest.mark.parametrize("tones", [(), ("rude",)])
+def test_unknown_tones_are_an_error(tones) -> None:
+    """A tone that nobody can write is refused at once."""
+    with pytest.raises(ValueError, match="known are formal, casual"):
+        Tone(tones=tones)
+
+
+def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
+    """Each language has all tones; openers and closers together are identified as that language."""
+    for language, manners in MANNERS.items():
+        assert tuple(manners) == TONES
+        said = " ".join(one for manner in manners.values() for one in (*manner.openers, *manner.closers))
+        assert language_of(said) == language
+        assert not any(map(str.isdigit, said))
+
+
+@pytest.mark.service("shared-data")
+@pytest.mark.parametrize("source", ["tickets", *BY_LANGUAGE])
+def test_tone_by_rule_on_real_texts(source) -> None:
+    """Applies to nine in ten real texts of each language and keeps every protected span of each."""
+    if source == "tickets":
+        with gzip.open(DATA / "it_tickets" / "soba101_500_tickets.csv.gz", "rt", encoding="utf-8") as rows:
+            texts = [cell for row in csv.reader(rows) for cell in row if len(cell) > 60]
+    else:
+        with gzip.open(DATA / "mt_bench" / f"{source}_question.jsonl.gz", "rt", encoding="utf-8") as lines:
+            texts = [turn for line in lines for turn in json.loads(line)["turns"] if len(turn) > 60]
+    texts = random.Random(20).sample(texts, min(80, len(texts)))
+    applied = 0
+    for number, text in enumerate(texts):
+        outcome = Tone().apply(view_of(("user", text)), 0.5, random.Random(number))
+        if isinstance(outcome, NotApplicable):
+            assert outcome.reason in {"language_unknown", "language_unsupported"}
+            continue
+        applied += 1
+        assert outcome.input_text != text
+        assert survives(text, outcome.input_text), (text, outcome.input_text)
+    assert applied >= 0.9 * len(texts), f"{applied} of {len(texts)}"
