@@ -57,7 +57,7 @@ class Filled(NamedTuple):
 @contextlib.contextmanager
 def filled(folder: Path) -> Iterator[Filled]:
     """Run everything: traffic, a model swap in its middle, faults; then give what Prometheus has of it."""
-    simulation = Simulation([ModelState(MODEL, fragility=0.05, noise=0.05, error_rate=0.02)])
+    simulation = Simulation([ModelState(MODEL, fragility=0.05, noise=0.05)])
     simulation.change(JUDGE_MODEL, {"judge_noise": 0.05})
     nobody = _address_of_nobody()
     variables = {
@@ -75,7 +75,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         scraped = stack.enter_context(prometheus(folder, running.admin.removeprefix("http://")))
         proxy = running.proxy.rpartition("/")[0]
         _send(proxy, range(BEFORE))
-        _plant_a_dead_letter(folder / "data" / DATABASE_FILE)
+        _plant_faults(folder / "data" / DATABASE_FILE)
         running.settle(PATIENCE_S)
         _approve_goldens(folder / "data")
         simulation.change(MODEL, {"fragility": 0.5, "returned_name": "simulated-2"})
@@ -105,7 +105,9 @@ def _settings(url: str, nobody: str) -> dict[str, Any]:
     return {
         "routes": routes,
         "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "recheck_share": 0.5, "audit_share": 1},
-        "rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL},
+        # A judge that errs by chance may reject the translation of an instruction that all prompts share,
+        # for good: then the language has no trial in the whole run.
+        "rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL, "check_meaning": False},
         "prices": dict.fromkeys((MODEL, "simulated-2", JUDGE_MODEL, REWRITER_MODEL), price),
         "budget": {"spread": False},
         "alert": {"min_trials": 2, "mean_trials_between_false_alarms": 200},
@@ -162,15 +164,31 @@ def _ask(base: str, seed: int, messages: list[dict[str, str]]) -> None:
     httpx2.post(f"{base}/v1/chat/completions", json=body, headers={"authorization": "Bearer k"}, timeout=60)
 
 
-def _plant_a_dead_letter(path: Path) -> None:
-    """Queue an exchange of a route that the settings do not have."""
+def _plant_faults(path: Path) -> None:
+    """Queue an exchange of a route that the settings do not have, and one whose replays are all refused.
+
+    Planted and not left to an error rate: a panel must have what it shows in every run.
+    """
+    nameless = {"type": "function", "function": {}}
+    asked = {"model": MODEL, "messages": make_prompt("question_answering", 0), "tools": [nameless]}
+    said = {"role": "assistant", "content": "The certificate had expired."}
+    answered = {"model": MODEL, "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
     database = Database(path)
-    exchange = Exchange(
-        *("00000000000000aa", "removed", time.time(), 0.1, "POST", "/v1/chat/completions", 200),
-        *((), b"{}", (), b"{}"),
+    SqliteExchangeQueue(database, time.time).put(
+        [
+            _exchange("00000000000000aa", "removed", {}, {}),
+            _exchange("00000000000000ab", "answers", asked, answered),
+        ]
     )
-    SqliteExchangeQueue(database, time.time).put([exchange])
     database.close()
+
+
+def _exchange(name: str, route: str, asked: dict[str, Any], answered: dict[str, Any]) -> Exchange:
+    kind = (("content-type", "application/json"),)
+    return Exchange(
+        *(name, route, time.time(), 0.1, "POST", "/v1/chat/completions", 200),
+        *(kind, json.dumps(asked).encode(), kind, json.dumps(answered).encode()),
+    )
 
 
 def _approve_goldens(data: Path) -> None:
