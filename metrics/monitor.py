@@ -62,22 +62,22 @@ class Monitor:
         self._stepped_at: float | None = None
 
     def step(self) -> int:
-        """Fold the next batch of verdicts and commit; returns how many there were.
+        """Fold the next batch of verdicts and approvals and commit; returns how many there were.
 
         Raises:
             Exception: whatever the log or the store raises. The monitor is then as the store has
                 it, and the next step tries again.
         """
         state = self._loaded()
-        verdicts = self._log.read_after(state.offset, self._batch)
-        if verdicts:
+        entries = self._log.entries_after(state.offset, self._batch)
+        if entries:
             events: list[AlertEvent] = []
             trend: list[TrendRow] = []
             with self._lock:
                 # Gone until the commit is known to have happened; an error leaves it so, and the
                 # next step reads the store, which knows.
                 self._state = None
-                for logged in verdicts:
+                for logged in entries:
                     applied = state.apply(logged)
                     events += applied.events
                     trend += applied.trend
@@ -91,9 +91,9 @@ class Monitor:
                     whole=checkpoint.whole,
                 )
                 self._state = state
-            self._folded += len(verdicts)
+            self._folded += len(entries)
         self._stepped_at = self._clock()
-        return len(verdicts)
+        return len(entries)
 
     def _loaded(self) -> MonitorState:
         if self._state is not None:

@@ -70,6 +70,11 @@ class Pool:
         self._connecting: set[asyncio.Task[None]] = set()
         self.closing = False
 
+    @property
+    def busy(self) -> bool:
+        """Whether any connection is open or being made."""
+        return bool(self._open or self._connecting)
+
     def take(self) -> UpstreamConnection | None:
         """An idle connection, or None if there is none that is alive."""
         idle = self.idle

@@ -15,7 +15,7 @@ from proxy.pool import Pool
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from proxy.handoff import HandOff
     from proxy.retrying import RetryPolicy
@@ -73,19 +73,45 @@ class DataPlane:
         self.unrouted = self.counters.of(UNROUTED)
         self.draining = False
         self._random = rng or random.Random(secrets.randbits(128))
+        self._tls = tls
         self._pools: dict[Upstream, Pool] = {}
-        self.lanes: dict[str, Lane] = {}
-        """By the route's name."""
-        for route in routes.routes:
-            for upstream in route.upstreams:
-                if upstream not in self._pools:
-                    self._pools[upstream] = Pool(upstream, self.limits, tls)
-            pools = [self._pools[upstream] for upstream in route.upstreams]
-            self.lanes[route.name] = Lane(route, pools, self.counters.of(route.name))
+        self._left: list[Pool] = []
+        """Of upstreams that no route has any more, while requests still use them."""
+        self.lanes: Mapping[str, Lane] = {}
+        """By the route's name. Another mapping after `reroute`: keep no reference to it."""
         self._clients: set[ClientConnection] = set()
         self._servers: list[asyncio.Server] = []
         self._sweep: asyncio.TimerHandle | None = None
         self._gone = asyncio.Event()
+        self.reroute(routes)
+
+    def reroute(self, routes: RouteTable, tls: ssl.SSLContext | None = None) -> None:
+        """Take other routes for the requests that come from now on; in the event loop's thread, if it runs.
+
+        Requests under way finish as they began: with the upstream, timeouts and credential of the route
+        they are on, even if it is gone. Connections of clients stay open, as do those to upstreams that
+        a route still has. Counters go on by the route's name. Nothing waits and nothing is lost.
+
+        Args:
+            routes: All routes from now on.
+            tls: For TLS upstreams that are new, made beforehand: reading the system's certificates takes
+                tens of milliseconds, in which no request would be forwarded. None as at the start.
+        """
+        wanted = {upstream for route in routes.routes for upstream in route.upstreams}
+        for upstream in self._pools.keys() - wanted:
+            pool = self._pools.pop(upstream)
+            pool.close()
+            if pool.busy:
+                self._left.append(pool)
+        for upstream in wanted - self._pools.keys():
+            self._pools[upstream] = Pool(upstream, self.limits, tls or self._tls)
+        lanes = {}
+        for route in routes.routes:
+            pools = [self._pools[upstream] for upstream in route.upstreams]
+            lanes[route.name] = Lane(route, pools, self.counters.of(route.name))
+            lanes[route.name].choose(self.timer())
+        self.lanes = lanes
+        self.routes = routes
 
     async def serve(self, sockets: Sequence[socket.socket]) -> None:
         """Accept connections on sockets that are bound and listening already; returns at once."""
@@ -94,6 +120,10 @@ class DataPlane:
             self._servers.append(
                 await loop.create_server(lambda: ClientConnection(self), sock=sock, backlog=_BACKLOG)
             )
+        interval_s = self._sweep_interval_s()
+        self._sweep = loop.call_later(interval_s, self._tick, loop, interval_s, self.timer())
+
+    def _sweep_interval_s(self) -> float:
         patience = [self.limits.client_head_s, self.limits.client_idle_s, self.limits.linger_s]
         patience += [self.limits.upstream_idle_s]
         for route in self.routes.routes:
@@ -101,18 +131,19 @@ class DataPlane:
             if route.timeouts.total_s is not None:
                 patience.append(route.timeouts.total_s)
         shortest, longest = _SWEEP_RANGE_S
-        interval = min(longest, max(shortest, min(patience) / _SWEEPS_PER_TIMEOUT))
-        self._sweep = loop.call_later(interval, self._tick, loop, interval, self.timer())
+        return min(longest, max(shortest, min(patience) / _SWEEPS_PER_TIMEOUT))
 
     def _tick(self, loop: asyncio.AbstractEventLoop, interval_s: float, before: float) -> None:
         now = self.timer()
         # A loop that was held up has not been listening either: nobody was quiet meanwhile.
         elapsed_s = min(now - before, 2 * interval_s)
-        self._sweep = loop.call_later(interval_s, self._tick, loop, interval_s, now)
+        next_s = self._sweep_interval_s()
+        self._sweep = loop.call_later(next_s, self._tick, loop, next_s, now)
         for client in list(self._clients):
             client.tick(elapsed_s)
         for pool in self._pools.values():
             pool.tick(elapsed_s)
+        self._left = [pool for pool in self._left if pool.busy]
         for lane in self.lanes.values():
             lane.choose(now)
 
@@ -135,7 +166,7 @@ class DataPlane:
             except TimeoutError:
                 for client in list(self._clients):
                     client.transport.abort()
-        for pool in self._pools.values():
+        for pool in (*self._pools.values(), *self._left):
             await pool.abort()
         if self._sweep is not None:
             self._sweep.cancel()

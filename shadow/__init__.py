@@ -6,5 +6,55 @@ a model must write) → `replay` (the variant's answer) → `trials` (scores the
 `spend` (the budgets).
 
 Submodules are imported by name: the data plane needs `shadow.handoff` alone and must not pay for
-the rest.
+the rest. The names in `__all__` are for use without a proxy (`docs/api.md`); each is loaded when it is first
+asked for.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shadow.perturbations import (
+        BUILTIN,
+        Draft,
+        NotApplicable,
+        Perturbation,
+        RewriteTask,
+        by_name,
+        catalogue,
+        protected_spans,
+        seed_for,
+    )
+    from shadow.prompt import PromptView, UnreadablePrompt
+
+__all__ = [
+    "BUILTIN",
+    "Draft",
+    "NotApplicable",
+    "Perturbation",
+    "PromptView",
+    "RewriteTask",
+    "UnreadablePrompt",
+    "by_name",
+    "catalogue",
+    "protected_spans",
+    "seed_for",
+]
+
+if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
+    _IN_PROMPT = frozenset({"PromptView", "UnreadablePrompt"})
+
+    def __getattr__(name: str) -> object:
+        """Load a public name from its module."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = "prompt" if name in _IN_PROMPT else "perturbations"
+        found = getattr(import_module(f"{__name__}.{home}"), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        """The public names among the rest."""
+        return sorted({*globals(), *__all__})

@@ -7,7 +7,7 @@ standard library.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -66,6 +66,8 @@ class Lease:
     """Unix time in seconds."""
     attempt: int
     """1 on the first delivery."""
+    fault: str = ""
+    """Why the exchange cannot be read: "expired", "undecryptable" or "damaged". It then holds its id only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,15 @@ class Lag:
     """Exchanges given up, each with a reason."""
     oldest_s: float
     """Age of the oldest exchange that is waiting or leased, 0 if none."""
+
+
+class DeadLetter(NamedTuple):
+    """An exchange that was given up."""
+
+    exchange_id: str
+    reason: str
+    at: float
+    """Unix time in seconds."""
 
 
 class ExchangeSink(Protocol):
@@ -116,6 +127,18 @@ class ExchangeQueue(ExchangeSink, Protocol):
         """Move an exchange to the dead letters, with the reason."""
         ...
 
+    def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """The newest dead letters, newest first."""
+        ...
+
+    def dead_exchange(self, exchange_id: str) -> Exchange | None:
+        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        ...
+
     def lag(self) -> Lag:
         """Count what is waiting, leased and dead."""
+        ...
+
+    def check_readable(self) -> None:
+        """Raise an error that says what to do if the newest exchange cannot be decrypted."""
         ...

@@ -145,6 +145,10 @@ class Ledger(Protocol):
         """What has been booked this UTC day, for one route or over all."""
         ...
 
+    def of_kind(self, kind: SpendKind) -> Spend:
+        """What has been booked this UTC day for one kind of calls."""
+        ...
+
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
         ...
@@ -204,6 +208,19 @@ class SpendLedger:
                 "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM spend"
                 " WHERE day = ? AND (? IS NULL OR route = ?)",
                 (self._day(), route, route),
+            )
+            .fetchone()
+        )
+        return Spend(tokens, usd)
+
+    def of_kind(self, kind: SpendKind) -> Spend:
+        """What has been booked this UTC day for one kind of calls."""
+        tokens, usd = (
+            self._database.connection()
+            .execute(
+                "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM spend"
+                " WHERE day = ? AND kind = ?",
+                (self._day(), kind),
             )
             .fetchone()
         )

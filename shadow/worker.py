@@ -135,6 +135,9 @@ class Worker:
             await asyncio.sleep(1.0)
             return 0
         for lease in leases:
+            if lease.exchange.id in self._held:
+                # It ran out while this process stood still or the clock jumped; this renews it.
+                continue
             self._held[lease.exchange.id] = asyncio.create_task(self._work(lease))
         return len(leases)
 
@@ -150,6 +153,9 @@ class Worker:
     async def _work(self, lease: Lease) -> None:
         exchange = lease.exchange
         try:
+            if lease.fault:
+                await self._give_up(exchange, lease.fault)
+                return
             with self._observer.exchange(exchange, lease.attempt) as report:
                 await self._try(lease, report)
         except Exception:  # the boundary of the worker loop: the lease runs out and it is tried again
@@ -186,9 +192,12 @@ class Worker:
         report.ended("skipped", reason)
 
     async def _bury(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
+        await self._give_up(exchange, reason)
+        report.ended("dead", reason)
+
+    async def _give_up(self, exchange: Exchange, reason: str) -> None:
         self._tally.add("exchanges_dead", reason=reason)
         await asyncio.to_thread(self._queue.bury, exchange.id, reason)
-        report.ended("dead", reason)
 
     async def _make_trials(self, original: Original) -> int:
         """Make what is missing of the exchange's trials; returns how many verdicts it has now.

@@ -138,8 +138,26 @@ BUILTIN = (
         "it does not help with the request at all",
         context="request",
     ),
+    Rubric(
+        "similarity",
+        "Similarity asks whether the answer tells its reader the same as the first answer to that request "
+        "did. Wording, order and layout do not matter; facts, figures, names, advice and conclusions do.",
+        "both answers tell their reader the same",
+        "the answer has another message, so that its reader would do or believe something else",
+        kind="second answer",
+        context="request and first answer",
+    ),
+    Rubric(
+        "quality_change",
+        "Quality change asks whether the second answer serves the request worse than the first answer, just "
+        "as well, or better. A difference that is neither to the better nor to the worse is in the middle.",
+        "it serves the request better than the first answer",
+        "it serves the request worse than the first answer",
+        kind="second answer",
+        context="request and first answer",
+    ),
 )
-"""Metrics that need no rubric file: those of the paper, and a few of this project's own."""
+"""Metrics that need no rubric file: those of the paper, a few of this project's own, and those of labels."""
 
 _FIELDS = ("definition", "highest", "lowest", "kind", "context")
 

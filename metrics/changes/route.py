@@ -38,7 +38,7 @@ LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, dete
 LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.1,))
 """In trials: by perturbation, of pairs less alike than nine in ten of the reference were. With the tolerance
 that makes one side: the share of the others can only fall."""
-JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=5)
+JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=9)
 """In judged pairs: what is said about pairs that look alike."""
 
 _LEARNED: Final = re.compile("[0-9a-f]{16}")

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _STEPS: Final = 4
 """Classes of likeness that a judge's ratings are compared within."""
-_CLASSES: Final = tuple(
-    f"pairs alike by {step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for step in range(_STEPS)
-)
+_SPANS: Final = tuple(f"{step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for step in range(_STEPS))
+_CLASSES: Final = tuple(f"pairs alike by {span}" for span in _SPANS)
+_TURNED: Final = tuple(f"pairs in two languages or formats alike by {span}" for span in _SPANS)
 _OCTAVE: Final = 2
 
 
@@ -84,14 +84,17 @@ def judged(verdict: Verdict, alike: float | None) -> dict[str, str | float]:
     """What the judge said, by how alike the answers are, and whether it agrees with the cheap metrics.
 
     Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
-    otherwise has changed itself; answers that change move pairs from one class to another.
+    otherwise has changed itself; answers that change move pairs from one class to another. Variants that ask
+    for another language or format have classes of their own: their answers look little alike though they say
+    the same, so that such a kind, where it stops to apply, would pass for another judge.
     """
     if not verdict.rated_by or verdict.shifted is None:
         return {}
     found: dict[str, str | float] = {}
     if alike is not None:
         step = min(_STEPS - 1, int(_STEPS * alike))
-        found[_CLASSES[step]] = "shifted" if verdict.shifted else "same"
+        turned = verdict.wanted_language or verdict.wanted_format
+        found[(_TURNED if turned else _CLASSES)[step]] = "shifted" if verdict.shifted else "same"
     bands = verdict.details.get(BANDS_RATING)
     if bands is not None:
         found["cheap metrics"] = "agrees" if bands == verdict.rating else "disagrees"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import openai
 
+from metrics.endpoints.bounded import OversizedAnswer
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -53,6 +55,8 @@ class Fault(NamedTuple):
 
 def reason_of(error: Exception) -> Reason:
     """What an error of the SDK is called; one beyond its own errors is an unreadable body."""
+    if isinstance(error.__cause__, OversizedAnswer):
+        return "bad_schema"
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), "bad_schema")
 
 
@@ -61,6 +65,8 @@ def described(error: Exception, api_key: str) -> str:
     if reason_of(error) == "unauthorized":
         # Servers repeat parts of the key in this message.
         return "The endpoint rejected the key."
+    if isinstance(error.__cause__, OversizedAnswer):
+        return str(error.__cause__)
     detail = " ".join(f"{type(error).__name__}: {error}".split())
     if api_key:
         detail = detail.replace(api_key, "***")
@@ -73,7 +79,7 @@ def fault(error: Exception, api_key: str) -> Fault:
     What the SDK raises beyond its own errors is an unreadable body: "bad_schema".
     """
     reason, detail = reason_of(error), described(error, api_key)
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, openai.APIConnectionError) and reason != "bad_schema":
         return Fault(reason, detail, passing=True)
     if not isinstance(error, openai.APIStatusError):
         return Fault(reason, detail)

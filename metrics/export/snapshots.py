@@ -31,8 +31,13 @@ HELP = {
     "exchanges_queued": "Sampled exchanges stored in the queue",
     "exchanges_skipped": "Exchanges that were not sampled or not stored, by reason",
     "exchanges_scored": "Exchanges of which every trial has a verdict",
+    "sampling_coverage": "Share of the forwarded requests whose trials were scored, since the counters began",
     "exchanges_archived": "Exchanges kept for a while, so that they can be approved as goldens",
     "exchanges_dead": "Exchanges given up, by reason",
+    "exchanges_requeued": "Exchanges queued again because somebody had trimmed them from the stream",
+    "dead_letters_dropped": "Exchanges that were given up and are no longer kept to be looked at",
+    "redactions": "Values replaced in sampled exchanges before they were queued, by kind",
+    "redaction_failures": "Bodies of sampled exchanges dropped because they could not be redacted, by reason",
     "handoff_bytes": "Size of the sampled exchanges that wait to be stored",
     "queue_waiting": "Exchanges in the queue that no worker holds",
     "queue_leased": "Exchanges in the queue that a worker holds",
@@ -51,6 +56,10 @@ HELP = {
     "spend_today_usd": "US dollars spent today, by list price",
     "budget_tokens_per_day": "Tokens that may be spent a day, all routes together",
     "budget_usd_per_day": "US dollars that may be spent a day, all routes together",
+    "settings_reload_success": "Whether the settings read last are in force (1) or were refused (0)",
+    "settings_last_reload_timestamp_seconds": "Unix time of the last reading of settings that succeeded",
+    "store_recreated": "Times that the store was found deleted while in use, and made anew",
+    "verdicts_trimmed": "Verdicts no longer kept, since the store began",
     "spans_exported": "Spans taken by the trace collector",
     "spans_dropped": "Spans that did not reach the trace collector, by reason",
     "monitor_verdicts": "Verdicts folded since the monitor started",
@@ -87,28 +96,28 @@ class SnapshotCollector(Collector):
             _add_histogram(_family(families, row[0], "histogram"), *row[1:])
         for key in sorted(families):
             yield families[key]
-        yield coverage(total)
 
 
-def coverage(total: Snapshot) -> Metric:
-    """How much of the traffic the estimates rest on, by route; a route without requests is absent."""
-    family = Metric(
-        "evenkeel_sampling_coverage",
-        "Share of the forwarded requests whose trials were scored, in [0, 1], since the counters began",
-        "gauge",
-    )
+def coverage(total: Snapshot) -> dict[str, float]:
+    """How much of the traffic the estimates rest on: by route the share of the forwarded requests, in [0, 1].
+
+    Args:
+        total: Counters of the data planes and of the workers together.
+
+    Returns: nothing for a route without requests.
+    """
     forwarded: dict[str, float] = {}
     scored: dict[str, float] = {}
     for name, labels, number in total["counters"]:
         sums = {"proxy_requests": forwarded, "exchanges_scored": scored}.get(name)
         if sums is not None and "route" in labels:
             sums[labels["route"]] = sums.get(labels["route"], 0) + number
-    for route, requests in sorted(forwarded.items()):
-        if requests:
-            # More than all, for a while: the queue outlives the counters.
-            share = min(1.0, scored.get(route, 0) / requests)
-            family.add_sample(family.name, {"route": route}, share)
-    return family
+    # More than all, for a while: the queue outlives the counters.
+    return {
+        route: min(1.0, scored.get(route, 0) / requests)
+        for route, requests in sorted(forwarded.items())
+        if requests
+    }
 
 
 def _family(families: dict[tuple[str, str], Metric], name: str, kind: str) -> Metric:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from metrics.stores.protocols import AlertEvent, TrendPoint
+from metrics.stores.protocols import AlertEvent, LoggedApproval, TrendPoint
 
 if TYPE_CHECKING:
     from metrics.cells import CellKey, Estimate
@@ -54,7 +54,8 @@ def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
 def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
     """An excess that went above the threshold, or came back, with a verdict."""
     excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
-    return _event(cell, logged, settings, change.kind, _summary(cell.key, change, excess, settings))
+    summary = _summary(cell.key, change, excess, settings)
+    return _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
 
 
 def drift_event(
@@ -64,7 +65,8 @@ def drift_event(
     over = change.kind == "recovered"
     direction = "" if over else change.kind
     summary = _drift_summary(cell.key, change)
-    return _event(cell, logged, settings, "resolved" if over else "raised", summary, "drift", direction)
+    kind = "resolved" if over else "raised"
+    return _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
 
 
 def drift_forgotten(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
@@ -76,22 +78,38 @@ def drift_forgotten(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings
     return _event(cell, logged, settings, "resolved", summary, "drift")
 
 
+def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings) -> AlertEvent:
+    """A drift that is over because somebody approved another baseline."""
+    baseline = cell.drift.baseline
+    assert baseline is not None
+    summary = (
+        f"Drift of {_place(cell.key)} is closed: {logged.approval.by} approved {baseline.mean:.0%} in "
+        f"{baseline.n:,} trials as the baseline."
+    )
+    return _event(cell, logged, settings, "resolved", summary, "drift")
+
+
 def _event(
     cell: Cell,
-    logged: LoggedVerdict,
+    logged: LoggedVerdict | LoggedApproval,
     settings: MonitorSettings,
     kind: str,
     summary: str,
     what: str = "excess",
     direction: str = "",
+    run_trials: int = 0,
 ) -> AlertEvent:
-    verdict = logged.verdict
+    if isinstance(logged, LoggedApproval):
+        cause, at, verdict, trace_id = logged.approval.id, logged.approval.at, "", ""
+    else:
+        verdict, at, trace_id = logged.verdict.id, logged.verdict.scored_at, logged.verdict.trace_id
+        cause = verdict
     excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
-    # Follows from verdict and cell, so that a fold of the same log names the event the same.
-    name = " ".join((what, kind, verdict.id, *cell.key.parts))
+    # Follows from the entry and the cell, so that a fold of the same log names the event the same.
+    name = " ".join((what, kind, cause, *cell.key.parts))
     return AlertEvent(
         id=hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-        at=verdict.scored_at,
+        at=at,
         kind=kind,
         route=cell.key.route,
         model=cell.key.model,
@@ -102,6 +120,9 @@ def _event(
         summary=summary,
         what=what,
         direction=direction,
+        verdict=verdict,
+        trace_id=trace_id,
+        run_trials=run_trials,
     )
 
 

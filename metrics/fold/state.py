@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from metrics.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
 from metrics.changes import RouteWatch, kinds
-from metrics.detect import Alert, DriftAlert, Family
+from metrics.detect import Alert, Baseline, DriftAlert, Family
 from metrics.estimate import Counts, Windows, outcome_of
 from metrics.fold.cell import Cell, compact
-from metrics.fold.events import Applied, TrendRow, alert_event, drift_event, drift_forgotten, trend_point
+from metrics.fold.events import (
+    Applied,
+    TrendRow,
+    alert_event,
+    drift_approved,
+    drift_event,
+    drift_forgotten,
+    trend_point,
+)
 from metrics.fold.log_clock import LogClock
 from metrics.fold.rollups import Eras, Exchange, Group, Rollups
 from metrics.noise import Judges
+from metrics.stores.protocols import LoggedApproval
 from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -25,7 +34,6 @@ if TYPE_CHECKING:
     from metrics.estimate import Outcome
     from metrics.fold.settings import MonitorSettings
     from metrics.stores.protocols import AlertEvent, LoggedVerdict
-    from metrics.verdict import Verdict
 
 _VERSION: Final = 5
 
@@ -74,17 +82,21 @@ class MonitorState:
         self._forgotten: list[Cell] = []
         """Cells whose drift was over with the change that the current verdict began."""
 
-    def apply(self, logged: LoggedVerdict) -> Applied:
-        """Count one verdict; one at or before `offset` is counted already and changes nothing.
+    def apply(self, logged: LoggedVerdict | LoggedApproval) -> Applied:
+        """Count one verdict, or take baselines that were approved.
+
+        An entry at or before `offset` is counted already and changes nothing.
 
         Returns: the alert events and trend points it gave rise to, mostly none.
         """
         if logged.offset <= self.offset:
             return Applied([], [])
         self.offset = logged.offset
+        if isinstance(logged, LoggedApproval):
+            return Applied(self._approved(logged), [])
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
-        cell = self._cell(verdict)
+        cell = self._cell(verdict.route, verdict.model, verdict.perturbation)
         key = cell.key
         outcome = outcome_of(verdict)
         history = self._follow(key, logged, outcome)
@@ -143,19 +155,39 @@ class MonitorState:
         self._family.show((*cell.key.parts, kind), cell.alert.evidence, up=True)
         return [alert_event(cell, change, logged, self.settings)] if change else []
 
-    def _cell(self, verdict: Verdict) -> Cell:
-        models = self._models.setdefault(verdict.route, [])
-        model = verdict.model
-        if model not in models:
+    def _approved(self, logged: LoggedApproval) -> list[AlertEvent]:
+        """Compare the cells with what was approved from now on.
+
+        Also those without a verdict: the log may no longer have what came before.
+        """
+        events = []
+        route = logged.approval.route
+        models = self._models.setdefault(route, [])
+        for approved in logged.approval.cells:
+            full = len(models) >= self.settings.max_models_per_route
+            if full and approved.model not in {*models, OTHER_MODEL}:
+                continue
+            cell = self._cell(route, approved.model, approved.perturbation)
+            drifting = cell.drift.up
+            cell.drift.approve(Baseline(approved.mean, approved.lower, approved.upper, approved.n))
+            cell.touch()
+            self._family.show((*cell.key.parts, _DRIFT), 0.0, up=False)
+            if drifting:
+                events.append(drift_approved(cell, logged, self.settings))
+        return events
+
+    def _cell(self, route: str, model: str, perturbation: str) -> Cell:
+        models = self._models.setdefault(route, [])
+        if model not in models and model != OTHER_MODEL:
             if len(models) < self.settings.max_models_per_route:
                 models.append(model)
             else:
                 model = OTHER_MODEL
-                self.folded_models[verdict.route] = self.folded_models.get(verdict.route, 0) + 1
-        key = (verdict.route, model, verdict.perturbation)
+                self.folded_models[route] = self.folded_models.get(route, 0) + 1
+        key = (route, model, perturbation)
         cell = self._cells.get(key)
         if cell is None:
-            alert = None if verdict.perturbation == BASELINE else Alert(self.settings.rules)
+            alert = None if perturbation == BASELINE else Alert(self.settings.rules)
             drift = DriftAlert(self.settings.drift)
             cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, drift)
         return cell

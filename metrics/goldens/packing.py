@@ -6,20 +6,25 @@ import dataclasses
 import json
 import zlib
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metrics.goldens.golden import Golden
 from metrics.pair import Answer, ToolCall
 
+if TYPE_CHECKING:
+    from metrics.stores.sealing import Seal
 
-def pack_golden(golden: Golden) -> bytes:
-    """The whole golden."""
-    return zlib.compress(json.dumps(asdict(golden)).encode(), 6)
+_PLACE = "golden"
 
 
-def unpack_golden(packed: bytes) -> Golden:
-    """What `pack_golden` made."""
-    raw: dict[str, Any] = json.loads(zlib.decompress(packed))
+def pack_golden(golden: Golden, seal: Seal) -> bytes:
+    """The whole golden, encrypted if there is a key."""
+    return seal.close(zlib.compress(json.dumps(asdict(golden)).encode(), 6), _PLACE)
+
+
+def unpack_golden(packed: bytes, seal: Seal) -> Golden:
+    """What `pack_golden` made. Raises: SealError if it cannot be opened."""
+    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
     answer = raw.pop("answer")
     answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
     # A later version of the program may have added fields; one that goes back leaves them aside.

@@ -174,7 +174,7 @@ class RedisGoldens:
                 return None
             version = int(newest)
         body = self._store.client.hget(self._bodies, _name(golden_id, version))
-        return unpack_golden(body) if body is not None else None
+        return unpack_golden(body, self._store.seal) if body is not None else None
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
         """As `GoldenStore`."""
@@ -219,7 +219,7 @@ class RedisGoldens:
 
     def _read(self, names: Sequence[str]) -> tuple[Golden, ...]:
         bodies = self._store.client.hmget(self._bodies, names) if names else []
-        return tuple(unpack_golden(body) for body in bodies if body is not None)
+        return tuple(unpack_golden(body, self._store.seal) for body in bodies if body is not None)
 
     def _transact(self, work: Callable[[_Changes], Result]) -> Result:
         while True:
@@ -233,7 +233,12 @@ class RedisGoldens:
                 labels = json.dumps(
                     [as_key(golden.route), None if golden.task is None else as_key(golden.task)]
                 )
-                rows += (_name(golden.id, golden.version), pack_golden(golden), golden.id, golden.version)
+                rows += (
+                    _name(golden.id, golden.version),
+                    pack_golden(golden, self._store.seal),
+                    golden.id,
+                    golden.version,
+                )
                 rows += (labels, int(golden.retired_at is not None))
             for entry in changes.entries:
                 rows += (entry.golden_id, json.dumps(asdict(entry)))

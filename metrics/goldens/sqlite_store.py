@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
+    from metrics.stores.sealing import Seal
     from metrics.stores.sqlite import Database
 
 _IDS_AT_ONCE = 500
@@ -39,9 +40,9 @@ class SqliteGoldens:
         """As `GoldenStore`."""
         check_approvable(golden, by)
         with self._database.write() as connection:
-            newest = _newest(connection, golden.id)
+            newest = _newest(connection, self._database.seal, golden.id)
             if newest is not None and says_the_same(newest, golden):
-                return _in_use_again(connection, newest, by, at)
+                return _in_use_again(connection, self._database.seal, newest, by, at)
             approved = replace(
                 golden,
                 version=newest.version + 1 if newest else 1,
@@ -50,32 +51,32 @@ class SqliteGoldens:
                 retired_by=None,
                 retired_at=None,
             )
-            _insert(connection, approved)
+            _insert(connection, self._database.seal, approved)
             _note(connection, approved, Deed.APPROVED, by, at)
         return approved
 
     def retire(self, golden_id: str, *, by: str, at: float) -> Golden:
         """As `GoldenStore`."""
         with self._database.write() as connection:
-            newest = _newest(connection, golden_id)
+            newest = _newest(connection, self._database.seal, golden_id)
             if newest is None:
                 raise unknown(golden_id)
             check_approvable(newest, by)
             if newest.retired_at is not None:
                 return newest
             retired = replace(newest, retired_by=by, retired_at=at)
-            _update(connection, retired)
+            _update(connection, self._database.seal, retired)
             _note(connection, retired, Deed.RETIRED, by, at)
         return retired
 
     def unretire(self, golden_id: str, *, by: str, at: float) -> Golden:
         """As `GoldenStore`."""
         with self._database.write() as connection:
-            newest = _newest(connection, golden_id)
+            newest = _newest(connection, self._database.seal, golden_id)
             if newest is None:
                 raise unknown(golden_id)
             check_approvable(newest, by)
-            return _in_use_again(connection, newest, by, at)
+            return _in_use_again(connection, self._database.seal, newest, by, at)
 
     def add(self, goldens: Sequence[Golden], *, by: str, at: float) -> Imported:
         """As `GoldenStore`."""
@@ -85,15 +86,15 @@ class SqliteGoldens:
                 check_approvable(given, given.approved_by or by)
                 golden = given if given.approved_by else replace(given, approved_by=by)
                 golden = golden if golden.approved_at is not None else replace(golden, approved_at=at)
-                there = _version(connection, golden.id, golden.version)
+                there = _version(connection, self._database.seal, golden.id, golden.version)
                 if there is None:
-                    _insert(connection, golden)
+                    _insert(connection, self._database.seal, golden)
                     _note(connection, golden, Deed.IMPORTED, by, at)
                     added += 1
                 elif says_the_same(there, golden):
                     known += 1
                 else:
-                    highest = _newest(connection, golden.id)
+                    highest = _newest(connection, self._database.seal, golden.id)
                     assert highest is not None
                     raise GoldenError(
                         f'"{golden.id}" is there in version {golden.version} with another request or answer; '
@@ -118,19 +119,23 @@ class SqliteGoldens:
             " ORDER BY seq DESC LIMIT ?4",
             (_column(route), _column(task), active, -1 if limit is None else limit),
         )
-        return tuple(unpack_golden(body) for (body,) in rows.fetchall())
+        return tuple(unpack_golden(body, self._database.seal) for (body,) in rows.fetchall())
 
     def find(self, golden_id: str, version: int | None = None) -> Golden | None:
         """As `GoldenStore`."""
         connection = self._database.connection()
-        return _newest(connection, golden_id) if version is None else _version(connection, golden_id, version)
+        return (
+            _newest(connection, self._database.seal, golden_id)
+            if version is None
+            else _version(connection, self._database.seal, golden_id, version)
+        )
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
         """As `GoldenStore`."""
         rows = self._database.connection().execute(
             "SELECT body FROM goldens WHERE id = ? ORDER BY version", (_column(golden_id),)
         )
-        return tuple(unpack_golden(body) for (body,) in rows.fetchall())
+        return tuple(unpack_golden(body, self._database.seal) for (body,) in rows.fetchall())
 
     def trail(self, golden_id: str) -> tuple[Entry, ...]:
         """As `GoldenStore`."""
@@ -160,30 +165,30 @@ class SqliteGoldens:
         return frozenset(found)
 
 
-def _newest(connection: sqlite3.Connection, golden_id: str) -> Golden | None:
+def _newest(connection: sqlite3.Connection, seal: Seal, golden_id: str) -> Golden | None:
     row = connection.execute(
         "SELECT body FROM goldens WHERE id = ? ORDER BY version DESC LIMIT 1", (_column(golden_id),)
     ).fetchone()
-    return unpack_golden(row[0]) if row else None
+    return unpack_golden(row[0], seal) if row else None
 
 
-def _version(connection: sqlite3.Connection, golden_id: str, version: int) -> Golden | None:
+def _version(connection: sqlite3.Connection, seal: Seal, golden_id: str, version: int) -> Golden | None:
     row = connection.execute(
         "SELECT body FROM goldens WHERE id = ? AND version = ?", (_column(golden_id), version)
     ).fetchone()
-    return unpack_golden(row[0]) if row else None
+    return unpack_golden(row[0], seal) if row else None
 
 
-def _in_use_again(connection: sqlite3.Connection, newest: Golden, by: str, at: float) -> Golden:
+def _in_use_again(connection: sqlite3.Connection, seal: Seal, newest: Golden, by: str, at: float) -> Golden:
     if newest.retired_at is None:
         return newest
     back = replace(newest, retired_by=None, retired_at=None)
-    _update(connection, back)
+    _update(connection, seal, back)
     _note(connection, back, Deed.UNRETIRED, by, at)
     return back
 
 
-def _insert(connection: sqlite3.Connection, golden: Golden) -> None:
+def _insert(connection: sqlite3.Connection, seal: Seal, golden: Golden) -> None:
     connection.execute(
         "INSERT INTO goldens (id, version, route, task, retired, body) VALUES (?, ?, ?, ?, ?, ?)",
         (
@@ -192,15 +197,15 @@ def _insert(connection: sqlite3.Connection, golden: Golden) -> None:
             _column(golden.route),
             _column(golden.task),
             golden.retired_at is not None,
-            pack_golden(golden),
+            pack_golden(golden, seal),
         ),
     )
 
 
-def _update(connection: sqlite3.Connection, golden: Golden) -> None:
+def _update(connection: sqlite3.Connection, seal: Seal, golden: Golden) -> None:
     connection.execute(
         "UPDATE goldens SET retired = ?, body = ? WHERE id = ? AND version = ?",
-        (golden.retired_at is not None, pack_golden(golden), golden.id, golden.version),
+        (golden.retired_at is not None, pack_golden(golden, seal), golden.id, golden.version),
     )
 
 

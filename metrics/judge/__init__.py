@@ -4,18 +4,33 @@
 any OpenAI-compatible endpoint, at the pace of its limits, behind a breaker and a `cache`) → `reading`
 (a rating out of what came back) → `votes` (one rating out of several calls) → `similarity` and
 `quality` (the judge behind the protocols that the cheap metrics share).
+
+`Judge` is loaded when it is asked for: it brings the SDK, which nobody without a judge needs.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from metrics.endpoints.breaker import Breaker
 from metrics.endpoints.limits import RateLimits
 from metrics.endpoints.price import Expense, Price
 from metrics.judge.cache import JudgeCache, MemoryJudgeCache
-from metrics.judge.client import Judge
 from metrics.judge.prompts import rubric_prompt
 from metrics.judge.quality import JudgedQuality
 from metrics.judge.reply import Reply
 from metrics.judge.similarity import JudgeRater
 from metrics.judge.sqlite_cache import SqliteJudgeCache
+
+if TYPE_CHECKING:
+    from metrics.judge.client import Judge
+else:
+
+    def __getattr__(name: str) -> object:
+        """The client, loaded now."""
+        if name != "Judge":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module(f"{__name__}.client").Judge
+
 
 __all__ = [
     "Breaker",

@@ -36,16 +36,17 @@ class SqliteJudgeCache:
             .execute("SELECT rating, explanation FROM judge_rulings WHERE key = ?", (bytes.fromhex(key),))
             .fetchone()
         )
-        return Ruling(row[0], row[1]) if row else None
+        return Ruling(row[0], self._database.seal.open_text(row[1], f"ruling/{key}")) if row else None
 
     def put(self, key: str, ruling: Ruling) -> None:
         """Remember a ruling and forget the oldest beyond the number kept."""
+        explanation = self._database.seal.close_text(ruling.explanation, f"ruling/{key}")
         with self._database.write() as connection:
             connection.execute(
                 "INSERT INTO judge_rulings (key, rating, explanation) VALUES (?, ?, ?)"
                 " ON CONFLICT (key) DO UPDATE"
                 " SET rating = excluded.rating, explanation = excluded.explanation",
-                (bytes.fromhex(key), ruling.rating, ruling.explanation),
+                (bytes.fromhex(key), ruling.rating, explanation),
             )
             # Row numbers are given without gaps, so those above the limit are `kept` rows.
             connection.execute(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import openai
 from openai.types.chat import ChatCompletion
 
+from metrics.endpoints.bounded import bounded_client
 from metrics.endpoints.faults import Fault, fault
 from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
 from metrics.judge.endpoint import Accepted
@@ -41,11 +42,7 @@ class Wire:
         self._observer = observer
         self._model = model
         self._api_key = api_key
-        # The SDK falls back to an environment variable for None and insists on some value. It must
-        # not retry by itself: nobody else would learn of a 429.
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", timeout=timeout_s, max_retries=0
-        )
+        self._client = bounded_client(base_url=base_url, api_key=api_key, timeout_s=timeout_s)
         self._accepted = Accepted()
 
     @property

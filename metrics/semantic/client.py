@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-import openai
-
+from metrics.endpoints.bounded import bounded_client
 from metrics.endpoints.calls import Calls
 from metrics.endpoints.faults import Fault, fault
 from metrics.endpoints.limits import RateLimits
@@ -83,11 +82,7 @@ class EmbeddingsClient:
         self._api_key = api_key
         self._base_url = base_url
         self._observer = observer
-        # The SDK falls back to an environment variable for None and insists on some value. It must
-        # not retry by itself: nobody else would learn of a 429.
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", timeout=timeout_s, max_retries=0
-        )
+        self._client = bounded_client(base_url=base_url, api_key=api_key, timeout_s=timeout_s)
         self._timeout_s = timeout_s
         self._price = price
         self._limits = limits or RateLimits()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,15 +12,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from metrics.pair import Answer, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from metrics.stores.sealing import Seal
     from metrics.stores.sqlite import Database
 
 KEPT_PER_ROUTE = 1_000
 KEPT_BYTES = 64 << 20
 LARGEST_BYTES = 1 << 20
 """An exchange that takes more when packed, as those with pictures do, is not archived."""
+KEPT_S = 30 * 86_400.0
 _PRUNE_EVERY = 50
+_PRUNE_EVERY_S = 600.0
+_PLACE = "archive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +67,17 @@ class SqliteExchangeArchive:
     """`ExchangeArchive` on SQLite. Any number of processes may share it.
 
     At most `per_route` exchanges of a route are kept and `total_bytes` of all, the newest; up to 50 more
-    between two prunings.
+    between two prunings, which are at most ten minutes apart as long as exchanges come.
     """
 
     def __init__(
-        self, database: Database, *, per_route: int = KEPT_PER_ROUTE, total_bytes: int = KEPT_BYTES
+        self,
+        database: Database,
+        *,
+        per_route: int = KEPT_PER_ROUTE,
+        total_bytes: int = KEPT_BYTES,
+        kept_s: float = KEPT_S,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """Open the archive.
 
@@ -73,24 +85,30 @@ class SqliteExchangeArchive:
             database: the store's file.
             per_route: exchanges kept of each route; 0 keeps none and drops those there are with `prune`.
             total_bytes: what they may take, packed.
+            kept_s: and how long they are kept.
+            clock: Unix time in seconds.
         """
         self._database = database
         self._per_route = per_route
         self._total_bytes = total_bytes
+        self._kept_s = kept_s
+        self._clock = clock
         self._since_pruned = 0
+        self._pruned_at = -math.inf
         database.create(
             """CREATE TABLE IF NOT EXISTS archived_exchanges (
                  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
                  bytes INTEGER NOT NULL, body BLOB NOT NULL)""",
             # Covers what pruning reads, so that it never touches the bodies.
             "CREATE INDEX IF NOT EXISTS archived_exchanges_route ON archived_exchanges (route, seq, bytes)",
+            "CREATE TABLE IF NOT EXISTS archived_times (seq INTEGER PRIMARY KEY, kept_at REAL NOT NULL)",
         )
 
     def put(self, exchange: ArchivedExchange) -> bool:
         """As `ExchangeArchive`."""
         if self._per_route == 0:
             return False
-        packed = pack_exchange(exchange)
+        packed = pack_exchange(exchange, self._database.seal)
         if len(packed) > LARGEST_BYTES:
             return False
         with self._database.write() as connection:
@@ -98,16 +116,26 @@ class SqliteExchangeArchive:
                 "INSERT OR IGNORE INTO archived_exchanges (id, route, bytes, body) VALUES (?, ?, ?, ?)",
                 (exchange.id, exchange.route, len(packed), packed),
             )
+            if cursor.rowcount:
+                times = "INSERT OR REPLACE INTO archived_times (seq, kept_at) VALUES (?, ?)"
+                connection.execute(times, (cursor.lastrowid, self._clock()))
         self._since_pruned += cursor.rowcount
-        if self._since_pruned >= _PRUNE_EVERY:
+        due = self._clock() - self._pruned_at > min(_PRUNE_EVERY_S, self._kept_s)
+        if self._since_pruned >= _PRUNE_EVERY or due:
             self.prune()
         return cursor.rowcount > 0
 
     def prune(self) -> int:
         """Drop what is beyond the limits, the oldest first; returns how many exchanges went."""
         self._since_pruned = 0
+        self._pruned_at = self._clock()
         with self._database.write() as connection:
-            dropped = 0
+            # What was kept before times were noted goes with the oldest that has one.
+            dropped = connection.execute(
+                "DELETE FROM archived_exchanges WHERE seq <= (SELECT max(seq) FROM archived_times"
+                " WHERE kept_at <= ?)",
+                (self._pruned_at - self._kept_s,),
+            ).rowcount
             routes = connection.execute("SELECT DISTINCT route FROM archived_exchanges").fetchall()
             for (route,) in routes:
                 dropped += connection.execute(
@@ -124,6 +152,10 @@ class SqliteExchangeArchive:
                     " WHERE held > ?)",
                     (self._total_bytes,),
                 ).rowcount
+            connection.execute(
+                "DELETE FROM archived_times"
+                " WHERE seq < (SELECT coalesce(min(seq), 0) FROM archived_exchanges)"
+            )
         return dropped
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
@@ -136,7 +168,7 @@ class SqliteExchangeArchive:
             )
             .fetchone()
         )
-        return unpack_exchange(row[0]) if row else None
+        return unpack_exchange(row[0], self._database.seal) if row else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""
@@ -144,17 +176,17 @@ class SqliteExchangeArchive:
             "SELECT body FROM archived_exchanges WHERE (?1 IS NULL OR route = ?1) ORDER BY seq DESC LIMIT ?2",
             (route, -1 if limit is None else limit),
         )
-        return [unpack_exchange(body) for (body,) in rows]
+        return [unpack_exchange(body, self._database.seal) for (body,) in rows]
 
 
-def pack_exchange(exchange: ArchivedExchange) -> bytes:
-    """An archived exchange as compressed bytes."""
-    return zlib.compress(json.dumps(asdict(exchange)).encode(), 1)
+def pack_exchange(exchange: ArchivedExchange, seal: Seal) -> bytes:
+    """An archived exchange as compressed bytes, encrypted if there is a key."""
+    return seal.close(zlib.compress(json.dumps(asdict(exchange)).encode(), 1), _PLACE)
 
 
-def unpack_exchange(packed: bytes) -> ArchivedExchange:
-    """What `pack_exchange` made."""
-    raw: dict[str, Any] = json.loads(zlib.decompress(packed))
+def unpack_exchange(packed: bytes, seal: Seal) -> ArchivedExchange:
+    """What `pack_exchange` made. Raises: SealError if it cannot be opened."""
+    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
     answer = raw.pop("answer")
     answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
     return ArchivedExchange(answer=Answer(**answer), **raw)

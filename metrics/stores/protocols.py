@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from metrics.approval import Approval
     from metrics.verdict import Evidence, Verdict
 
 
@@ -20,8 +21,56 @@ class LoggedVerdict:
     verdict: Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedApproval:
+    """An approval of baselines and its place among the verdicts of the log."""
+
+    offset: int
+    """Of the same sequence as those of verdicts: no verdict has it."""
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """What a log can look for by itself; None = anything."""
+
+    route: str | None = None
+    perturbation: str | None = None
+    category: str | None = None
+    """What stands before the dot of the perturbation."""
+    ratings: tuple[int | None, ...] | None = None
+    """Any of these; None among them = no rating."""
+
+    def admits(self, verdict: Verdict) -> bool:
+        """Whether this is one of the verdicts looked for."""
+        return (
+            self.route in {None, verdict.route}
+            and self.perturbation in {None, verdict.perturbation}
+            and self.category in {None, verdict.perturbation.partition(".")[0]}
+            and (self.ratings is None or verdict.rating in self.ratings)
+        )
+
+
+ANYTHING: Final = Narrow()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of the log, read backwards."""
+
+    verdicts: list[LoggedVerdict]
+    """Newest first."""
+    reached: int
+    """The offset before which nothing was looked at; 0 = the log's start was reached."""
+    looked_at: int
+    """How many verdicts were read to find these."""
+
+
 class VerdictLog(Protocol):
-    """An append-only log in which every verdict id occurs once."""
+    """An append-only log in which every verdict id occurs once; approvals stand among the verdicts.
+
+    Who reads verdicts sees none of the approvals but gaps in the offsets; `entries_after` gives both.
+    """
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store a verdict durably. Returns False, changing nothing, if its id is there already."""
@@ -33,6 +82,26 @@ class VerdictLog(Protocol):
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
         """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
+        ...
+
+    def approve(self, approval: Approval) -> bool:
+        """Store an approval durably, behind all entries so far. False, changing nothing, if it is there."""
+        ...
+
+    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
+        """Up to `limit` verdicts and approvals after `offset` (0 = from the start), in log order."""
+        ...
+
+    def approvals(self) -> list[LoggedApproval]:
+        """Every approval, in log order. They are kept for good."""
+        ...
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ...) -> Stretch:
+        """Verdicts before `offset` (None = from the newest) that are looked for, newest first.
+
+        Reads up to `limit` verdicts. A log that has no index to find them by gives fewer than that, perhaps
+        none, though there are older ones: go on before `reached`.
+        """
         ...
 
     def latest(
@@ -74,6 +143,12 @@ class AlertEvent:
     """"excess": above the threshold. "drift": away from what it was."""
     direction: str = ""
     """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
+    verdict: str = ""
+    """Id of the deciding verdict; "" if an approval decided."""
+    trace_id: str = ""
+    """Of the trace in which that verdict was made; "" if it was not traced."""
+    run_trials: int = 0
+    """Trials (for an excess, pairs) since the change seems to have begun; `metrics.evidence` finds them."""
 
 
 @dataclass(frozen=True, slots=True)

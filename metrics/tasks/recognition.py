@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _INSTRUCTING = frozenset(("system", "developer"))
 _ASKING = "user"
-_HALF_READ = 60_000
+_HALF_READ = 20_000
 """Characters that are read from either end of a prompt: instructions stand at the ends."""
 
 

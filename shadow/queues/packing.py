@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import struct
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shadow.handoff import Exchange
+from metrics.stores.sealing import SealError
+from shadow.handoff import Exchange, Lease
+
+if TYPE_CHECKING:
+    from metrics.stores.sealing import Seal
+
+log = logging.getLogger("evenkeel.queue")
 
 _SIZES = struct.Struct("<II")
 _META = tuple(name for name in Exchange.__dataclass_fields__ if name not in {"request_body", "response_body"})
@@ -18,6 +25,7 @@ _PROBED_ABOVE_BYTES = 64 << 10
 _PROBE_BYTES = 8 << 10
 _WORTH_IT = 0.7
 """Pictures in base64 shrink to three quarters, text to a third: the former are stored as they are."""
+_PLACE = "exchange"
 
 
 def pack(exchange: Exchange) -> bytes:
@@ -45,3 +53,39 @@ def unpack(packed: bytes) -> Exchange:
     for name in ("request_headers", "response_headers"):
         fields[name] = tuple((key, value) for key, value in fields[name])
     return Exchange(request_body=raw[request_at:response_at], response_body=raw[response_at:], **fields)
+
+
+def sealed(exchange: Exchange, seal: Seal) -> bytes:
+    """The blob as a queue keeps it: packed, then encrypted if there is a key."""
+    return seal.close(pack(exchange), _PLACE)
+
+
+def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, attempt: int) -> Lease:
+    """The lease of what `sealed` made. Where that cannot be read, the lease says why."""
+    try:
+        if payload:
+            return Lease(unpack(seal.open(payload, _PLACE)), expires_at, attempt)
+        fault, said = "expired", "it waited for longer than its bodies may be kept"
+    except SealError as error:
+        fault, said = "undecryptable", str(error)
+    except (zlib.error, struct.error, ValueError, TypeError, KeyError) as error:
+        fault, said = "damaged", f"it cannot be unpacked ({error})"
+    log.error("exchange %s goes to the dead letters: %s", exchange_id, said)
+    nothing = Exchange(exchange_id, "", 0.0, 0.0, "", "", 0, (), b"", (), b"")
+    return Lease(nothing, expires_at, attempt, fault)
+
+
+def dead_body(payload: bytes, seal: Seal) -> Exchange | None:
+    """The exchange of a dead letter; None if its bodies are forgotten or cannot be read."""
+    if not payload:
+        return None
+    try:
+        return unpack(seal.open(payload, _PLACE))
+    except (SealError, zlib.error, struct.error, ValueError, TypeError, KeyError):
+        return None
+
+
+def check_readable(newest: bytes | None, seal: Seal) -> None:
+    """Raise SealError if the newest exchange of a queue cannot be decrypted: then hardly any could be."""
+    if newest is not None:
+        seal.open(newest, _PLACE)

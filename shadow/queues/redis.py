@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import random
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import ResponseError
+from redis.exceptions import OutOfMemoryError, ResponseError
 
 from metrics.stores.redis.connection import PASSING, Script, process_name, text
-from shadow.handoff import Lag, Lease
+from shadow.handoff import DeadLetter, Lag
 from shadow.queues import redis_scripts as scripts
-from shadow.queues.packing import pack, unpack
+from shadow.queues.packing import check_readable, dead_body, lease_of, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from metrics.stores.redis.connection import RedisStore, Value
-    from shadow.handoff import Exchange
+    from shadow.handoff import Exchange, Lease
 
 _MAX_WAITING = 20_000
 _MAX_BYTES = 1 << 30
@@ -28,15 +28,6 @@ _PATIENCE_S = 10.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 2.0
 _IDLE_CONSUMER_MS = 3_600_000
-
-
-class DeadLetter(NamedTuple):
-    """An exchange that was given up."""
-
-    exchange_id: str
-    reason: str
-    at: float
-    """Unix time in seconds."""
 
 
 class RedisExchangeQueue:
@@ -104,21 +95,21 @@ class RedisExchangeQueue:
         )
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """Store exchanges in one step; waits out a short absence of Redis, as a failover.
+        """Store exchanges in one step; waits out a short absence of Redis, as a failover, or of its memory.
 
         Raises: the client's errors, once Redis has been gone for longer than that.
         """
         packed: list[Value] = []
         for exchange in exchanges:
-            packed += (exchange.id, pack(exchange))
+            packed += (exchange.id, sealed(exchange, self._store.seal))
         if not packed:
             return 0
         until, pause_s, known_counts = self._timer() + self._patience_s, _FIRST_PAUSE_S, 0
         while True:
             bounds = (self._kept_ms, self._max_waiting, self._max_bytes, known_counts)
             try:
-                return int(self._run(self._put, *bounds, *packed))
-            except PASSING:
+                return int(self._run(self._put.replicated, *bounds, *packed))
+            except (*PASSING, OutOfMemoryError):  # workers make room
                 if self._timer() >= until:
                     raise
             # It may have been stored although no answer came: then what is known is what was taken.
@@ -130,7 +121,16 @@ class RedisExchangeQueue:
         """Lease up to `limit` exchanges: first those whose lease ran out, then the oldest that wait."""
         rows = self._run(self._reserve, self._consumer, round(lease_s * 1000), limit)
         expires_at = self._clock() + lease_s
-        return [Lease(unpack(payload), expires_at, int(attempt)) for _, attempt, payload in rows]
+        seal = self._store.seal
+        return [
+            lease_of(text(one), payload, seal, expires_at, int(attempt)) for one, attempt, payload in rows
+        ]
+
+    def check_readable(self) -> None:
+        """Raise SealError, which says what to do, if the newest exchange cannot be decrypted."""
+        for _, fields in self._store.client.xrevrange(self._stream, count=1):
+            newest = self._store.client.get(f"{self._prefixes[0]}{text(fields[b'id'])}")
+            check_readable(newest, self._store.seal)
 
     def extend(self, ids: Collection[str], lease_s: float) -> None:
         """Renew leases that this worker still has, for as long again as it reserved them."""
@@ -166,6 +166,11 @@ class RedisExchangeQueue:
             for _, fields in rows
         ]
 
+    def dead_exchange(self, exchange_id: str) -> Exchange | None:
+        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        payload = self._store.client.get(f"{self._prefixes[1]}{exchange_id}")
+        return dead_body(payload or b"", self._store.seal)
+
     def figures(self) -> dict[str, int]:
         """What happened since the queue was made.
 
@@ -186,7 +191,7 @@ class RedisExchangeQueue:
             client.xgroup_delconsumer(self._stream, scripts.GROUP, name)
         return len(gone)
 
-    def _run(self, script: Script, *arguments: Value) -> Any:
+    def _run(self, script: Callable[..., Any], *arguments: Value) -> Any:
         whole = (*self._prefixes, self._dead_kept, repr(self._clock()), *arguments)
         try:
             return script(self._keys, *whole)

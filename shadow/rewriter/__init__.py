@@ -5,14 +5,30 @@ a `Rejection`. `prompts` words the request, `endpoint` makes the call and pays f
 whether the text may stand for the original: passages and numerals kept (`keep`), layout kept
 (`layout`), the right language (`script`), nothing around it (`chatter`); a judge may have the last word
 (`meaning`). `cache` keeps what passed.
+
+`Rewriter` and `ModelEndpoint` are loaded when they are asked for: they bring the SDK.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from shadow.rewriter.cache import MemoryRewriteCache, SqliteRewriteCache
-from shadow.rewriter.client import Rewriter
-from shadow.rewriter.endpoint import ModelEndpoint
 from shadow.rewriter.gate import GateFault, faults_of
 from shadow.rewriter.meaning import JudgedMeaning
 from shadow.rewriter.protocol import Count, EqualMeaning, Fault, Purse, Rejection, RewriteCache, Trouble
+
+if TYPE_CHECKING:
+    from shadow.rewriter.client import Rewriter
+    from shadow.rewriter.endpoint import ModelEndpoint
+else:
+
+    def __getattr__(name: str) -> object:
+        """What brings the SDK, loaded now."""
+        place = {"Rewriter": "client", "ModelEndpoint": "endpoint"}.get(name)
+        if place is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{place}"), name)
+
 
 __all__ = [
     "Count",

@@ -63,11 +63,16 @@ class SqliteRewriteCache:
         row = (
             self._database.connection().execute("SELECT body FROM rewrites WHERE key = ?", (key,)).fetchone()
         )
-        return zlib.decompress(row[0]).decode("utf-8", "surrogatepass") if row else None
+        if row is None:
+            return None
+        packed = self._database.seal.open(row[0], f"rewrite/{key}")
+        return zlib.decompress(packed).decode("utf-8", "surrogatepass")
 
     def put(self, key: str, text: str) -> None:
         """As `RewriteCache.put`."""
-        packed = zlib.compress(text.encode("utf-8", "surrogatepass"))
+        packed = self._database.seal.close(
+            zlib.compress(text.encode("utf-8", "surrogatepass")), f"rewrite/{key}"
+        )
         with self._database.write() as connection:
             connection.execute("INSERT OR REPLACE INTO rewrites (key, body) VALUES (?, ?)", (key, packed))
             self._put += 1

@@ -11,6 +11,7 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
+from metrics.endpoints.bounded import bounded_client
 from metrics.endpoints.breaker import Breaker
 from metrics.endpoints.faults import described, reason_of
 from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
@@ -98,11 +99,7 @@ class ModelEndpoint:
         self._base_url = base_url
         self._observer = observer
         self._api_key = api_key
-        # The SDK falls back to an environment variable for None and insists on some value. It must
-        # not retry by itself: those calls would not be paid for.
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", timeout=timeout_s, max_retries=0
-        )
+        self._client = bounded_client(base_url=base_url, api_key=api_key, timeout_s=timeout_s)
         self._timeout_s = timeout_s
         self._slots = asyncio.Semaphore(concurrency)
         self._headroom = headroom_tokens

@@ -167,6 +167,19 @@ def test_a_watch_read_again_at_any_place_goes_on_equally():
         assert [record.id for record in again.records()] == [record.id for record in whole.records()]
 
 
+@pytest.mark.parametrize("wanted", [{"wanted_language": "de"}, {"wanted_format": "yaml"}])
+def test_a_kind_that_stops_to_apply_is_no_other_judge(wanted):
+    """Pairs little alike: the same in two languages or formats, shifted in one; then only those in one."""
+    watch = RouteWatch("chat")
+    asked = {"scorer": "judge", "rated_by": "similarity@1", "judge_model": "j1", "details": {"rouge_l": 0.4}}
+    shifted = [verdict(number, "general.casing", rating=2, **asked) for number in range(400)]
+    turned = [verdict(number, "turned", **asked, **wanted) for number in range(200)]
+    mixed = [one for pair in zip(shifted[:200], turned, strict=True) for one in pair]
+    assert [mark.kind for _, mark in fed(watch, mixed + shifted[200:])] == []
+    lenient = [verdict(number, "general.casing", **asked) for number in range(100)]
+    assert [mark.kind for _, mark in fed(watch, lenient, 600)] == [kinds.JUDGE_DRIFT]
+
+
 def test_replayed_answers_that_get_less_alike_are_noticed_without_a_judge():
     """Cheap likeness falls from about 0.9 to about 0.5: a mark about answers, by rule."""
     rng = random.Random(2)

@@ -70,7 +70,7 @@ class MemoryLog:
 
     verdicts: list[LoggedVerdict]
 
-    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
         """Verdicts after an offset."""
         return [logged for logged in self.verdicts if logged.offset > offset][:limit]
 
@@ -353,13 +353,13 @@ def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
     class FlakyLog(MemoryLog):
         calls = 0
 
-        def read_after(self, offset, limit):
+        def entries_after(self, offset, limit):
             self.calls += 1
             if self.calls <= 3:
                 raise OSError("log is locked")
             if self.calls == 5:
                 stop.set()
-            return super().read_after(offset, limit)
+            return super().entries_after(offset, limit)
 
     store = MemoryStore()
     monitor = Monitor(FlakyLog(verdicts), store, SETTINGS, clock=lambda: 77.0)
@@ -382,11 +382,11 @@ def test_run_refreshes_what_is_shown_once_the_log_is_used_up():
     class CountingLog(MemoryLog):
         calls = 0
 
-        def read_after(self, offset, limit):
+        def entries_after(self, offset, limit):
             self.calls += 1
             if self.calls == 7:
                 stop.set()
-            return super().read_after(offset, limit)
+            return super().entries_after(offset, limit)
 
     store = MemoryStore()
     monitor = Monitor(CountingLog(traffic(45, seed=5)), store, SETTINGS, clock=lambda: 77.0, batch=20)

@@ -116,6 +116,9 @@ def test_the_webhook_gets_the_whole_event_and_a_line_for_people(receiver, webhoo
         "summary": EVENT.summary,
         "what": "excess",
         "direction": "",
+        "verdict": "",
+        "trace_id": "",
+        "run_trials": 0,
     }
     assert payload(SECOND)["excess"] is None
 

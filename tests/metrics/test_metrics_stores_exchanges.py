@@ -121,3 +121,22 @@ def test_keeping_none_drops_those_there_are(build):
     assert archive.prune() == 1
     assert not archive.put(EXCHANGE)
     assert archive.latest() == []
+
+
+def test_exchanges_are_kept_for_so_long(build):
+    """The old go when new ones come, and at a pruning; whoever is younger stays."""
+    now = [1000.0]
+    archive = build(kept_s=3600.0, clock=lambda: now[0])
+    archive.put(exchange(1))
+    now[0] += 3000.0
+    archive.put(exchange(2))
+    now[0] += 599.0
+    assert archive.prune() == 0
+    now[0] += 1.0
+    assert archive.prune() == 1
+    assert [one.id for one in archive.latest()] == [exchange(2).id]
+    now[0] += 3601.0
+    archive.put(exchange(3))
+    assert [one.id for one in archive.latest()] == [exchange(3).id]
+    assert archive.find(exchange(2).id) is None
+    assert archive.put(exchange(2))

@@ -51,11 +51,29 @@ def test_two_monitors_of_one_name_do_not_spoil_the_checkpoint(store):
 def test_a_commit_that_is_sent_again_is_done_once(store):
     """The answer to the first was lost: the second says so without doubling a point."""
     one = RedisMonitorStore(store, "one")
-    arguments = (b"a", 5, [_event(1)], [("r", "m", "p", _point(1.0))])
-    one.commit(*arguments)
-    one._base = 0
-    one.commit(*arguments)
-    assert one.trend("r", "m", "p", 10) == [_point(1.0)]
+    commit = one._commit
+    one._commit = lambda *arguments: [commit(*arguments), commit(*arguments)][1]
+    one.commit(b"a", 5, [_event(1)], [("r", "m", "p", _point(1.0))])
+    one.commit(b"b", 6, [], [("r", "m", "p", _point(2.0))])
+    assert one.load() == (b"b", 6)
+    assert one.trend("r", "m", "p", 10) == [_point(1.0), _point(2.0)]
+
+
+def test_a_commit_of_a_monitor_that_died_is_not_mixed_into_what_is_read(store):
+    """It arrives while its successor reads, and both fold the same verdicts to the same state.
+
+    What was read is of one commit; the successor has to read again rather than take those parts for its own.
+    """
+    before = RedisMonitorStore(store, "one")
+    before.commit(b"a", 5, [], [], parts={"x": b"1"})
+    after = RedisMonitorStore(store, "one")
+    assert after.load() == (b"a", 5)
+    before.commit(b"b", 9, [], [], parts={"x": b"2"})
+    assert after.parts() == {"x": b"1"}
+    with pytest.raises(OtherMonitorError):
+        after.commit(b"b", 9, [], [], parts={"x": b"2"})
+    assert after.load() == (b"b", 9)
+    assert after.parts() == after.parts() == {"x": b"2"}
 
 
 def test_monitors_of_one_name_that_take_turns_count_every_verdict_once(store):

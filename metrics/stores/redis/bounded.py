@@ -26,6 +26,7 @@ class BoundedMap:
 
     def __init__(self, store: RedisStore, tag: str, *, kept: int) -> None:
         self._store = store
+        self._tag = tag
         self._kept = kept
         self._keys = tuple(store.key(tag, name) for name in ("bodies", "order", "turns"))
         self._put = Script(store, _PUT)
@@ -34,9 +35,10 @@ class BoundedMap:
         return int(self._store.client.hlen(self._keys[0]))
 
     def get(self, key: str) -> bytes | None:
-        """What is under a key, None if nothing is (any more)."""
-        return cast("bytes | None", self._store.client.hget(self._keys[0], key))
+        """What is under a key, None if nothing is (any more). Raises: SealError if it cannot be opened."""
+        body = cast("bytes | None", self._store.client.hget(self._keys[0], key))
+        return None if body is None else self._store.seal.open(body, f"{self._tag}/{key}")
 
     def put(self, key: str, body: bytes) -> None:
         """Keep a body as the newest, and drop the oldest beyond the number kept."""
-        self._put(self._keys, key, body, self._kept)
+        self._put(self._keys, key, self._store.seal.close(body, f"{self._tag}/{key}"), self._kept)

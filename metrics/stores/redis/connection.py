@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import ssl
 import threading
@@ -26,12 +27,14 @@ from redis.exceptions import TimeoutError as TooSlow
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from metrics.stores.sqlite import StoreError
+from metrics.stores.errors import StoreError
+from metrics.stores.sealing import seal_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metrics.stores.redis.place import RedisPlace
+    from metrics.stores.sealing import Seal
 
 Value: TypeAlias = str | bytes | int | float
 
@@ -40,7 +43,23 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _HEALTH_CHECK_S = 20
 _OLDEST_SERVER = (7, 0)
-PASSING = (Unreachable, TooSlow, BusyLoadingError, ReadOnlyError, ClusterDownError, TryAgainError)
+_WAITED_SHARE = 0.5
+"""Of the time limit of one answer: replicas are waited for in vain before that is over."""
+
+
+class NotReplicatedError(RedisError):
+    """Fewer replicas than are wanted have what was written. It may be lost with the primary."""
+
+
+PASSING = (
+    Unreachable,
+    TooSlow,
+    BusyLoadingError,
+    ReadOnlyError,
+    ClusterDownError,
+    TryAgainError,
+    NotReplicatedError,
+)
 """Errors of a Redis that is restarting, failing over or cut off: what was asked may be asked again."""
 
 
@@ -52,7 +71,16 @@ class RedisStore:
     awaited, so no cancelled task leaves a reply behind for the next one.
     """
 
-    def __init__(self, place: RedisPlace) -> None:
+    def __init__(self, place: RedisPlace, *, seal: Seal | None = None) -> None:
+        """Prepare; nothing is sent yet.
+
+        Args:
+            place: where the Redis is.
+            seal: encrypts prompts and answers. Default: as the environment says, see `Database`.
+
+        Raises: SealError for keys that cannot be used.
+        """
+        self.seal = seal_of(os.environ) if seal is None else seal
         self.place = place
         self._client: Any = None
         self._lock = threading.Lock()
@@ -112,6 +140,35 @@ class Script:
             return client.evalsha(self._digest, len(keys), *keys, *arguments)
         except NoScriptError:
             return client.eval(self._text, len(keys), *keys, *arguments)
+
+    def replicated(self, keys: Sequence[str], *arguments: Value) -> Any:
+        """Run it, and return once so many replicas as the place wants have what it wrote.
+
+        Raises: NotReplicatedError if that takes longer than one answer may; it has run nevertheless.
+        """
+        wanted = self._store.place.replicas
+        if not wanted:
+            return self(keys, *arguments)
+        try:
+            given, reached = self._awaited(wanted, "EVALSHA", self._digest, keys, arguments)
+        except NoScriptError:
+            given, reached = self._awaited(wanted, "EVAL", self._text, keys, arguments)
+        if reached < wanted:
+            raise NotReplicatedError(f"{reached} replica(s) have what was written, {wanted} are wanted")
+        return given
+
+    def _awaited(
+        self, wanted: int, verb: str, what: str, keys: Sequence[str], arguments: Sequence[Value]
+    ) -> tuple[Any, int]:
+        patience_ms = round(self._store.place.timeout_s * _WAITED_SHARE * 1000)
+        with self._store.client.pipeline(transaction=False) as sent:
+            # The server waits for what this connection wrote. A script that finds all done already, since
+            # it is sent again on a new connection, writes nothing; this does.
+            sent.incr(self._store.key("main", "written"))
+            sent.execute_command(verb, what, len(keys), *keys, *arguments)
+            sent.execute_command("WAIT", wanted, patience_ms)
+            _, given, reached = sent.execute()
+        return given, int(reached)
 
 
 def text(value: Any) -> str:

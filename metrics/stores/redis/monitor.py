@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import zlib
 from dataclasses import asdict
 from types import MappingProxyType
@@ -23,16 +24,14 @@ _EVENTS_KEPT: Final = 10_000
 
 _COMMIT: Final = """
 -- KEYS 1 head, 2 parts, 3 events, 4 their order, 5 those not delivered
--- ARGV 1 offset the caller went out from, 2 new offset, 3 state, 4 whole, 5 prefix of trends,
---      6 points kept, 7 events kept; then three numbers, and so many parts (name, body), events (id, body),
---      points (cell, body)
-local there = redis.call('HGET', KEYS[1], 'offset') or '0'
-if there ~= ARGV[1] then
-  return there == ARGV[2] and redis.call('HGET', KEYS[1], 'state') == ARGV[3] and 1 or 0
-end
-redis.call('HSET', KEYS[1], 'offset', ARGV[2], 'state', ARGV[3])
+-- ARGV 1 commit the caller went out from, 2 new offset, 3 state, 4 whole, 5 prefix of trends,
+--      6 points kept, 7 events kept; then three numbers, 11 this commit, and so many parts (name, body),
+--      events (id, body), points (cell, body)
+local there = redis.call('HGET', KEYS[1], 'commit') or ''
+if there ~= ARGV[1] then return there == ARGV[11] and 1 or 0 end
+redis.call('HSET', KEYS[1], 'offset', ARGV[2], 'state', ARGV[3], 'commit', ARGV[11])
 if ARGV[4] == '1' then redis.call('DEL', KEYS[2]) end
-local at = 11
+local at = 12
 for _ = 1, tonumber(ARGV[8]) do
   redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1])
   at = at + 2
@@ -72,7 +71,9 @@ class RedisMonitorStore:
 
     def __init__(self, store: RedisStore, name: str) -> None:
         self._store = store
-        self._base = 0
+        self._base = b""
+        """Names the commit that was read or written last."""
+        self._read: dict[str, bytes] | None = None
         mine = store.key("main", f"monitor:{as_key(name)}")
         self._head, self._parts, self._trend = f"{mine}:head", f"{mine}:parts", f"{mine}:trend:"
         self._events, self._order, self._waiting = (
@@ -81,15 +82,26 @@ class RedisMonitorStore:
         self._commit = Script(store, _COMMIT)
 
     def load(self) -> tuple[bytes | None, int]:
-        """The last committed checkpoint and the log offset it includes."""
-        state, offset = self._store.client.hmget(self._head, "state", "offset")
-        self._base = int(offset or 0)
-        return (zlib.decompress(state) if state is not None else None, self._base)
+        """The last committed checkpoint and the log offset it includes.
+
+        Its parts are read in the same step: a commit of a monitor that died may still be on its way, and a
+        checkpoint with the parts of a later one would count verdicts twice.
+        """
+        with self._store.client.pipeline(transaction=True) as both:
+            both.hmget(self._head, "state", "offset", "commit")
+            both.hgetall(self._parts)
+            (state, offset, commit), parts = both.execute()
+        self._base = commit or b""
+        self._read = {text(name): body for name, body in parts.items()}
+        return (zlib.decompress(state) if state is not None else None, int(offset or 0))
 
     def parts(self) -> dict[str, bytes]:
-        """Every part of the checkpoint, by name."""
-        found = self._store.client.hgetall(self._parts)
-        return {text(name): body for name, body in found.items()}
+        """Every part of the checkpoint, by name: after `load` those of what that returned."""
+        read, self._read = self._read, None
+        if read is None:
+            found = self._store.client.hgetall(self._parts)
+            read = {text(name): body for name, body in found.items()}
+        return read
 
     def commit(
         self,
@@ -113,6 +125,8 @@ class RedisMonitorStore:
             rows += (event.id, json.dumps(asdict(event)))
         for *cell, point in trend:
             rows += (_cell(*cell), msgspec.json.encode(point))
+        this = secrets.token_bytes(8)
+        self._read = None
         done = self._commit(
             (self._head, self._parts, self._events, self._order, self._waiting),
             self._base,
@@ -125,13 +139,14 @@ class RedisMonitorStore:
             len(parts),
             len(events),
             len(trend),
+            this,
             *rows,
         )
         if not done:
             raise OtherMonitorError(
                 f"the checkpoint {self._head} was changed by another monitor; give each a name of its own"
             )
-        self._base = offset
+        self._base = this
 
     def events(self, limit: int) -> list[AlertEvent]:
         """The newest alert events, newest first."""
@@ -158,6 +173,13 @@ class RedisMonitorStore:
             return []
         bodies = self._store.client.hmget(self._events, ids)
         return [AlertEvent(**json.loads(body)) for body in bodies if body is not None]
+
+
+def monitor_names(store: RedisStore) -> list[str]:
+    """Names of all monitors that ever committed, in order. Looks through the keys: not for a scrape."""
+    before, after = store.key("main", "monitor:"), ":head"
+    found = store.client.scan_iter(match=f"{before}*{after}", count=1000)
+    return sorted(text(key).removeprefix(before).removesuffix(after) for key in found)
 
 
 def _cell(*names: object) -> str:

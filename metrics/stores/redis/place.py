@@ -34,6 +34,8 @@ class RedisPlace:
     key_file: str | None = field(default=None, repr=False)
     prefix: str = "evenkeel"
     """Begins every key, so that several installations can share one Redis."""
+    replicas: int = 0
+    """How many must have an exchange or a verdict before it counts as kept; not for a Cluster."""
     timeout_s: float = 5.0
     """Limit of connecting and of one answer."""
 

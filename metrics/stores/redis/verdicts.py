@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from metrics.stores.protocols import LoggedVerdict
+from metrics.approval import Approval
+from metrics.stores import sealed_verdict
+from metrics.stores.protocols import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 from metrics.stores.redis.connection import Script, as_key, text
 from metrics.verdict import Verdict, evidence_from_json, evidence_to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from metrics.stores.protocols import Narrow
     from metrics.stores.redis.connection import RedisStore
     from metrics.verdict import Evidence
 
@@ -62,6 +67,26 @@ end
 return bodies
 """
 
+_APPROVE: Final = """
+-- KEYS 1 ids of approvals, 2 last number of the log, 3 approvals by number; ARGV 1 id, 2 body
+if redis.call('SADD', KEYS[1], ARGV[1]) == 0 then return 0 end
+local number = redis.call('INCR', KEYS[2])
+redis.call('ZADD', KEYS[3], number, ARGV[2])
+return number
+"""
+
+_ENTRIES: Final = """
+-- KEYS 1 log, 2 approvals by number; ARGV 1 offset, 2 limit
+-- In one step, so that neither an approval nor a verdict before it is passed over.
+local after = '(' .. ARGV[1]
+local found = {{}, redis.call('ZRANGEBYSCORE', KEYS[2], after, '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[2])}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1], after .. '-0', '+', 'COUNT', ARGV[2])) do
+  table.insert(found[1], entry[1])
+  table.insert(found[1], entry[2][6])
+end
+return found
+"""
+
 
 class RedisVerdictLog:
     """`VerdictLog` on a Redis stream. An offset is the number of an entry: they have no gaps.
@@ -94,21 +119,31 @@ class RedisVerdictLog:
             store.key("main", name) for name in ("log", "log-ids", "log-last", "evidence", "log-figures")
         )
         self._keys = (self._log, *others)
-        self._ids, self._figures = others[0], others[3]
+        self._ids, self._last, self._figures = others[0], others[1], others[3]
+        self._approved, self._approved_ids = (
+            store.key("main", name) for name in ("log-approvals", "log-approval-ids")
+        )
+        self._approve = Script(store, _APPROVE)
+        self._entries = Script(store, _ENTRIES)
         self._append = Script(store, _APPEND)
         self._bodies = Script(store, _BODIES)
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store a verdict and its evidence in one step; False if the id is there already."""
-        packed = zlib.compress(evidence_to_json(evidence).encode()) if evidence else b""
-        number = self._append(
+        seal = self._store.seal
+        packed = (
+            seal.close(zlib.compress(evidence_to_json(evidence).encode()), f"evidence/{verdict.id}")
+            if evidence
+            else b""
+        )
+        number = self._append.replicated(
             self._keys,
             self._prefix,
             verdict.id,
             verdict.exchange_id,
             verdict.route,
             verdict.perturbation,
-            verdict.to_json(),
+            sealed_verdict.written(verdict, seal),
             packed,
             *self._bounds,
         )
@@ -122,9 +157,42 @@ class RedisVerdictLog:
         """Up to `limit` verdicts after `offset`, in log order."""
         rows = self._store.client.xrange(self._log, min=f"({offset}-0", count=limit)
         return [
-            LoggedVerdict(int(text(place).partition("-")[0]), Verdict.from_json(fields[b"body"].decode()))
+            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
             for place, fields in rows
         ]
+
+    def approve(self, approval: Approval) -> bool:
+        """Store an approval behind all verdicts there are; False if it is there already."""
+        keys = (self._approved_ids, self._last, self._approved)
+        return int(self._approve(keys, as_key(approval.id), approval.to_json())) > 0
+
+    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
+        """Up to `limit` verdicts and approvals after `offset`, in log order."""
+        read, approved = self._entries((self._log, self._approved), offset, limit)
+        found: list[LoggedVerdict | LoggedApproval] = [
+            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
+            for place, body in zip(read[::2], read[1::2], strict=True)
+        ]
+        if approved:
+            found += _approvals(zip(approved[::2], approved[1::2], strict=True))
+            found.sort(key=lambda entry: entry.offset)
+        return found[:limit]
+
+    def approvals(self) -> list[LoggedApproval]:
+        """Every approval, in log order."""
+        return _approvals(self._store.client.zrange(self._approved, 0, -1, withscores=True))
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
+        """Those among the `limit` verdicts before `offset` that are looked for, newest first."""
+        last = "+" if offset is None else f"({offset}-0"
+        rows = self._store.client.xrevrange(self._log, max=last, count=limit)
+        read = (
+            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
+            for place, fields in rows
+        )
+        found = [one for one in read if narrow.admits(one.verdict)]
+        reached = int(text(rows[-1][0]).partition("-")[0]) if len(rows) == limit else 0
+        return Stretch(found, reached, len(rows))
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
@@ -134,7 +202,7 @@ class RedisVerdictLog:
             return []
         if route is None and perturbation is None:
             rows = self._store.client.xrevrange(self._log, count=limit)
-            return [Verdict.from_json(fields[b"body"].decode()) for _, fields in rows]
+            return [self._verdict(fields[b"body"]) for _, fields in rows]
         if route is not None and perturbation is not None:
             name = f"latest-cell:{route} {perturbation}"
         else:
@@ -148,12 +216,15 @@ class RedisVerdictLog:
             return None
         place = f"{text(number)}-0"
         rows = self._store.client.xrange(self._log, min=place, max=place)
-        return Verdict.from_json(rows[0][1][b"body"].decode()) if rows else None
+        return self._verdict(rows[0][1][b"body"]) if rows else None
 
     def evidence(self, verdict_id: str) -> Evidence | None:
         """Prompts and answers behind a verdict; None once they are no longer kept."""
         packed = self._store.client.get(f"{self._prefix}evidence:{as_key(verdict_id)}")
-        return evidence_from_json(zlib.decompress(packed).decode()) if packed else None
+        if not packed:
+            return None
+        opened = self._store.seal.open(packed, f"evidence/{verdict_id}")
+        return evidence_from_json(zlib.decompress(opened).decode())
 
     def trimmed(self) -> int:
         """How many verdicts are no longer kept."""
@@ -161,4 +232,11 @@ class RedisVerdictLog:
 
     def _listed(self, name: str, last: int) -> list[Verdict]:
         bodies = self._bodies((self._log, f"{self._prefix}{name}"), 0, last)
-        return [Verdict.from_json(body.decode()) for body in bodies]
+        return [self._verdict(body) for body in bodies]
+
+    def _verdict(self, body: bytes) -> Verdict:
+        return sealed_verdict.read(body.decode(), self._store.seal)
+
+
+def _approvals(rows: Iterable[tuple[Any, Any]]) -> list[LoggedApproval]:
+    return [LoggedApproval(int(float(number)), Approval.from_json(text(body))) for body, number in rows]

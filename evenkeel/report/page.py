@@ -1,0 +1,93 @@
+"""The report as one HTML file that needs nothing else: no script, no font, no request. Made to print."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from console import figures
+from console.heatmap import BANDS, band
+from console.rendering import visible
+from evenkeel import __version__
+from evenkeel.report import sentences, wording
+from evenkeel.report.heat import heat_of
+from evenkeel.report.sides import COMPARED
+from evenkeel.report.tables import ranked
+from metrics.changes.cause import SAID
+from metrics.changes.kinds import NAMES
+from metrics.changes.markdown import EFFECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.report.lines import Line
+    from evenkeel.report.outcome import Report
+
+MOST_LINES: Final = 150
+"""Of a table that is written for people; the rest is in the files for machines."""
+MOST_ALERTS: Final = 60
+_COLUMNS: Final = ("content_delta", "quality_delta", "robustness", "noise_floor", "excess")
+
+
+def page(report: Report) -> bytes:
+    """The page as UTF-8. Names and texts from outside are escaped."""
+    environment = Environment(
+        loader=PackageLoader("evenkeel.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+    )
+    values: dict[str, Any] = {
+        "report": report,
+        "title": sentences.title(report),
+        "headline": sentences.headline(report),
+        "summary": sentences.summary(report),
+        "heat": heat_of(report),
+        "bands": BANDS,
+        "band": band,
+        "columns": _COLUMNS,
+        "compared": (COMPARED[:2], COMPARED[2:]),
+        "grouped": grouped,
+        "shown": shown,
+        "most_alerts": MOST_ALERTS,
+        "wording": wording,
+        "change_line": sentences.change_line,
+        "number": figures.number,
+        "usd": figures.usd,
+        "causes": SAID,
+        "effects": EFFECTS,
+        "kinds": NAMES,
+        "version": __version__,
+        # The bands' colours are the console's, those of its light scheme. They are trusted.
+        "colours": Markup(_colours()),  # noqa: S704
+    }
+    return environment.get_template("report.html").render(**values).encode("utf-8", "replace")
+
+
+def shown(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """As many lines as people read; of too many the least robust, in their order."""
+    if len(lines) <= MOST_LINES:
+        return lines
+    kept = {id(line) for line in ranked(lines)[:MOST_LINES]}
+    return tuple(line for line in lines if id(line) in kept)
+
+
+def grouped(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
+    """Neighbouring lines of one place under its name."""
+    groups: list[tuple[str, list[Line]]] = []
+    for line in lines:
+        where = wording.place(line.route, line.model)
+        if not groups or groups[-1][0] != where:
+            groups.append((where, []))
+        groups[-1][1].append(line)
+    return groups
+
+
+def _colours() -> str:
+    sheet = files("console").joinpath("static/console.css").read_text(encoding="utf-8")
+    return sheet.partition("@media")[0]

@@ -1,0 +1,97 @@
+"""From when to when a report looks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from evenkeel.settings import SettingsError
+
+_DAY_S: Final = 86_400.0
+_UNITS: Final = {"m": 60.0, "h": 3600.0, "d": _DAY_S, "w": 7 * _DAY_S}
+_AGO: Final = re.compile(r"(\d{1,6})([mhdw])")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DEFAULT: Final = "7d"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time, in Unix seconds; its end does not belong to it."""
+
+    since: float
+    until: float
+
+    def covers(self, at: float) -> bool:
+        """Whether a moment lies in it."""
+        return self.since <= at < self.until
+
+    @property
+    def words(self) -> str:
+        """For people, in UTC: "1 Nov 2026 to 20 Nov 2026"; with times of day where it has any."""
+        first, end = _utc(self.since), _utc(self.until)
+        if self.since % _DAY_S == 0 and self.until % _DAY_S == 0:
+            last = end - timedelta(days=1)
+            return date_words(first) if last <= first else f"{date_words(first)} to {date_words(last)}"
+        if first.date() == end.date():
+            return f"{date_words(first)}, {first:%H:%M} to {end:%H:%M} UTC"
+        return f"{date_words(first)} {first:%H:%M} to {date_words(end)} {end:%H:%M} UTC"
+
+    @property
+    def name(self) -> str:
+        """For files: "2026-11-01_2026-11-20", in UTC."""
+        first, last = _utc(self.since), _utc(max(self.since, self.until - 1))
+        return f"{first:%Y-%m-%d}_{last:%Y-%m-%d}"
+
+
+def date_words(moment: datetime) -> str:
+    """A date as "1 Nov 2026", whatever the locale."""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+
+
+def period_of(since: str | None, until: str | None, now: float) -> Period:
+    """The period that two options name.
+
+    Args:
+        since: A date, a date with a time of day (UTC unless it says otherwise), or how long ago ("7d",
+            "36h"); none = seven days ago.
+        until: The same; a date belongs to the period as a whole. None = now.
+        now: Unix time in seconds.
+
+    Raises: SettingsError if one cannot be read, or the end is not after the start.
+    """
+    start = _moment("--since", since or _DEFAULT, now, whole_day=False)
+    end = now if until is None else _moment("--until", until, now, whole_day=True)
+    if end <= start:
+        raise SettingsError(
+            f"the period ends before it starts: --since is {_iso(start)}, --until is {_iso(end)}"
+        )
+    return Period(start, end)
+
+
+def _moment(option: str, text: str, now: float, *, whole_day: bool) -> float:
+    ago = _AGO.fullmatch(text.strip())
+    if ago:
+        return now - int(ago[1]) * _UNITS[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        at = moment.timestamp()
+    except (ValueError, OverflowError):
+        raise SettingsError(
+            f'{option} "{text}" is no date: give one as 2026-11-20, one with a time as 2026-11-20T14:30, or '
+            "how long ago as 7d or 36h"
+        ) from None
+    return at + _DAY_S if whole_day and _DATE.fullmatch(text.strip()) else at
+
+
+def _utc(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def _iso(at: float) -> str:
+    return f"{_utc(at):%Y-%m-%d %H:%M} UTC"
+
+
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -1,0 +1,255 @@
+"""The parts of a report that need no store: periods, finding them in a log, alerts, sums and differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.report import wording
+from evenkeel.report.alerts import alerts_of
+from evenkeel.report.command import formats_of
+from evenkeel.report.folding import Folder, GroupKey, worth_a_table
+from evenkeel.report.lines import Rules, group_line, mean_of
+from evenkeel.report.period import Period, period_of
+from evenkeel.report.reading import read_period, span_of
+from evenkeel.report.sides import Difference, Stretch, difference
+from evenkeel.report.tables import make_tables
+from evenkeel.settings import SettingsError
+from metrics.cells import Estimate
+from metrics.changes.tally import Tally
+from metrics.estimate import outcome_of
+from metrics.stores.protocols import AlertEvent, LoggedVerdict
+from metrics.verdict import BASELINE, QualityScore, Verdict
+
+DAY = 86_400.0
+NOON = 1_795_003_200.0
+"""2026-11-18 12:00:00 UTC."""
+MIDNIGHT = NOON - DAY / 2
+
+TEMPLATE = Verdict(
+    id="",
+    exchange_id="x",
+    scored_at=NOON,
+    route="support",
+    model="m-1",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="metrics",
+    rating=3,
+    baseline_rating=3,
+)
+
+
+class Log:
+    """A log in memory that counts what is read of it."""
+
+    def __init__(self, times):
+        self.rows = [
+            LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at))
+            for place, at in enumerate(times, 1)
+        ]
+        self.read = 0
+
+    def read_after(self, offset, limit):
+        found = self.rows[offset : offset + limit]
+        self.read += len(found)
+        return found
+
+    def latest(self, limit, **_):
+        return [row.verdict for row in self.rows[::-1][:limit]]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "expected", "words"),
+    [
+        (None, None, Period(NOON - 7 * DAY, NOON), "11 Nov 2026 12:00 to 18 Nov 2026 12:00 UTC"),
+        ("2026-11-17", "2026-11-18", Period(MIDNIGHT - DAY, MIDNIGHT + DAY), "17 Nov 2026 to 18 Nov 2026"),
+        ("2026-11-18", "2026-11-18", Period(MIDNIGHT, MIDNIGHT + DAY), "18 Nov 2026"),
+        ("36h", None, Period(NOON - 1.5 * DAY, NOON), "17 Nov 2026 00:00 to 18 Nov 2026 12:00 UTC"),
+        (
+            "2026-11-18T10:30",
+            "2026-11-18T12:30+01:00",
+            Period(NOON - 5400, NOON - 1800),
+            "18 Nov 2026, 10:30 to 11:30 UTC",
+        ),
+    ],
+)
+def test_a_period_is_read_and_said(since, until, expected, words):
+    """Dates are UTC days, the last one as a whole; times may have a zone; "36h" counts back from now."""
+    assert period_of(since, until, NOON) == expected
+    assert expected.words == words
+
+
+@pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "7y", "", "2026-11-19"])
+def test_a_period_that_is_none_is_refused(since):
+    """Words, wrong dates, unknown units; and one that ends before it starts."""
+    with pytest.raises(SettingsError, match="--since"):
+        period_of(since or " ", "2026-11-17", NOON)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.floats(-40_000, 40_000), max_size=80),
+    st.floats(0, 1e6),
+    st.floats(1, 1e6),
+)
+def test_all_of_a_period_is_found_in_a_log_whose_clocks_differ(jitter, since, length):
+    """With clocks half a day apart, the verdicts of a period are those that a look at every one finds."""
+    log = Log([9_000.0 * place + off for place, off in enumerate(jitter)])
+    period = Period(since, since + length)
+    found = [row.offset for row in read_period(log, period)]
+    assert found == [row.offset for row in log.rows if period.covers(row.verdict.scored_at)]
+
+
+class LongLog(Log):
+    """A log of 200,000 verdicts, each made when it is read: one every 86.4 seconds."""
+
+    def __init__(self):
+        super().__init__([])
+
+    def read_after(self, offset, limit):
+        found = [
+            LoggedVerdict(place, replace(TEMPLATE, scored_at=place * 86.4))
+            for place in range(offset + 1, min(offset + limit, 200_000) + 1)
+        ]
+        self.read += len(found)
+        return found
+
+    def latest(self, limit, **_):
+        return [replace(TEMPLATE, scored_at=200_000 * 86.4)]
+
+
+def test_a_day_of_a_long_log_is_found_without_reading_all_of_it():
+    """Of 200,000 verdicts in 200 days some 5,000 are read for one day; progress ends at the whole."""
+    log = LongLog()
+    told = []
+    found = list(read_period(log, Period(100 * DAY, 101 * DAY), progress=lambda *at: told.append(at)))
+    assert len(found) == 1000
+    assert log.read < 12_000
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert span_of(log) == Period(86.4, 200_000 * 86.4)
+    assert span_of(Log([])) is None
+
+
+def event(at, kind, route="support", what="excess"):
+    return AlertEvent(
+        f"{at}{kind}{route}", at, kind, route, "m", "general.tone", int(at), 50, 0.3, f"{kind}!", what
+    )
+
+
+def test_alerts_are_those_that_were_up_in_the_period():
+    """Raised before and still up, raised and resolved within; not those that were over or came later."""
+    events = [
+        event(10, "raised"), event(20, "resolved"),  # over before
+        event(30, "raised"), event(120, "resolved"),  # from before into it
+        event(150, "raised"), event(250, "resolved"),  # still up at its end
+        event(210, "raised", "late"),
+        event(160, "resolved", "pruned"),  # raised too long ago to be known
+    ]  # fmt: skip
+    found = alerts_of([*events[::-1], events[2]], Period(100, 200))
+    assert [(one.route, one.raised_at, one.resolved_at) for one in found] == [
+        ("pruned", None, 160),
+        ("support", 150, None),
+        ("support", 30, 120),
+    ]
+    assert alerts_of(events, Period(100, 200), "pruned") == found[:1]
+
+
+def test_a_difference_leaves_out_zero_exactly_if_the_intervals_do_not_meet():
+    """0.5 [0.4, 0.6] less 0.2 [0.1, 0.3] is 0.3 [0.1, 0.5]."""
+    low, high = Estimate(0.2, 0.1, 0.3, 50), Estimate(0.5, 0.4, 0.6, 50)
+    found = difference(low, high)
+    assert found is not None
+    assert (found.value, found.lower, found.upper) == pytest.approx((0.3, 0.1, 0.5))
+    assert found.moved
+    assert not difference(low, Estimate(0.35, 0.25, 0.45, 50)).moved
+    assert difference(None, high) is None
+    assert (wording.tone("content_delta", found), wording.tone("robustness", found)) == ("worse", "better")
+    assert wording.moved(Difference(-0.125, -0.2, 0.0)) == "−12.5"
+    assert wording.moved_span(Difference(-0.125, -0.2, 0.0)) == "[−20.0,\u00a00.0]"
+
+
+def test_the_mean_of_estimates_is_that_of_values_and_of_ends():
+    """Two of 0.9 [0.8, 1] and 0.5 [0.2, 0.6] make 0.7 [0.5, 0.8]."""
+    found = mean_of([Estimate(0.9, 0.8, 1.0, 40), Estimate(0.5, 0.2, 0.6, 60)])
+    assert (found.value, found.lower, found.upper, found.n) == pytest.approx((0.7, 0.5, 0.8, 100))
+    assert mean_of([]) is None
+
+
+def fold(*verdicts):
+    folder = Folder()
+    for place, verdict in enumerate(verdicts, 1):
+        folder.add(LoggedVerdict(place, replace(verdict, id=str(place))))
+    return folder
+
+
+def test_an_exchange_weighs_the_same_whatever_its_trials():
+    """One of two trials shifted in one exchange, its only trial in another: (0.5 + 1) / 2."""
+    changed = (QualityScore("faithfulness", 1, 3.0, 1.0),)
+    moved = replace(TEMPLATE, rating=1, quality=changed)
+    folder = fold(
+        replace(TEMPLATE, perturbation=BASELINE),
+        TEMPLATE,
+        replace(moved, perturbation="general.tone"),
+        replace(moved, exchange_id="y", perturbation="format.json"),
+    )
+    groups = folder.groups()
+    line = group_line("support", "m-1", "", groups[GroupKey("support", "m-1")], Rules(min_trials=1))
+    assert (line.content_delta.value, line.robustness.value) == (0.75, 0.25)
+    assert (line.trials, line.exchanges, line.noise_floor.n) == (3, 2, 1)
+    # general 0.5, format 0, the resend 1
+    (model,) = make_tables(folder, Rules(min_trials=1)).models
+    assert model.mean_of_categories.value == pytest.approx(0.5)
+
+
+def test_models_beyond_the_limit_share_a_name():
+    """Clients choose names of models: the monitor and a report fold them the same way."""
+    folder = fold(*(replace(TEMPLATE, model=f"m-{number}", exchange_id=str(number)) for number in range(25)))
+    assert len({key.model for key in folder.cells}) == 21
+    assert next(counts.trials for key, counts in folder.cells.items() if key.model == "other") == 5
+
+
+@pytest.mark.parametrize(
+    ("languages", "worth"), [(("de",), False), (("de", "fr"), True), (("de", "fr", "it"), False)]
+)
+def test_languages_have_a_table_of_their_own_where_it_says_more(languages, worth):
+    """Not for one language, and not for one in each pair."""
+    pairs = ["crosslingual.de_to_en", "crosslingual.fr_to_en", "crosslingual.de_to_fr", "general.tone"]
+    assert worth_a_table(languages, pairs) is worth
+
+
+def test_formats_are_a_list():
+    """In their order, each once; another one, or none, is refused."""
+    assert formats_of("PDF, html,pdf") == ("pdf", "html")
+    for text in ("", ",", "html,docx"):
+        with pytest.raises(SettingsError, match="choose of"):
+            formats_of(text)
+
+
+def test_a_side_counts_what_the_changes_own_tally_counted():
+    """From its first verdict to its last rated one, of its route, in whatever order of time between."""
+    times = [NOON, NOON + 60, NOON + 30, NOON + 90]
+    rows = [
+        LoggedVerdict(place, replace(TEMPLATE, id=str(place), scored_at=at, rating=3 if place % 2 else 2))
+        for place, at in enumerate(times, 1)
+    ]
+    tally = Tally()
+    for row in rows[1:3]:
+        tally.add(row.verdict, outcome_of(row.verdict))
+    found = Stretch("support", tally, 1)
+    for row in rows:
+        found.add(row)
+        found.add(LoggedVerdict(row.offset, replace(row.verdict, route="triage")))
+    assert found.whole
+    (counts,) = found.folder.cells.values()
+    assert counts.rated == tally.counts("general.spelling").rated == {"1": 0, "2": 1, "3": 1}
+    trimmed = Stretch("support", tally, 1)
+    for row in rows[2:]:
+        trimmed.add(row)
+    assert not trimmed.whole

@@ -1,0 +1,67 @@
+"""A Redis that is full, or that is lost with what only it had."""
+
+from __future__ import annotations
+
+import pytest
+
+from metrics.stores.redis.connection import NotReplicatedError
+from metrics.stores.redis.verdicts import RedisVerdictLog
+from shadow.queues.redis import RedisExchangeQueue
+from tests.metrics.test_metrics_stores import verdict
+from tests.redis_server import RedisServer, a_store
+from tests.shadow.test_shadow_queue import exchange, ids
+
+pytestmark = pytest.mark.service("redis-server")
+
+
+@pytest.fixture
+def server(tmp_path):
+    made = RedisServer(tmp_path, "--repl-diskless-sync-delay", "0")
+    yield made
+    made.stop()
+
+
+def test_a_full_redis_is_waited_for(server):
+    """What workers take makes room again: sampled exchanges wait for it, and are not dropped at once."""
+    store = a_store(server)
+    store.client.config_set("maxmemory", 1)
+    pauses = []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        store.client.config_set("maxmemory", 0)
+
+    queue = RedisExchangeQueue(store, lambda: 1000.0, pause=pause)
+    assert queue.put([exchange(1)]) == 1
+    assert len(pauses) == 1
+    assert ids(queue.reserve(9, 60)) == [exchange(1).id]
+    store.close()
+
+
+def test_what_the_replica_does_not_have_is_not_kept(server, tmp_path):
+    """With `replicas`, exchanges and verdicts count as stored when the replica has them; else it is said."""
+    folder = tmp_path / "replica"
+    folder.mkdir()
+    replica = RedisServer(folder, "--replicaof", f"127.0.0.1 {server.port}")
+    store = a_store(server, replicas=1, timeout_s=1.0)
+    now = [0.0]
+
+    def pause(seconds):
+        now[0] += seconds
+
+    queue = RedisExchangeQueue(store, lambda: 1000.0, patience_s=30, pause=pause, timer=lambda: now[0])
+    log = RedisVerdictLog(store)
+    assert queue.put([exchange(1)]) == 1
+    assert log.append(verdict(1), None)
+    assert not log.append(verdict(1), None)
+    there = a_store(replica, prefix=store.place.prefix)
+    assert there.client.xlen(store.key("main", "exchanges")) == 1
+    assert there.client.xlen(store.key("main", "log")) == 1
+    there.close()
+    replica.stop()
+    impatient = RedisExchangeQueue(store, lambda: 1000.0, patience_s=0, timer=lambda: now[0])
+    with pytest.raises(NotReplicatedError, match="0 replica"):
+        impatient.put([exchange(2)])
+    with pytest.raises(NotReplicatedError):
+        log.append(verdict(2), None)
+    store.close()

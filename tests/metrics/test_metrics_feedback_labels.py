@@ -1,0 +1,200 @@
+"""Labels: what can be said, how far judge and people agree, and the files that an audit reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from metrics.audit.ratings import read_ratings
+from metrics.audit.recorded import read_recorded
+from metrics.audit.rubrics import rubrics
+from metrics.feedback import LabelError, Said, SqliteLabels, human_agreement, label_of
+from metrics.feedback.agreement import people_say
+from metrics.feedback.audit import METRICS, judge_lines, rating_lines
+from metrics.feedback.exporter import LabelCollector
+from metrics.feedback.label import label_from_json, label_to_json
+from metrics.pair import Answer, ToolCall
+from metrics.stores.sqlite import Database
+from metrics.verdict import Evidence, Failure, QualityScore, Verdict
+
+VERDICT = Verdict(
+    id="v",
+    exchange_id="x",
+    scored_at=900.0,
+    route="desk",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="judge",
+    rating=3,
+    baseline_rating=3,
+    details={"decided_by": 2.0},
+    judge_model="j",
+    rated_by="similarity@1",
+)
+
+
+def label(verdict=VERDICT, by="ann", at=1.0, **what):
+    return label_of(verdict, Said(by, **(what or {"rating": 3})), at=at)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (Said("  ", 3), "give your name"),
+        (Said("a\nb", 3), "is no name"),
+        (Said("\u202eann", 3), "is no name"),
+        (Said("a" * 201, 3), "is no name"),
+        (Said("ann"), "say how alike"),
+        (Said("ann", 4), "none of 1, 2, 3"),
+        (Said("ann", quality="mixed"), "none of worse, equal, better"),
+        (Said("ann", 3, note="n" * 2001), "2,001 characters"),
+    ],
+)
+def test_what_cannot_be_said_is_refused(said, why):
+    """The error says what is missing or wrong."""
+    with pytest.raises(LabelError, match=why):
+        label_of(VERDICT, said, at=1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "decided_by", "quality"),
+    [
+        ({}, "judge", "equal"),
+        ({"details": {"decided_by": 1.0}}, "bands", "equal"),
+        ({"details": {"decided_by": 0.0}}, "equality", "equal"),
+        ({"details": {"normalised": 1.0}}, "equality", "equal"),
+        ({"scorer": "metrics"}, "metrics", "equal"),
+        ({"rating": 2}, "judge", None),
+        ({"rating": 2, "quality": (QualityScore("f", 1, 3, 3),)}, "judge", "equal"),
+        ({"rating": 2, "quality": (QualityScore("f", 1, 3, 1),)}, "judge", "worse"),
+        ({"rating": 1, "quality": (QualityScore("f", 1, 1, 3),)}, "judge", "better"),
+        ({"rating": 1, "quality": (QualityScore("f", 1, 1, 3), QualityScore("c", 1, 3, 1))}, "judge", None),
+        ({"rating": None, "failure": Failure("judge", 1, "timeout")}, "judge", None),
+    ],
+)
+def test_a_label_knows_who_decided_and_what_was_said_of_quality(changes, decided_by, quality):
+    """A verdict of 3 is as good by definition; one that is mixed or was not looked at says nothing."""
+    made = label(replace(VERDICT, **changes))
+    assert (made.decided_by, made.judge_quality) == (decided_by, quality)
+
+
+def test_a_label_is_read_back_as_it_was_written():
+    """With half a surrogate pair, and leaving fields of a later version aside."""
+    made = label(
+        replace(VERDICT, explanation="\ud83d", quality=(QualityScore("f", 1, 3, 1),)), rating=1, note="n"
+    )
+    text = label_to_json(made)
+    assert label_from_json(text) == made
+    assert label_from_json(json.dumps({**json.loads(text), "added_later": 1})) == made
+
+
+def test_agreement_is_counted_by_verdict():
+    """Of four verdicts rated 3 people say 3, 3 (two of three), 1, and are split on one.
+
+    Worked by hand: 2 of 3 agree; Wilson at 95 %: centre (2/3 + 3.8415/6) / (1 + 3.8415/3) = 0.5731, reach
+    0.3654, so [0.2077, 0.9385].
+    """
+    first, second, third, fourth = (replace(VERDICT, id=name) for name in "abcd")
+    labels = [
+        label(first, rating=3),
+        *(label(second, by, rating=rating) for by, rating in (("ann", 3), ("bob", 3), ("eve", 1))),
+        label(third, rating=1),
+        *(label(fourth, by, rating=rating) for by, rating in (("ann", 3), ("bob", 2))),
+    ]
+    (found,) = human_agreement(labels)
+    assert (found.judge, found.decided_by, found.source) == ("j", "judge", "chosen")
+    assert (found.n, found.agreed, found.split, found.too_high) == (3, 2, 1, 1)
+    assert found.value == pytest.approx(2 / 3)
+    assert (found.lower, found.upper) == pytest.approx((0.2077, 0.9385), abs=1e-4)
+
+
+def test_judges_stages_and_drawn_verdicts_are_apart():
+    """What people chose says nothing about how often a judge is right; a blind label outweighs others."""
+    chosen = replace(VERDICT, id="a")
+    drawn = replace(VERDICT, id="b")
+    cheap = replace(VERDICT, id="c", scorer="metrics", judge_model="")
+    labels = [
+        label(chosen, rating=1),
+        label(drawn, rating=3, drawn=True),
+        label(drawn, "bob", rating=1),
+        label(drawn, "eve", rating=1),
+        label(cheap, rating=3),
+    ]
+    found = {(one.judge, one.decided_by, one.source): one.value for one in human_agreement(labels)}
+    assert found == {
+        ("", "metrics", "chosen"): 1.0,
+        ("j", "judge", "chosen"): 0.0,
+        ("j", "judge", "drawn"): 1.0,
+    }
+
+
+def test_what_says_nothing_about_ratings_is_left_out():
+    """Labels of quality alone, withdrawn ones, verdicts without a rating."""
+    failed = replace(VERDICT, id="f", rating=None, failure=Failure("judge", 1, "timeout"))
+    labels = [label(quality="worse"), replace(label(by="bob"), withdrawn_at=2.0), label(failed, rating=1)]
+    assert human_agreement(labels) == ()
+    assert people_say(labels[:2]) is None
+    assert people_say([label(rating=2), label(by="bob", rating=2), label(by="eve", rating=1)]) == 2
+
+
+def test_the_gauge_follows_what_people_say(tmp_path):
+    """With interval and number of verdicts; absent without labels; read anew only after a change."""
+    store = SqliteLabels(Database(tmp_path / "evenkeel.db"))
+    registry = CollectorRegistry()
+    registry.register(LabelCollector(store))
+    assert "judge_human_agreement{" not in generate_latest(registry).decode()
+    store.put(label(rating=3), None)
+    labels = '{decided_by="judge",judge="j",source="chosen"}'
+    page = generate_latest(registry).decode()
+    assert f"evenkeel_judge_human_agreement{labels} 1.0" in page
+    assert f"evenkeel_judge_human_agreement_upper{labels} 1.0" in page
+    assert f"evenkeel_judge_human_agreement_observations{labels} 1.0" in page
+    assert f"evenkeel_judge_human_agreement_lower{labels} 0.206" in page  # 1 / (1 + 1.96²)
+    store.withdraw("v", "ann", at=2.0)
+    assert "judge_human_agreement{" not in generate_latest(registry).decode()
+
+
+TEXTS = Evidence("How long?", "How lnog?", Answer("Four days."), Answer("", (ToolCall("ask", '{"a": 1}'),)))
+
+
+def test_the_audit_reads_what_labels_write(tmp_path):
+    """People's ratings and the judge's, of both metrics, with texts; a name may be a word for nothing."""
+    worse = replace(VERDICT, id="w", rating=2, quality=(QualityScore("f", 1, 3, 1),), explanation="No date.")
+    failed = replace(VERDICT, id="f", rating=None, failure=Failure("judge", 1, "timeout"))
+    labels = [
+        label(worse, rating=1, quality="worse", at=1.0),
+        label(worse, "n/a", rating=2, at=2.0),
+        label(failed, rating=3, at=3.0),
+    ]
+    people, judge = tmp_path / "labels.jsonl", tmp_path / "judge.jsonl"
+    texts = {"w": TEXTS}
+    people.write_text("\n".join(rating_lines(labels, texts.get)))
+    judge.write_text("\n".join(judge_lines(labels)))
+    ratings = read_ratings(people)
+    assert ratings.raters == ("ann", "n/a")
+    assert ratings.unused == ()
+    assert {(item.id, item.metric): item.ratings for item in ratings.items} == {
+        ("w", "similarity"): (1, 2),
+        ("w", "quality_change"): (1, None),
+        ("f", "similarity"): (3, None),
+    }
+    shown = ratings.items[0]
+    assert shown.text == 'ask({"a": 1})'
+    assert shown.context == "Request:\nHow long?\n\nFirst answer:\nFour days."
+    recorded = {(slot.item, slot.metric): said for slot, said in read_recorded(judge, ratings).items()}
+    assert recorded["w", "similarity"].rating == 2
+    assert recorded["w", "similarity"].justification == "No date."
+    assert recorded["w", "quality_change"].rating == 1
+    assert recorded["f", "similarity"].reason == "not_rated"
+    assert len(recorded) == 3
+
+
+def test_a_judge_can_be_asked_about_every_metric_of_labels():
+    """Each has a definition among the built-in ones."""
+    assert set(METRICS) <= set(rubrics())

@@ -1,0 +1,199 @@
+"""The contract of the store of labels, over every implementation."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from metrics.feedback import LabelError, Said, SqliteLabels, label_of
+from metrics.feedback.redis_store import RedisLabels
+from metrics.pair import Answer, ToolCall
+from metrics.stores.redis.connection import RedisStore
+from metrics.stores.sealing import PayloadKey, Seal, SealError
+from metrics.stores.sqlite import Database
+from metrics.verdict import Evidence, QualityScore, Verdict
+from tests.redis_server import a_store
+
+VERDICT = Verdict(
+    id="x1/general.spelling \ud83d",
+    exchange_id="x1",
+    scored_at=900.0,
+    route="desk",
+    model="m-1",
+    perturbation="general.spelling",
+    perturbation_version=2,
+    severity=0.3,
+    seed=7,
+    scorer="judge",
+    rating=2,
+    baseline_rating=3,
+    quality=(QualityScore("faithfulness", 1, 3, 2),),
+    explanation="The date is missing.",
+    details={"decided_by": 2.0, "rouge_l": 0.5},
+    rated_by="similarity@1",
+    judge_model="j-1",
+    task="case_summary",
+)
+TEXTS = Evidence("Prompt?", "Pormpt?", Answer("On the 3rd.", (ToolCall("f", "{}"),)), Answer("Soon."))
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def reopen(request, tmp_path):
+    """Opens the store, as often as asked for."""
+    if request.param == "sqlite":
+        return lambda: SqliteLabels(Database(tmp_path / "evenkeel.db"))
+    place = a_store(request.getfixturevalue("redis_server")).place
+    return lambda: RedisLabels(RedisStore(place))
+
+
+@pytest.fixture
+def store(reopen):
+    return reopen()
+
+
+def said(by="ann", *, at=1000.0, verdict=VERDICT, **what):
+    return label_of(verdict, Said(by, **(what or {"rating": 3})), at=at)
+
+
+def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):
+    """In version 1, in another process too, with all that the verdict said."""
+    given = store.put(said(rating=3, quality="equal", note="only wording"), TEXTS)
+    again = reopen()
+    assert again.of_verdict(VERDICT.id) == again.history(VERDICT.id) == again.select() == (given,)
+    assert again.texts(VERDICT.id) == TEXTS
+    assert again.labelled([VERDICT.id, "other"]) == {VERDICT.id}
+    assert (given.version, given.by, given.at, given.rating, given.note) == (
+        1,
+        "ann",
+        1000.0,
+        3,
+        "only wording",
+    )
+    assert (given.judge_rating, given.judge_direction, given.decided_by) == (2, "worse", "judge")
+    assert (given.judge_model, given.rated_by, given.explanation) == (
+        "j-1",
+        "similarity@1",
+        "The date is missing.",
+    )
+    assert given.details == VERDICT.details
+    assert given.quality_scores == VERDICT.quality
+
+
+def test_an_empty_store_has_nothing(store):
+    """No label, no text, revision 0."""
+    assert store.select() == store.of_verdict("x") == store.history("x") == ()
+    assert store.texts("x") is None
+    assert store.labelled([]) == store.labelled(["x"]) == frozenset()
+    assert store.revision() == 0
+
+
+def test_the_same_again_changes_nothing(store):
+    """Neither version nor time, nor the revision."""
+    first = store.put(said(), TEXTS)
+    revision = store.revision()
+    assert store.put(said(at=2000.0), None) == first
+    assert store.revision() == revision
+    assert len(store.history(VERDICT.id)) == 1
+
+
+def test_a_correction_is_the_next_version(store):
+    """The one before stays in the history; only the newest counts."""
+    store.put(said(rating=3), TEXTS)
+    second = store.put(said(rating=1, at=1001.0), None)
+    assert second.version == 2
+    assert store.select() == (second,)
+    assert [label.rating for label in store.history(VERDICT.id)] == [3, 1]
+    assert store.texts(VERDICT.id) == TEXTS
+
+
+def test_several_people_have_a_label_each(store):
+    """In the order in which they first spoke; the last said is selected first."""
+    store.put(said("bob", rating=3), TEXTS)
+    store.put(said("ann", rating=2, at=1001.0), TEXTS)
+    store.put(said("bob", rating=1, at=1002.0), TEXTS)
+    assert [(label.by, label.rating) for label in store.of_verdict(VERDICT.id)] == [("bob", 1), ("ann", 2)]
+    assert [label.by for label in store.select()] == ["bob", "ann"]
+    assert [label.by for label in store.select(limit=1)] == ["bob"]
+
+
+def test_labels_are_selected_by_route(store):
+    """Only those of the route asked for."""
+    other = replace(VERDICT, id="x2", route="shop")
+    store.put(said(), None)
+    store.put(said(verdict=other, at=1001.0), None)
+    assert [label.verdict_id for label in store.select(route="shop")] == ["x2"]
+    assert len(store.select()) == 2
+    assert store.select(route="none") == ()
+
+
+def test_a_withdrawn_label_no_longer_counts_and_stays_on_record(store):
+    """Withdrawing again changes nothing; saying it again makes it count again."""
+    store.put(said(), TEXTS)
+    withdrawn = store.withdraw(VERDICT.id, "ann", at=1005.0)
+    assert (withdrawn.version, withdrawn.withdrawn_at) == (2, 1005.0)
+    assert store.withdraw(VERDICT.id, "ann", at=1006.0) == withdrawn
+    assert store.select() == ()
+    assert store.labelled([VERDICT.id]) == frozenset()
+    assert store.of_verdict(VERDICT.id) == (withdrawn,)
+    again = store.put(said(at=1007.0), None)
+    assert (again.version, again.withdrawn_at) == (3, None)
+    assert store.select() == (again,)
+
+
+def test_what_was_never_said_cannot_be_withdrawn(store):
+    """The error names the person and the verdict."""
+    store.put(said(), TEXTS)
+    with pytest.raises(LabelError, match=r"'bob' has said nothing of the verdict"):
+        store.withdraw(VERDICT.id, "bob", at=1.0)
+    with pytest.raises(LabelError):
+        store.withdraw("x9", "ann", at=1.0)
+
+
+def test_every_change_moves_the_revision(store):
+    """What was read before may be out of date then."""
+    seen = [store.revision()]
+    store.put(said(), TEXTS)
+    seen.append(store.revision())
+    store.withdraw(VERDICT.id, "ann", at=2.0)
+    seen.append(store.revision())
+    assert seen == sorted(set(seen))
+
+
+def test_people_who_speak_at_once_do_not_lose_a_word(reopen):
+    """Eight corrections by two people from several threads: every one is a version of its own."""
+    stores = [reopen(), reopen()]
+
+    def speak(store, by):
+        for number in range(4):
+            store.put(said(by, rating=1, note=str(number), at=float(number)), TEXTS)
+
+    threads = [threading.Thread(target=speak, args=args) for args in zip(stores, ("ann", "bob"), strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    history = stores[0].history(VERDICT.id)
+    for by in ("ann", "bob"):
+        assert [label.version for label in history if label.by == by] == [1, 2, 3, 4]
+
+
+def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(tmp_path):
+    """Neither note nor explanation nor texts are in the file; without the key only they are lost."""
+    pytest.importorskip("cryptography")
+    path, key = tmp_path / "evenkeel.db", PayloadKey(bytes(range(32)))
+    sealed = Database(path, seal=Seal([key]))
+    written = SqliteLabels(sealed).put(said(rating=3, note="a note"), TEXTS)
+    assert SqliteLabels(sealed).select() == (written,)
+    assert SqliteLabels(sealed).texts(VERDICT.id) == TEXTS
+    sealed.close()
+    held = path.read_bytes()
+    for text in (b"a note", b"The date is missing", b"On the 3rd"):
+        assert text not in held
+    bare = SqliteLabels(Database(path, seal=Seal()))
+    (read,) = bare.select()
+    assert (read.rating, read.judge_rating, read.agrees) == (3, 2, False)
+    assert "encrypted with the key" in read.note
+    with pytest.raises(SealError):
+        bare.texts(VERDICT.id)

@@ -1,0 +1,234 @@
+"""Approved baselines: entries of the log, in both stores, and what the fold makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.roles.routes_log import RoutesLog
+from metrics.approval import Approval, ApprovalError, ApprovedCell, approvable
+from metrics.cells import ChangeMark
+from metrics.changes import kinds
+from metrics.fold import MonitorSettings, MonitorState
+from metrics.monitor import Monitor
+from metrics.stores.protocols import LoggedApproval, LoggedVerdict
+from metrics.stores.redis.monitor import RedisMonitorStore
+from metrics.stores.redis.verdicts import RedisVerdictLog
+from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from tests.metrics.planted_verdicts import VERDICT
+from tests.redis_server import a_store
+
+SETTINGS = MonitorSettings(
+    threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200
+)
+CELL = ApprovedCell(VERDICT.model, VERDICT.perturbation, 0.5, 0.4, 0.6, 300)
+
+
+def trials(count, every):
+    """So many trials of which every n-th shifts, as its resend does: the excess is zero throughout."""
+    return [
+        replace(VERDICT, rating=rating, baseline_rating=rating)
+        for rating in (2 if number % every == every - 1 else 3 for number in range(count))
+    ]
+
+
+def approval(*cells, at=77.0, route=VERDICT.route, by="ann"):
+    return Approval.of(route, cells or (CELL,), by=by, at=at)
+
+
+def log_of(*entries):
+    """Verdicts and approvals with places, ids and exchanges of their own."""
+    return [
+        LoggedApproval(place, one)
+        if isinstance(one, Approval)
+        else LoggedVerdict(place, replace(one, id=f"v{place}", exchange_id=f"e{place}"))
+        for place, one in enumerate(entries, 1)
+    ]
+
+
+def fold(log, state=None):
+    state = state or MonitorState(SETTINGS)
+    return state, [event for logged in log for event in state.apply(logged).events]
+
+
+def drift_of(state):
+    (report,) = state.reports()
+    assert report.drift is not None
+    return report.drift
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def place(request, tmp_path):
+    """Where stores are: a file, or a Redis."""
+    if request.param == "sqlite":
+        store = Database(tmp_path / "evenkeel.db")
+    else:
+        store = a_store(request.getfixturevalue("redis_server"))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def log(place):
+    return SqliteVerdictLog(place) if isinstance(place, Database) else RedisVerdictLog(place)
+
+
+def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
+    """5 % at first; after an approval of 50 % every second trial is as it should be, and none is a fall."""
+    state, events = fold(log_of(*trials(200, 20), approval(), *trials(300, 2)))
+    assert events == []
+    drift = drift_of(state)
+    assert (drift.baseline, drift.trials, drift.provisional, drift.state) == (0.5, 300, False, "level")
+    assert (drift.lower, drift.upper) == (0.4, 0.6)
+    _, events = fold([replace(one, offset=1000 + one.offset) for one in log_of(*trials(300, 1000))], state)
+    assert [(event.what, event.direction) for event in events] == [("drift", "fallen")]
+    assert "50% in its approved 300 trials" in events[0].summary
+
+
+def test_an_approval_ends_a_drift_alert_once():
+    """The event says who approved what; the cell is level and can drift again."""
+    log = log_of(*trials(200, 20), *trials(300, 2), approval())
+    state, events = fold(log)
+    assert [(event.kind, event.what) for event in events] == [("raised", "drift"), ("resolved", "drift")]
+    assert events[1].at == 77.0
+    assert events[1].offset == 501
+    assert "ann approved 50% in 300 trials" in events[1].summary
+    assert drift_of(state).state == "level"
+    assert fold(log, state)[1] == []
+
+
+def test_an_announced_change_makes_an_approval_void():
+    """Behind another prompt the next trials make a baseline again."""
+    state, _ = fold(log_of(*trials(20, 20), approval()))
+    state.mark_change(VERDICT.route, ChangeMark(kinds.PROMPT, "p1", "p2", 1.0, 21))
+    assert state.reports()[0].drift is None
+
+
+def test_an_approval_holds_for_a_cell_whose_verdicts_are_gone():
+    """A log that was trimmed still has the approval, which comes first then."""
+    state, _ = fold(log_of(approval(), *trials(10, 20)))
+    assert (drift_of(state).baseline, state.reports()[0].trials) == (0.5, 10)
+
+
+def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():
+    """Where a route has all the models it may have, what is approved of another is passed over."""
+    one_model = replace(SETTINGS, max_models_per_route=1)
+    state, _ = fold(log_of(*trials(3, 20), approval(replace(CELL, model="z"))), MonitorState(one_model))
+    assert [report.key.model for report in state.reports()] == [VERDICT.model]
+    assert state.folded_models == {}
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(st.integers(0, 420), min_size=1, max_size=3), st.integers(0, 420))
+def test_wherever_it_was_stopped_the_fold_ends_the_same(places, stopped):
+    """A checkpoint between any two entries, approvals among them, goes on to the same bytes and events."""
+    entries = [*trials(210, 10), *trials(210, 2)]
+    for number, at in enumerate(sorted(places, reverse=True)):
+        entries.insert(at, approval(at=float(number)))
+    log = log_of(*entries)
+    whole, events = fold(log)
+    first, before = fold(log[:stopped])
+    second, after = fold(log, MonitorState.from_bytes(first.to_bytes(), SETTINGS))
+    assert second.to_bytes() == whole.to_bytes()
+    assert before + after == events
+
+
+def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):
+    """It has a place of its own; who reads verdicts sees none of it."""
+    for number in (1, 2):
+        log.append(replace(VERDICT, id=f"v{number}"), None)
+    first = approval()
+    assert log.approve(first)
+    assert not log.approve(first)
+    log.append(replace(VERDICT, id="v3"), None)
+    assert log.approve(approval(at=78.0))
+    entries = log.entries_after(0, 10)
+    assert [one.verdict.id if isinstance(one, LoggedVerdict) else one.approval.at for one in entries] == [
+        *("v1", "v2", 77.0, "v3", 78.0)
+    ]
+    assert sorted({one.offset for one in entries}) == [one.offset for one in entries]
+    assert log.entries_after(entries[1].offset, 2) == entries[2:4]
+    assert log.entries_after(entries[2].offset, 1) == entries[3:4]
+    assert log.entries_after(entries[4].offset, 10) == []
+    assert log.approvals() == [entries[2], entries[4]]
+    assert [one.verdict.id for one in log.read_after(0, 10)] == ["v1", "v2", "v3"]
+    assert [one.id for one in log.latest(10)] == ["v3", "v2", "v1"]
+
+
+def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(place, log):
+    """Folded in batches of three with a restart after each, or cleanly: the same reports and events."""
+    for number, one in enumerate(trials(20, 4)):
+        log.append(replace(one, id=f"v{number}", exchange_id=f"e{number}"), None)
+        if number in {5, 12}:
+            log.approve(approval(at=float(number)))
+
+    def stored(name):
+        return SqliteMonitorStore(place) if isinstance(place, Database) else RedisMonitorStore(place, name)
+
+    while Monitor(log, stored("halting"), SETTINGS, batch=3).step():
+        pass
+    halting = Monitor(log, stored("halting"), SETTINGS)
+    halting.step()
+    clean, _ = fold(log.entries_after(0, 100))
+    assert halting.reports() == clean.reports()
+    assert drift_of(clean).baseline == 0.5
+
+
+def test_a_monitor_of_some_routes_gets_their_approvals_only(log):
+    """Those of other routes are passed over, and what was passed over is not read again in vain."""
+    mine = RoutesLog(log, [VERDICT.route])
+    log.append(replace(VERDICT, id="v1"), None)
+    log.approve(approval(route="other"))
+    (first,) = mine.entries_after(0, 10)
+    assert mine.entries_after(first.offset, 10) == []
+    # Reading verdicts to their end must not hide an approval in between.
+    log.approve(approval())
+    log.append(replace(VERDICT, id="v2", route="other"), None)
+    assert mine.read_after(first.offset, 10) == []
+    (second,) = mine.entries_after(first.offset, 10)
+    assert isinstance(second, LoggedApproval)
+    assert mine.approvals() == [second]
+    assert mine.approve(approval(at=99.0))
+
+
+def test_what_can_be_approved_is_what_the_cell_was_since_the_last_change():
+    """20 trials of which 5 shifted; below the least number of trials nothing."""
+    state, _ = fold(log_of(*trials(20, 4)))
+    ready, short = approvable(state.reports(), VERDICT.route)
+    ((cell,), ()) = ready, short
+    assert (cell.mean, cell.n) == (0.25, 20)
+    assert cell.lower < 0.25 < cell.upper
+    state, _ = fold(log_of(*trials(4, 4)))
+    ready, (report,) = approvable(state.reports(), VERDICT.route)
+    assert (ready, report.key.perturbation) == ([], VERDICT.perturbation)
+    assert approvable(state.reports(), "elsewhere") == ([], [])
+    assert approvable(state.reports(), VERDICT.route, model="z") == ([], [])
+    assert approvable(state.reports(), VERDICT.route, perturbation="z") == ([], [])
+
+
+def test_an_approval_survives_as_text_and_is_named_after_what_it_says():
+    """The same approval has the same id, another time another one; order of cells does not matter."""
+    other = replace(CELL, perturbation="general.aaa", mean=1 / 3, lower=0.1, upper=0.7)
+    one = approval(CELL, other)
+    assert Approval.from_json(one.to_json()) == one
+    assert one == approval(other, CELL)
+    assert one.cells == (other, CELL)
+    assert one.id != approval(CELL, other, at=78.0).id
+
+
+@pytest.mark.parametrize(
+    ("making", "said"),
+    [
+        (lambda: approval(by=" "), "name of who approves"),
+        (lambda: Approval.of("desk", (), by="ann", at=1.0), "no cell"),
+        (lambda: replace(CELL, lower=0.55), "lower ≤ mean"),
+        (lambda: replace(CELL, n=0), "a trial"),
+    ],
+)
+def test_what_is_no_approval_is_refused(making, said):
+    """Nobody, nothing, figures that cannot be."""
+    with pytest.raises(ApprovalError, match=said):
+        making()

@@ -1,0 +1,256 @@
+"""Encryption of what is kept: nothing readable in the store, keys turned over, wrong keys said plainly."""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.goldens import Golden, SqliteGoldens
+from metrics.goldens.redis_store import RedisGoldens
+from metrics.judge import SqliteJudgeCache
+from metrics.judge.reading import Ruling
+from metrics.judge.redis_cache import RedisJudgeCache
+from metrics.pair import Answer
+from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from metrics.stores.redis.exchanges import RedisExchangeArchive
+from metrics.stores.redis.verdicts import RedisVerdictLog
+from metrics.stores.sealing import KEY_VARIABLE, MAGIC, OVERHEAD_BYTES, Seal, SealError, payload_keys, seal_of
+from metrics.stores.sqlite import Database, SqliteVerdictLog, StoreError
+from metrics.verdict import Evidence, Verdict
+
+WORD = "periwinkle"
+FIRST, SECOND, THIRD = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2, 3))
+
+
+def seal(*written):
+    return seal_of({KEY_VARIABLE: ",".join(written)})
+
+
+@settings(max_examples=40)
+@given(payload=st.binary(max_size=300), place=st.text(max_size=20))
+def test_what_is_closed_opens_again_and_only_in_its_place(payload, place):
+    """Any bytes come back whole; moved elsewhere or changed in any byte they do not."""
+    mine = seal(FIRST)
+    closed = mine.close(payload, place)
+    assert mine.open(closed, place) == payload
+    assert closed.startswith(MAGIC)
+    assert len(closed) == len(payload) + OVERHEAD_BYTES
+    with pytest.raises(SealError, match="changed"):
+        mine.open(closed, place + "x")
+    at = len(closed) - 1 - len(payload) // 2
+    with pytest.raises(SealError, match="changed"):
+        mine.open(closed[:at] + bytes([closed[at] ^ 1]) + closed[at + 1 :], place)
+
+
+def test_a_payload_is_never_sealed_twice_alike():
+    """Each has a nonce of its own."""
+    assert seal(FIRST).close(b"same", "here") != seal(FIRST).close(b"same", "here")
+
+
+def test_without_a_key_bytes_pass_as_they_are():
+    """The default costs and changes nothing."""
+    assert not seal("").active
+    assert seal_of({}).close(b"x", "here") == b"x"
+    assert seal_of({}).close_text("x", "here") == "x"
+    assert Seal().open(b"x", "here") == b"x"
+
+
+def test_keys_are_turned_over():
+    """The first key seals, all open; plain payloads stay readable; a key that is gone is named."""
+    old = seal(FIRST).close(b"old", "here")
+    both = seal(SECOND, FIRST)
+    assert both.open(old, "here") == b"old"
+    new = both.close(b"new", "here")
+    assert seal(SECOND).open(new, "here") == b"new"
+    assert both.open(b"never sealed", "here") == b"never sealed"
+    key_id = payload_keys(FIRST)[0].id.hex()
+    with pytest.raises(SealError, match=f"the key {key_id}, which is not in {KEY_VARIABLE}; put that"):
+        seal(SECOND, THIRD).open(old, "here")
+
+
+def test_plain_in_front_turns_a_store_back():
+    """New payloads are written in the clear while old ones can still be opened."""
+    back = seal("plain", FIRST)
+    assert not back.active
+    assert back.close(b"x", "here") == b"x"
+    assert back.open(seal(FIRST).close(b"y", "here"), "here") == b"y"
+
+
+@pytest.mark.parametrize("written", ["secret", "QUJD", FIRST[:-4], f"{FIRST},short", f"{FIRST} plain"])
+def test_a_key_that_is_none_is_refused_without_being_shown(written):
+    """The message says which entry it is and how to make one, never what it holds."""
+    with pytest.raises(SealError, match="not a key of 32 bytes in base64; make one with: openssl") as caught:
+        seal_of({KEY_VARIABLE: written})
+    assert "QUJD" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_both_base64_alphabets_are_read():
+    """Keys made by tools that write base64 for URLs are keys too."""
+    secret = bytes(range(220, 252))
+    plain, for_urls = base64.b64encode(secret), base64.urlsafe_b64encode(secret)
+    assert plain != for_urls
+    assert payload_keys(plain.decode()) == payload_keys(for_urls.decode())
+
+
+def test_a_key_shows_itself_by_its_id_only():
+    """Neither keys nor seals can end in a log with what they hold."""
+    (key,) = payload_keys(FIRST)
+    shown = repr(key) + repr(Seal([key]))
+    assert key.id.hex() in shown
+    assert FIRST not in shown
+    assert repr(key.secret) not in shown
+
+
+def test_a_missing_library_is_said_with_the_extra(monkeypatch):
+    """Who sets a key without the extra is told what to install."""
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
+    with pytest.raises(SealError, match=r"pip install 'evenkeel\[encryption\]'"):
+        seal(FIRST)
+
+
+def test_stores_take_the_keys_of_the_environment(tmp_path, monkeypatch):
+    """No place that opens a store can forget them; keys that are none keep it closed."""
+    monkeypatch.setenv(KEY_VARIABLE, FIRST)
+    assert Database(tmp_path / "a.db").seal.active
+    monkeypatch.setenv(KEY_VARIABLE, "nonsense")
+    with pytest.raises(StoreError, match="not a key"):
+        Database(tmp_path / "a.db")
+
+
+def filled(open_stores):
+    """Write the word into every store that keeps text, and read it back."""
+    log, archive, goldens, rulings = open_stores()
+    answer = Answer(f"{WORD} answered")
+    verdict = Verdict(
+        *("v1", "e1", 1.0, "main", "m", "general.tone", 1, 0.5, 7, "judge", 2, None),
+        explanation=f"the second leaves out {WORD}",
+    )
+    assert log.append(verdict, Evidence(f"{WORD}?", "v", answer, None))
+    asked = '{"messages": [{"role": "user", "content": "%s?"}]}' % WORD  # noqa: UP031 - braces
+    exchange = ArchivedExchange(
+        id="e1",
+        route="main",
+        path="/v1/chat/completions",
+        request=asked,
+        answer=answer,
+        model="m",
+        received_at=1.0,
+    )
+    assert archive.put(exchange)
+    golden = Golden(
+        id="g1", route="main", path="/v1/chat/completions", request=asked, answer=answer, model="m"
+    )
+    goldens.approve(golden, by="someone", at=2.0)
+    rulings.put("ab" * 32, Ruling(2, f"{WORD} is missing"))
+    return verdict, exchange
+
+
+def read(open_stores, verdict, exchange):
+    """Everything that was written, as it is read."""
+    log, archive, goldens, rulings = open_stores()
+    assert log.find("v1") == log.of_exchange("e1")[0] == log.latest(1)[0] == verdict
+    assert log.read_after(0, 9)[0].verdict == verdict
+    assert log.evidence("v1").reference.text == f"{WORD} answered"
+    assert archive.find("e1") == archive.latest()[0] == exchange
+    assert goldens.find("g1") == goldens.select()[0] == goldens.history("g1")[0]
+    assert WORD in goldens.find("g1").request
+    assert rulings.get("ab" * 32).explanation == f"{WORD} is missing"
+
+
+def closed(open_stores):
+    """That no text can be read, each with what is to be done about it; figures can."""
+    log, archive, goldens, rulings = open_stores()
+    found = log.read_after(0, 9)[0].verdict
+    assert (found.rating, found.route) == (2, "main")
+    assert "put that key there" in found.explanation
+    for reading in (
+        lambda: log.evidence("v1"),
+        lambda: archive.find("e1"),
+        lambda: goldens.find("g1"),
+        lambda: rulings.get("ab" * 32),
+    ):
+        with pytest.raises(SealError, match="put that key there"):
+            reading()
+
+
+def test_nothing_readable_is_left_in_the_file(tmp_path):
+    """Neither in tables nor in free pages: verdict, evidence, archived exchange, golden and ruling."""
+
+    def stores(*keys):
+        def opened():
+            database = Database(tmp_path / "evenkeel.db", seal=seal(*keys))
+            return (
+                SqliteVerdictLog(database),
+                SqliteExchangeArchive(database),
+                SqliteGoldens(database),
+                SqliteJudgeCache(database),
+            )
+
+        return opened
+
+    written = filled(stores(FIRST))
+    read(stores(SECOND, FIRST), *written)
+    closed(stores(SECOND))
+    closed(stores())
+    with sqlite3.connect(tmp_path / "evenkeel.db") as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert b"general.tone" in (tmp_path / "evenkeel.db").read_bytes()
+    assert not any(WORD.encode() in path.read_bytes() for path in tmp_path.iterdir())
+    control = Database(tmp_path / "control" / "evenkeel.db", seal=seal())
+    SqliteVerdictLog(control).append(written[0], None)
+    control.close()
+    assert WORD.encode() in (tmp_path / "control" / "evenkeel.db").read_bytes()
+
+
+def _everything_on(store):
+    """The contents of all keys of a store, as text."""
+    reading = {
+        b"string": store.client.get,
+        b"hash": store.client.hgetall,
+        b"stream": store.client.xrange,
+        b"list": lambda key: store.client.lrange(key, 0, -1),
+        b"set": store.client.smembers,
+        b"zset": lambda key: store.client.zrange(key, 0, -1),
+    }
+    keys = store.client.scan_iter(f"{store.place.prefix}:*")
+    return " ".join(repr(reading[store.client.type(key)](key)) for key in keys)
+
+
+@pytest.mark.service("redis-server")
+def test_nothing_readable_is_left_on_redis(redis_server):
+    """The same on Redis: no key of any type holds the word."""
+    from metrics.stores.redis.connection import RedisStore  # noqa: PLC0415 - needs the client library
+    from tests.redis_server import a_store  # noqa: PLC0415 - as above
+
+    plain = a_store(redis_server)
+    place, open_now = plain.place, [plain]
+
+    def stores(*keys):
+        def opened():
+            store = RedisStore(place, seal=seal(*keys))
+            open_now.append(store)
+            return (
+                RedisVerdictLog(store),
+                RedisExchangeArchive(store),
+                RedisGoldens(store),
+                RedisJudgeCache(store),
+            )
+
+        return opened
+
+    written = filled(stores(FIRST))
+    read(stores(SECOND, FIRST), *written)
+    closed(stores())
+    assert WORD not in _everything_on(plain)
+    control = a_store(redis_server)
+    open_now.append(control)
+    RedisVerdictLog(control).append(written[0], None)
+    assert WORD in _everything_on(control)
+    for store in open_now:
+        store.close()

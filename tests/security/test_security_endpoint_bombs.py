@@ -1,0 +1,140 @@
+"""Judges, rewriters and encoders that answer with more than any honest one would."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import json
+import tracemalloc
+import zlib
+
+import brotli
+import pytest
+
+from metrics.endpoints.bounded import LARGEST_ANSWER_BYTES
+from metrics.judge import Judge
+from metrics.semantic.client import EmbeddingsClient
+from metrics.verdict import Failure
+from shadow.rewriter.endpoint import ModelEndpoint
+from shadow.rewriter.reply import NoText
+
+RULING = {"rating": 3, "explanation": "the same"}
+COMPLETION = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": json.dumps(RULING)},
+        }
+    ],
+}
+BOMB = gzip.compress(b" " * (96 << 20), 9, mtime=0)
+HEAD = "HTTP/1.1 {status} OK\r\nContent-Type: application/json\r\nConnection: close\r\n{further}\r\n"
+
+
+class Purse:
+    """Pays for everything."""
+
+    def reserve(self, spend):
+        return True
+
+    def settle(self, reserved, spent):
+        pass
+
+
+def answered(ask, body, encoding="", *, status=200, endless=False):
+    """What a client makes of an answer, the heads of the requests it sent, and the memory it took."""
+    heads = []
+
+    async def main():
+        async def serve(reader, writer):
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower())
+                further = f"Content-Encoding: {encoding}\r\n" if encoding else ""
+                writer.write(HEAD.format(status=status, further=further).encode() + body)
+                while endless:
+                    writer.write(bytes(1 << 20))
+                    await writer.drain()
+                await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        try:
+            return await ask(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+        finally:
+            server.close()
+
+    tracemalloc.start()
+    try:
+        outcome = asyncio.run(main())
+        return outcome, heads, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+async def judged(url):
+    async with Judge(base_url=url, model="m", api_key="k") as judge:
+        return await judge.check()
+
+
+async def embedded(url):
+    async with EmbeddingsClient(base_url=url, model="m", api_key="k") as client:
+        return (await client.embed(["text"])).vectors
+
+
+async def rewritten(url):
+    endpoint = ModelEndpoint(base_url=url, model="m", api_key="k")
+    try:
+        return await endpoint.say([], endpoint.charge([], "text"), Purse(), temperature=0, seed=1)
+    finally:
+        await endpoint.close()
+
+
+CLIENTS = pytest.mark.parametrize("ask", [judged, embedded, rewritten])
+
+
+@CLIENTS
+def test_a_compressed_bomb_is_no_answer(ask):
+    """What stands for a thousand times as much is given up at the limit, not tried again, and named."""
+    outcome, heads, used = answered(ask, BOMB, "gzip")
+    assert outcome.reason == "bad_schema"
+    assert "larger than" in outcome.detail
+    assert len(heads) == 1
+    assert "accept-encoding: identity" in heads[0]
+    assert used < 4 * LARGEST_ANSWER_BYTES
+
+
+def test_an_answer_without_end_is_given_up():
+    """Uncompressed ones are counted as they come, those that come with an error too."""
+    for status in (200, 500):
+        outcome, _, used = answered(judged, b'{"', status=status, endless=True)
+        assert isinstance(outcome, Failure)
+        assert outcome.reason == "bad_schema"
+        assert used < 4 * LARGEST_ANSWER_BYTES
+
+
+def test_an_encoding_that_cannot_be_bounded_is_refused():
+    """The message says that the endpoint compresses although it was asked not to."""
+    outcome, _, _ = answered(rewritten, brotli.compress(json.dumps(COMPLETION).encode()), "br")
+    assert isinstance(outcome, NoText)
+    assert "compresses its answer with 'br'" in outcome.detail
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "deflate"])
+def test_an_endpoint_that_compresses_all_the_same_is_read(encoding):
+    """Honest answers pass, whatever the endpoint does about the encoding."""
+    body = json.dumps(COMPLETION).encode()
+    packed = {"gzip": gzip.compress, "deflate": zlib.compress}.get(encoding, bytes)(body)
+    assert answered(judged, packed, encoding)[0] is None
+
+
+def test_what_only_claims_to_be_compressed_is_no_answer():
+    """Broken data is the endpoint's fault, and not tried again."""
+    outcome, heads, _ = answered(judged, b"no gzip at all", "gzip")
+    assert outcome.reason == "bad_schema"
+    assert len(heads) == 1

@@ -1,0 +1,127 @@
+"""What a data plane keeps of the traffic with redaction and a key: settings, and a request through it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+import json
+import socket
+import time
+
+import pytest
+
+from evenkeel import data_plane
+from evenkeel.redacting import redactor
+from evenkeel.settings import SettingsError, load
+from evenkeel.settings.protecting import Redaction
+from metrics.stores.sealing import KEY_VARIABLE
+from metrics.stores.sqlite import Database
+from shadow.handoff import Exchange
+from shadow.queues.sqlite import SqliteExchangeQueue
+
+KEY = base64.b64encode(bytes(range(32))).decode()
+QUESTION = {"model": "m", "messages": [{"role": "user", "content": "Write to ann@example.org of C-1234."}]}
+ANSWER = {"choices": [{"message": {"content": "ann@example.org it is."}, "finish_reason": "stop"}]}
+REDACTION = "{kinds: [email], patterns: {customer: 'C-[0-9]{4}'}}"
+
+
+def settings_with(folder, further, upstream="http://127.0.0.1:9"):
+    path = folder / "evenkeel.yaml"
+    path.write_text(
+        f"data_dir: {folder}\n{further}\nroutes: [{{upstream: '{upstream}', sampling_rate: 1}}]\n"
+    )
+    return load(path, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("further", "key", "said"),
+    [
+        ("redaction: {kinds: [name]}", "", "redaction.kinds"),
+        ("redaction: {patterns: {mine: '('}}", "", "pattern of mine"),
+        ("redaction: {patterns: {Mine: 'x'}}", "", "Mine"),
+        ("redaction: {presidio: {language: en}}", "", r"evenkeel\[presidio\]"),
+        ("payloads: {encrypted: true}", "", f"{KEY_VARIABLE} holds no key; make one with: openssl"),
+        ("payloads: {encrypted: true}", f"plain,{KEY}", "holds no key"),
+        ("payloads: {encrypted: true}", "short", "not a key of 32 bytes"),
+    ],
+)
+def test_settings_that_would_not_protect_are_refused(tmp_path, monkeypatch, further, key, said):
+    """At the start, with what is wrong."""
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    with pytest.raises(SettingsError, match=said):
+        settings_with(tmp_path, further)
+
+
+def test_own_patterns_come_before_the_built_in_ones():
+    """Who names a kind of their own means it."""
+    chosen = Redaction(kinds=["email"], patterns={"staff": r"[a-z]+@example\.org"})
+    body = b'{"messages": ["ann@example.org, b@c.org"]}'
+    exchange = Exchange("ab", "r", 1.0, 0.1, "POST", "/v1/completions", 200, (), body, (), b"{}")
+    found = redactor(chosen).redact(exchange).exchange
+    assert json.loads(found.request_body) == {"messages": ["[STAFF_1], [EMAIL_1]"]}
+
+
+@pytest.fixture
+def garbage_as_before():
+    """A data plane tunes the collector for its process; here it is a guest."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+async def _upstream(reader, writer):
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = int(head.partition(b"content-length:")[2].split(b"\r")[0])
+    _upstream.received = await reader.readexactly(length)
+    body = json.dumps(ANSWER).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    await writer.drain()
+    writer.close()
+
+
+def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
+    tmp_path, monkeypatch, garbage_as_before
+):
+    """The upstream and the client see every byte; the file holds placeholders, and those encrypted."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    said = json.dumps(QUESTION).encode()
+
+    async def main():
+        server = await asyncio.start_server(_upstream, "127.0.0.1", 0)
+        upstream = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        settings = settings_with(tmp_path, f"redaction: {REDACTION}\npayloads: {{encrypted: true}}", upstream)
+        stop, answered = asyncio.Event(), []
+
+        async def ask(port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: {len(said)}\r\n\r\n"
+            writer.write(head.encode() + said)
+            await reader.readuntil(b"\r\n\r\n")
+            answered.append(await reader.readexactly(len(json.dumps(ANSWER))))
+            writer.close()
+            stop.set()
+
+        with socket.create_server(("127.0.0.1", 0)) as sock:
+            asking = []
+
+            def started(_running):
+                asking.append(asyncio.create_task(ask(sock.getsockname()[1])))
+
+            snapshot = await data_plane.serve(settings, [sock], stop, started=started)
+            server.close()
+            return answered, snapshot()
+
+    answered, counted = asyncio.run(main())
+    assert json.loads(answered[0]) == ANSWER
+    assert _upstream.received == said
+    assert ["redactions", {"kind": "email"}, 2] in counted["counters"]
+    assert ["redactions", {"kind": "customer"}, 1] in counted["counters"]
+    database = Database(tmp_path / data_plane.DATABASE_FILE)
+    (lease,) = SqliteExchangeQueue(database, time.time).reserve(5, 10.0)
+    database.close()
+    assert b"Write to [EMAIL_1] of [CUSTOMER_1]." in lease.exchange.request_body
+    assert b"[EMAIL_1] it is." in lease.exchange.response_body
+    assert b"EMAIL_1" not in b"".join(path.read_bytes() for path in tmp_path.glob("evenkeel.db*"))
