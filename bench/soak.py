@@ -1,6 +1,7 @@
 """Whether evenkeel's memory stays where it is: many requests, many streams left half-way, large bodies.
 
     python -m bench.soak [--requests 1000000] [--streams 100000]
+    python -m bench.soak --whole [--minutes 30] [--rate 5]
 
 Starts `evenkeel proxy` with one request in ten sampled, in front of a model that is cheap to ask,
 and prints resident memory and open files before and after each load, the peak during it, and the
@@ -11,6 +12,8 @@ slope over the second half of it. The loads, one after the other:
    they wait for an answer; at the end the model must have no connection left but the idle ones;
 3. one upload of a gigabyte;
 4. one reader of an endless stream that stops reading.
+
+With `--whole` it watches all of `evenkeel up` instead, under a steady load: see `bench.soak_whole`.
 """
 
 from __future__ import annotations
@@ -270,7 +273,15 @@ def main() -> int:
     parser.add_argument("--streams", type=int, default=100_000)
     parser.add_argument("--upload-mb", type=int, default=1024)
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--whole", action="store_true", help="All of evenkeel up, for many minutes.")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=5.0, help="Requests per second of --whole.")
     options = parser.parse_args()
+    if options.whole:
+        from bench import soak_whole  # noqa: PLC0415 - each of the two without what the other needs
+
+        stop_when_told()
+        return soak_whole.run(options)
     if shutil.which("wrk") is None:
         sys.exit("bench.soak: wrk is not installed (apt-get install wrk); nothing measured")
     raise_file_limit()

@@ -10,16 +10,32 @@ import uvicorn
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import AsyncIterator, Iterator
 
     from litestar.types import ASGIApp
 
 
 @contextlib.asynccontextmanager
-async def serving(app: ASGIApp, sockets: list[socket.socket]) -> AsyncIterator[None]:
-    """Serve an application on listening sockets while the block runs; requests under way get 2 s."""
+async def serving(
+    app: ASGIApp, sockets: list[socket.socket], tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
+    """Serve an application on listening sockets while the block runs; requests under way get 2 s.
+
+    Args:
+        app: What is served.
+        sockets: Bound and listening.
+        tls: What the connections are encrypted with; None = not at all.
+    """
     server = _Server(
-        uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=2)
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=2,
+            ssl_context_factory=None if tls is None else lambda _config, _default: tls,
+        )
     )
     task = asyncio.create_task(server.serve(sockets))
     try:

@@ -1,13 +1,15 @@
 """What a child process gets from the supervisor, and how it notices that the supervisor is gone.
 
-The supervisor writes one JSON line to the child's standard input and keeps the pipe open. The pipe
-ends when the supervisor ends, however it ends, so no child outlives it.
+The supervisor writes one JSON line to the child's standard input and keeps the pipe open; to some it writes
+another when there are new settings. The pipe ends when the supervisor ends, however it ends, so no child
+outlives it.
 """
 
 from __future__ import annotations
 
+import io
 import json
-import os
+import signal
 import socket
 import sys
 import threading
@@ -59,16 +61,29 @@ class Briefing:
 
 def receive() -> Briefing:
     """Read the briefing from standard input."""
-    return Briefing.from_line(sys.stdin.buffer.readline())
+    # Meant for the supervisor, which tells its children; it ends a process that does not expect it.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    return Briefing.from_line(_lines().readline())
 
 
-def when_orphaned(act: Callable[[], object]) -> None:
-    """Call `act` from a thread once the supervisor has gone."""
+def when_orphaned(act: Callable[[], object], told: Callable[[Briefing], object] = lambda _: None) -> None:
+    """Call `act` from a thread once the supervisor has gone.
+
+    Args:
+        act: Ends the process.
+        told: Called in that thread with each briefing that comes after the first.
+    """
 
     def watch() -> None:
-        # Not through the buffered reader: its lock, held at interpreter shutdown, is a fatal error.
-        while os.read(sys.stdin.fileno(), 1):
-            pass
+        lines = _lines()
+        while line := lines.readline():
+            told(Briefing.from_line(line))
         act()
 
     threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()
+
+
+def _lines() -> io.FileIO:
+    # Without a buffer: one would take the next line too, and its lock, held at interpreter shutdown, is a
+    # fatal error.
+    return io.FileIO(sys.stdin.fileno(), closefd=False)

@@ -8,16 +8,18 @@ import gc
 import logging
 import os
 import signal
+import ssl
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.changes.burst import SqliteBursts, follow
 from evenkeel.children import when_orphaned
+from evenkeel.redacting import redacting
 from evenkeel.settings import route_table
 from evenkeel.tracing import open_spans
-from metrics.stores.counters import CounterStore, merge
+from metrics.stores.counters import CounterStore, Tally, merge
 from metrics.stores.sqlite import Database
 from proxy.counters import Counters
 from proxy.handoff import HandOff
@@ -41,6 +43,7 @@ log = logging.getLogger("evenkeel.proxy")
 DATABASE_FILE = "evenkeel.db"
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
+_SECONDS_PER_HOUR = 3600.0
 _PUBLISH_EVERY_S = 1.0
 LAST_SPANS_S = 3.0
 """For spans that wait when the process ends."""
@@ -53,6 +56,19 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+class Running(NamedTuple):
+    """A data plane at work, as seen from other threads."""
+
+    snapshot: Callable[[], Snapshot]
+    """Reads its counters."""
+    lanes: Callable[[], Mapping[str, Lane]]
+    """Its routes at run time."""
+    follow: Callable[[Settings], None]
+    """Makes it take the routes of other settings, for new requests. Blocks for some milliseconds."""
+    recreated: Callable[[], int]
+    """How often its store was found deleted and made again."""
 
 
 class _OpenedWhenUsed:
@@ -71,6 +87,10 @@ class _OpenedWhenUsed:
             self._queue = self._open()
         return self._queue.put(exchanges)
 
+    def recreated(self) -> int:
+        """How often the store was found deleted and made again; 0 on a Redis."""
+        return self._queue.recreated if isinstance(self._queue, SqliteExchangeQueue) else 0
+
 
 def open_queue(settings: Settings) -> ExchangeQueue:
     """The exchange queue in the settings' Redis, or else in their data folder."""
@@ -78,24 +98,27 @@ def open_queue(settings: Settings) -> ExchangeQueue:
         from evenkeel.redis_stores import exchange_queue, open_redis  # noqa: PLC0415 - a proxy on SQLite stays small
 
         return exchange_queue(settings.redis, open_redis(settings.redis))
-    return SqliteExchangeQueue(Database(Path(settings.data_dir) / DATABASE_FILE), time.time)
+    kept_s = settings.storage.exchange_hours * _SECONDS_PER_HOUR
+    return SqliteExchangeQueue(Database(Path(settings.data_dir) / DATABASE_FILE), time.time, kept_s=kept_s)
 
 
 def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
     settings = briefing.settings
+    stop = asyncio.Event()
 
-    def started(snapshot: Callable[[], Snapshot], lanes: Mapping[str, Lane]) -> None:
-        arguments = (briefing.source, settings, snapshot)
+    def started(running: Running) -> None:
+        arguments = (briefing.source, settings, running.snapshot)
         threading.Thread(target=publish, args=arguments, name="publish", daemon=True).start()
-        bursts = (lanes, lambda: _bursts(settings))
+        bursts = (running.lanes, lambda: _bursts(settings))
         threading.Thread(target=follow, args=bursts, name="bursts", daemon=True).start()
+        loop = asyncio.get_running_loop()
+        when_orphaned(
+            lambda: loop.call_soon_threadsafe(stop.set), told=lambda briefed: running.follow(briefed.settings)
+        )
 
     async def serve_until_stopped() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, stop.set)
-        when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
         snapshot = await serve(settings, briefing.open_sockets(), stop, started=started)
         with contextlib.suppress(Exception):  # a last snapshot is a courtesy; the process ends either way
             _publish_once(briefing.source, settings, snapshot)
@@ -109,7 +132,7 @@ async def serve(
     sockets: Sequence[socket.socket],
     stop: asyncio.Event,
     *,
-    started: Callable[[Callable[[], Snapshot], Mapping[str, Lane]], None],
+    started: Callable[[Running], None],
 ) -> Callable[[], Snapshot]:
     """Forward until `stop` is set, then drain and empty the hand-off. Returns what reads the counters.
 
@@ -117,20 +140,32 @@ async def serve(
         settings: routes and store.
         sockets: bound and listening.
         stop: ends it.
-        started: called with what reads the counters, and the routes at run time, once requests are taken.
+        started: called once requests are taken.
     """
     spans = open_spans(settings)
-    sink = spans.sink(_OpenedWhenUsed(lambda: open_queue(settings)))
+    tally = Tally()
+    queued = _OpenedWhenUsed(lambda: open_queue(settings))
+    sink = redacting(settings.redaction, spans.sink(queued), tally)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
     plane = DataPlane(route_table(settings.routes), handoff)
+    loop = asyncio.get_running_loop()
 
     def snapshot() -> Snapshot:
-        return merge([plane.snapshot(), spans.snapshot()])
+        return merge([plane.snapshot(), spans.snapshot(), tally.snapshot()])
+
+    def take(settings: Settings) -> None:
+        try:
+            routes = route_table(settings.routes)
+            encrypted = any(upstream.tls for route in routes.routes for upstream in route.upstreams)
+            tls = ssl.create_default_context() if encrypted else None
+            loop.call_soon_threadsafe(plane.reroute, routes, tls)
+        except Exception:  # the boundary of a reload: whatever is wrong with it, requests go on as they do
+            log.exception("the new routes cannot be taken; the old ones stay in force")
 
     handoff.start()
     keep_freed_memory()
     await plane.serve(sockets)
-    started(snapshot, plane.lanes)
+    started(Running(snapshot, lambda: plane.lanes, take, queued.recreated))
     # What is alive now lives as long as the process; the collector need not walk it again.
     gc.collect()
     gc.freeze()

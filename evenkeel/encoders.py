@@ -12,14 +12,14 @@ from evenkeel.preflight import notes
 from metrics.endpoints.limits import RateLimits
 from metrics.endpoints.observing import UNOBSERVED
 from metrics.languages import Coverage, base_tag
-from metrics.semantic.client import EmbeddingsClient
-from metrics.semantic.endpoint import EndpointEmbeddings
 from metrics.similarity import Cutoffs, EmbeddingsUnavailableError, load_embeddings
 from shadow.languages import language_of
 
 if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from metrics.endpoints.observing import CallObserver
+    from metrics.semantic.client import EmbeddingsClient
+    from metrics.semantic.endpoint import EndpointEmbeddings
     from metrics.similarity import Embeddings
     from shadow.spend import Prices
 
@@ -58,6 +58,10 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
                 log.warning("no sentence embeddings: %s; scoring goes on without them", error)
             return Encoder(None, Cutoffs())
         return Encoder(embeddings, _cutoffs(settings))
+    # They bring the SDK, which only those with an endpoint need.
+    from metrics.semantic.client import EmbeddingsClient  # noqa: PLC0415
+    from metrics.semantic.endpoint import EndpointEmbeddings  # noqa: PLC0415
+
     client = EmbeddingsClient(
         base_url=chosen.base_url,
         model=chosen.model,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.changes.exporter import ChangeCollector
 from metrics.export.prometheus import CellCollector
-from metrics.export.snapshots import HELP, coverage
+from metrics.export.snapshots import HELP
+from metrics.feedback.exporter import LabelCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +30,8 @@ class Series(NamedTuple):
     """When there is no such series."""
     optional: bool
     """Whether a setup that is all right may lack it for good."""
+    shared: bool = False
+    """Whether every monitor on a Redis exports the same: of several, one is to be taken."""
 
 
 class _Published(NamedTuple):
@@ -58,8 +61,13 @@ _PUBLISHED: Final = {
     "exchanges_queued": _Published("counter", _ROUTE),
     "exchanges_skipped": _Published("counter", ("route", "reason"), f"{_FIRST} of its reason"),
     "exchanges_scored": _Published("counter", _ROUTE, _FIRST),
+    "sampling_coverage": _Published("gauge", _ROUTE, "for a route without requests"),
     "exchanges_archived": _Published("counter", _ROUTE, f"{_FIRST}; without an archive"),
     "exchanges_dead": _Published("counter", ("reason",), f"{_FIRST} of its reason"),
+    "exchanges_requeued": _Published("counter", absent="without a Redis"),
+    "dead_letters_dropped": _Published("counter", absent="without a Redis"),
+    "redactions": _Published("counter", ("kind",), f"{_FIRST} of its kind"),
+    "redaction_failures": _Published("counter", ("reason",), f"{_FIRST} of its reason"),
     "handoff_bytes": _Published("gauge"),
     "queue_waiting": _Published("gauge"),
     "queue_leased": _Published("gauge"),
@@ -78,6 +86,10 @@ _PUBLISHED: Final = {
     "spend_today_usd": _Published("gauge"),
     "budget_tokens_per_day": _Published("gauge", absent="without that limit"),
     "budget_usd_per_day": _Published("gauge", absent="without that limit"),
+    "settings_reload_success": _Published("gauge"),
+    "settings_last_reload_timestamp_seconds": _Published("gauge"),
+    "store_recreated": _Published("counter", absent="on a Redis"),
+    "verdicts_trimmed": _Published("counter"),
     "spans_exported": _Published("counter", absent="without traces"),
     "spans_dropped": _Published("counter", ("reason",), f"without traces; {_FIRST} of its reason"),
     "monitor_verdicts": _Published("counter"),
@@ -85,12 +97,18 @@ _PUBLISHED: Final = {
     "monitor_last_step_timestamp_seconds": _Published("gauge", absent="until the first step"),
 }
 
+_SHARED: Final = re.compile(
+    r"sampling_coverage|exchanges_requeued|dead_letters_dropped|verdicts_trimmed|queue_.*|spend_today_.*|budget_.*"
+)
+"""Of those, what a monitor reads in the store instead of counting it itself."""
+
 _ESTIMATE: Final = "with fewer observations than `alert.min_trials`"
 _JUDGED: Final = "without a judge; with fewer observations than `alert.min_trials`"
 _BASELINE: Final = "for `baseline.identical`"
 _ABSENT: Final = (
     # The first pattern that a name of the monitor matches says when it is absent.
     (r"evenkeel_build_info", ""),
+    (r"evenkeel_judge_human_agreement.*", "until a verdict is labelled"),
     (r"evenkeel_(rollup_)?(judge_|cascade_).*", _JUDGED),
     (r"evenkeel_(window_)?excess(_lower|_upper|_observations)?", f"{_ESTIMATE}; {_BASELINE}"),
     (r"evenkeel_(alert|excess_.*)", f"before the cell's first verdict; {_BASELINE}"),
@@ -128,7 +146,11 @@ _SECTIONS: Final = (
     ("Alerts", "What the monitor has decided, and on which evidence.", r"evenkeel_(alert|excess_|drift_)"),
     (
         "Noise and judge",
-        "These belong to a route and model; join with `on (route, model)`.",
+        (
+            "These belong to a route and model; join with `on (route, model)`. "
+            "`evenkeel_judge_human_agreement` is over all routes: `decided_by` is who rated, `source` how "
+            "the verdicts came to be labelled, `drawn` by chance or `chosen` by people."
+        ),
         r"evenkeel_(noise|judge_|cascade|ratings)",
     ),
     (
@@ -148,9 +170,14 @@ _SECTIONS: Final = (
     (
         "From traffic to verdicts",
         "Where exchanges go. Counters of all processes together; they begin at 0 when the service starts.",
-        r"evenkeel_(exchanges|handoff|queue|trials|worker|rewrites|embeddings|sampling)",
+        r"evenkeel_(exchanges|redaction|handoff|queue|dead_letters|trials|worker|rewrites|embeddings|sampling)",
     ),
     ("Money", "Days are those of UTC.", r"evenkeel_(spend|budget)"),
+    (
+        "Settings and store",
+        "Of the process that supervises, or of a role without supervisor.",
+        r"evenkeel_(settings|store|verdicts_trimmed)",
+    ),
     ("evenkeel itself", "", r"evenkeel_"),
 )
 
@@ -161,7 +188,7 @@ def documented() -> list[Series]:
     Raises:
         LookupError: a name is exposed of which this module does not say when it is absent.
     """
-    monitor = CellCollector(list, version=""), ChangeCollector(tuple, dict)
+    monitor = CellCollector(list, version=""), ChangeCollector(tuple, dict), LabelCollector()
     found = [_of_monitor(metric) for collector in monitor for metric in collector.describe()]
     for name, meaning in HELP.items():
         if name not in _PUBLISHED:
@@ -179,19 +206,9 @@ def documented() -> list[Series]:
                 _range(exposed, meaning),
                 known.absent or "never",
                 bool(known.absent),
+                bool(_SHARED.fullmatch(name)),
             )
         )
-    share = coverage({"counters": [], "gauges": [], "histograms": []})
-    found.append(
-        Series(
-            share.name,
-            share.type,
-            _ROUTE,
-            *_split(share.documentation),
-            "for a route without requests",
-            False,
-        )
-    )
     return found
 
 
@@ -207,6 +224,7 @@ def _of_monitor(metric: Metric) -> Series:
                 *_split(metric.documentation, name),
                 absent or "never",
                 bool(absent),
+                name != "evenkeel_build_info",
             )
     raise LookupError(f"{name} is exposed: say in evenkeel.metrics_reference when it is absent")
 
@@ -220,9 +238,10 @@ def _split(documentation: str, name: str = "") -> tuple[str, str]:
 _RANGES: Final = (
     # The first pattern that a name matches says which values it takes.
     (r"evenkeel_build_info", "1"),
+    (r"evenkeel_sampling_coverage", "[0, 1]"),
     (r".*timestamp.*", "Unix time"),
     (r".*_log10", "≥ 0"),
-    (r"evenkeel_(alert|drift_alert|judge_up|change_regression)", "0 or 1"),
+    (r"evenkeel_(alert|drift_alert|judge_up|change_regression|settings_reload_success)", "0 or 1"),
     (r".*_(line_lower|line_upper|threshold)", "[0, 1]"),
     (r".*_(usd|usd_total|usd_per_day|seconds)", "≥ 0"),
     (r".*", "whole, ≥ 0"),
@@ -253,6 +272,8 @@ Rules and alerts on these series: [docs/alerting.md](alerting.md).
 - Labels are bounded: routes come from the settings; a route has at most 20 models, more are counted under
   `model="other"`.
 - `scorer` says who decided the ratings, `judge` or `metrics` (no judge); it is on estimates only.
+- Where several monitors run, each exports estimates, counters of verdicts, queue, coverage and day's spend:
+  take their `max` (over `instance`) before adding anything up.
 - `absent` says when a name has no series at all; a cell, route or reason that did not occur has none in any
   case.
 """

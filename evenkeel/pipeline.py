@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from console import PipelineView, RouteFlow, Untried
 from evenkeel.replays import unavailable
+from metrics.export.snapshots import coverage
 from metrics.stores.counters import merge
 
 if TYPE_CHECKING:
@@ -49,7 +50,15 @@ class Pipeline:
         budget = self._ledger.budget
         limits = {"tokens": budget.tokens_per_day, "usd": budget.usd_per_day}
         gauges |= {f"budget_{unit}_per_day": limit for unit, limit in limits.items() if limit is not None}
-        return {"counters": [], "gauges": [[name, {}, number] for name, number in gauges.items()]}
+        # Requests are counted by data planes, verdicts by workers: only here the two come together.
+        covered = coverage(merge(self._counters.read()))
+        return {
+            "counters": [],
+            "gauges": [
+                *([name, {}, number] for name, number in gauges.items()),
+                *(["sampling_coverage", {"route": route}, share] for route, share in covered.items()),
+            ],
+        }
 
     def problems(self) -> dict[str, str]:
         """What keeps scoring from working. Forwarding is not in question here."""
@@ -62,6 +71,11 @@ class Pipeline:
         spent = self._ledger.today()
         budget = self._ledger.budget
         notices = list(self.problems().values())
+        if self._reload_refused():
+            notices.append(
+                "The settings were changed and refused: older ones are in force. The log says what is wrong; "
+                "`evenkeel check-config` says whether it is put right."
+            )
         if budget.tokens_per_day is not None and spent.tokens >= budget.tokens_per_day * 0.99:
             notices.append(
                 f"The day's budget of {budget.tokens_per_day:,} tokens is spent; scoring pauses until "
@@ -90,6 +104,10 @@ class Pipeline:
             untried=self._untried(),
             notices=tuple(notices),
         )
+
+    def _reload_refused(self) -> bool:
+        gauges = [gauge for snapshot in self._counters.read() for gauge in snapshot.get("gauges", ())]
+        return any(name == "settings_reload_success" and number == 0 for name, _, number in gauges)
 
     def _untried(self) -> tuple[Untried, ...]:
         """What can't run as things are set, then what did not apply, most frequent first."""

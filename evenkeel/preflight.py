@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.choices import encoder_name
 from metrics.similarity.embeddings import MINILM
@@ -13,7 +13,15 @@ from proxy.routing import Upstream
 if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
+Role = Literal["proxy", "worker", "monitor"]
+
 _CONNECT_S = 3.0
+_ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
+    "judge": (None, "worker", "monitor"),
+    "rewriter": (None, "worker"),
+    "scoring.embeddings": (None, "worker", "monitor"),
+}
+"""Which roles ask a model; None stands for all of them in one place."""
 
 
 def unreachable_upstreams(settings: Settings) -> list[str]:
@@ -34,17 +42,37 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
     return problems
 
 
-def missing_keys(settings: Settings) -> list[str]:
-    """One line for each named credential whose variable is empty."""
+def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
+    """One line for each credential whose variable is empty, of those that a role uses; None = of all."""
+    found = []
+    if role in (None, "proxy"):
+        found += [
+            f"route {route.name}: the variable {route.api_key_env} named by api_key_env is empty; its "
+            "requests need the key"
+            for route in settings.routes
+            if route.api_key_env and not _held(route.api_key_env)
+        ]
+    asks_goldens = settings.changes.replay_goldens or settings.changes.canary_hours > 0
+    if (role == "worker" or (role == "monitor" and asks_goldens)) and not _held(settings.shadow.api_key_env):
+        found += [
+            f"route {route.name}: its replays have no key: {settings.shadow.api_key_env} is empty, and so is "
+            f"{route.api_key_env}. Set the first."
+            for route in settings.routes
+            if route.api_key_env and not _held(route.api_key_env)
+        ]
     embeddings = settings.scoring.embeddings
     remote = embeddings if embeddings.base_url and embeddings.enabled is not False else None
     models = {"judge": settings.judge, "rewriter": settings.rewriter, "scoring.embeddings": remote}
-    return [
+    return found + [
         f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
         f"Set it, or name another with {part}.api_key_env."
         for part, model in models.items()
-        if model and not os.environ.get(model.api_key_env)
+        if model and role in _ASKED_BY[part] and not _held(model.api_key_env)
     ]
+
+
+def _held(variable: str) -> bool:
+    return bool(os.environ.get(variable))
 
 
 def unusable_redis(settings: Settings) -> list[str]:

@@ -1,4 +1,4 @@
-"""The Redis that the settings name, and what the data plane needs of it.
+"""The Redis that the settings name: what the data plane needs of it, and `Stores` for all others.
 
 Only processes that use it load this module: the library takes memory that a proxy on SQLite need not have.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import socket
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metrics.stores.redis.connection import RedisStore
+from evenkeel.settings import SettingsError
+from metrics.stores.redis.connection import RedisStore, process_name
 from metrics.stores.redis.counters import RedisCounterStore
 from metrics.stores.redis.place import Host, RedisPlace
 from shadow.queues.redis import RedisExchangeQueue
@@ -18,9 +20,23 @@ from shadow.queues.redis import RedisExchangeQueue
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evenkeel.settings import Redis
+    from evenkeel.changes.burst import Bursts
+    from evenkeel.changes.store import ChangeStore
+    from evenkeel.settings import Redis, Settings
+    from evenkeel.stores import Lease, Templates
+    from metrics.feedback.store import LabelStore
+    from metrics.goldens import GoldenStore
+    from metrics.judge import JudgeCache
+    from metrics.stores.counters import Snapshot
+    from metrics.stores.protocols import MonitorStore, VerdictLog
+    from metrics.stores.redis.exchanges import RedisExchangeArchive
+    from metrics.stores.redis.verdicts import RedisVerdictLog
+    from shadow.rewriter import RewriteCache
+    from shadow.spend import Ledger
 
 _SECONDS_PER_HOUR = 3600.0
+_SECONDS_PER_DAY = 86_400.0
+_LEARNER_LEASE_S = 30.0
 
 
 def redis_place(settings: Redis) -> RedisPlace:
@@ -37,6 +53,7 @@ def redis_place(settings: Redis) -> RedisPlace:
         cert_file=_text(settings.cert_file),
         key_file=_text(settings.key_file),
         prefix=settings.prefix,
+        replicas=settings.replicas,
         timeout_s=settings.timeout_s,
     )
 
@@ -67,6 +84,176 @@ def counter_store(store: RedisStore, supervisor: int | None) -> RedisCounterStor
 def host_name() -> str:
     """A name for what exists once on this host, usable in settings."""
     return socket.gethostname()[:80] or f"host-{os.getpid()}"
+
+
+def checkpoint_name(settings: Settings) -> str:
+    """Names this monitor's checkpoint: by its name, and by its routes, with which its state changes."""
+    watched = sorted(settings.monitor.routes)
+    return "/".join([settings.monitor.name or host_name(), *watched])
+
+
+class RedisStores:
+    """`Stores` in the Redis that the settings name."""
+
+    # What a proxy has no use for is loaded when it is asked for: its process stays small.
+
+    def __init__(self, settings: Settings) -> None:
+        """Connects when something is first used.
+
+        Args:
+            settings: `redis`, the limits, and which monitor this is.
+
+        Raises:
+            SettingsError: they name no Redis.
+        """
+        if settings.redis is None:
+            raise SettingsError("the settings name no Redis; set redis.url")
+        self._settings = settings
+        self._redis = settings.redis
+        self.store = open_redis(settings.redis)
+        self.counters = counter_store(self.store, None)
+
+    def check(self) -> None:
+        """Raise StoreError, in one line, unless the Redis can be used."""
+        self.store.check()
+
+    @property
+    def place(self) -> str:
+        """As `Stores`: the URL."""
+        return self._redis.url
+
+    @cached_property
+    def queue(self) -> RedisExchangeQueue:
+        """As `Stores`."""
+        return exchange_queue(self._redis, self.store)
+
+    @cached_property
+    def verdicts(self) -> RedisVerdictLog:
+        """As `Stores`, within the limits of the settings."""
+        from metrics.stores.redis.verdicts import RedisVerdictLog  # noqa: PLC0415
+
+        return RedisVerdictLog(
+            self.store,
+            kept=self._redis.verdicts,
+            evidence_kept=self._redis.evidence,
+            evidence_s=self._redis.evidence_days * _SECONDS_PER_DAY,
+        )
+
+    @cached_property
+    def watched(self) -> VerdictLog:
+        """As `Stores`: those of `monitor.routes`."""
+        from evenkeel.roles.routes_log import RoutesLog  # noqa: PLC0415
+
+        routes = self._settings.monitor.routes
+        return RoutesLog(self.verdicts, routes) if routes else self.verdicts
+
+    @cached_property
+    def monitor(self) -> MonitorStore:
+        """As `Stores`, by the name of this monitor."""
+        return self._monitor(checkpoint_name(self._settings))
+
+    def monitors(self) -> list[MonitorStore]:
+        """As `Stores`."""
+        from metrics.stores.redis.monitor import monitor_names  # noqa: PLC0415
+
+        return [self._monitor(name) for name in monitor_names(self.store)]
+
+    def _monitor(self, name: str) -> MonitorStore:
+        from metrics.stores.redis.monitor import RedisMonitorStore  # noqa: PLC0415
+
+        return RedisMonitorStore(self.store, name)
+
+    @cached_property
+    def archive(self) -> RedisExchangeArchive:
+        """As `Stores`."""
+        from metrics.stores.redis.exchanges import RedisExchangeArchive  # noqa: PLC0415
+
+        limits = self._settings.archive
+        return RedisExchangeArchive(
+            self.store,
+            per_route=limits.exchanges_per_route,
+            total_bytes=round(limits.megabytes * 1e6),
+            kept_s=limits.days * 86_400,
+        )
+
+    @cached_property
+    def goldens(self) -> GoldenStore:
+        """As `Stores`."""
+        from metrics.goldens.redis_store import RedisGoldens  # noqa: PLC0415
+
+        return RedisGoldens(self.store)
+
+    @cached_property
+    def labels(self) -> LabelStore:
+        """As `Stores`."""
+        from metrics.feedback.redis_store import RedisLabels  # noqa: PLC0415
+
+        return RedisLabels(self.store)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """As `Stores`: what all workers spend together."""
+        from evenkeel.replays import budgets  # noqa: PLC0415
+        from shadow.redis_spend import RedisSpendLedger  # noqa: PLC0415
+
+        limits = budgets(self._settings)
+        return RedisSpendLedger(self.store, limits.all_routes, time.time, limits.routes)
+
+    @cached_property
+    def judge_cache(self) -> JudgeCache:
+        """As `Stores`."""
+        from metrics.judge.redis_cache import RedisJudgeCache  # noqa: PLC0415
+
+        return RedisJudgeCache(self.store)
+
+    @cached_property
+    def rewrites(self) -> RewriteCache:
+        """As `Stores`."""
+        from shadow.rewriter.redis_cache import RedisRewriteCache  # noqa: PLC0415
+
+        return RedisRewriteCache(self.store)
+
+    @cached_property
+    def changes(self) -> ChangeStore:
+        """As `Stores`."""
+        from evenkeel.changes.redis_store import RedisChangeStore  # noqa: PLC0415
+
+        return RedisChangeStore(self.store)
+
+    @cached_property
+    def bursts(self) -> Bursts:
+        """As `Stores`."""
+        from evenkeel.changes.redis_burst import RedisBursts  # noqa: PLC0415
+
+        return RedisBursts(self.store)
+
+    @cached_property
+    def templates(self) -> Templates:
+        """As `Stores`: those of whichever worker learns."""
+        from evenkeel.roles.templates import SharedTemplates  # noqa: PLC0415
+
+        return SharedTemplates(self.store, self.lease("learner", _LEARNER_LEASE_S))
+
+    def lease(self, name: str, length_s: float = 10.0) -> Lease:
+        """As `Stores`, held in the name of this process."""
+        from metrics.stores.redis.lease import RedisLease  # noqa: PLC0415
+
+        return RedisLease(self.store, name, process_name(os.getpid()), length_s=length_s)
+
+    def losses(self) -> Snapshot:
+        """As `Stores`: what limits cost, and what somebody trimmed."""
+        figures = self.queue.figures()
+        return {
+            "counters": [
+                ["exchanges_requeued", {}, figures["requeued"]],
+                ["dead_letters_dropped", {}, figures["dead_dropped"]],
+                ["verdicts_trimmed", {}, self.verdicts.trimmed()],
+            ]
+        }
+
+    def close(self) -> None:
+        """As `Stores`."""
+        self.store.close()
 
 
 def _host(address: str) -> Host:

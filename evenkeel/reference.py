@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from evenkeel.command_line_reference import command_line_page
 from evenkeel.metrics_reference import metrics_page
 from evenkeel.perturbations_reference import measured, perturbations_page
 from evenkeel.settings import Settings
@@ -40,6 +41,9 @@ routes:
 ```
 
 Secrets never stand in the file: a setting that ends in `_env` names the environment variable that holds one.
+
+Most settings [can be changed while evenkeel runs](reloading.md). What the data folder keeps is in
+[the data folder](storing.md).
 """
 
 
@@ -187,6 +191,7 @@ def main() -> None:
     """Write every generated page into the given folder."""
     folder = Path(sys.argv[1])
     (folder / "settings.md").write_text(settings_page(), encoding="utf-8")
+    (folder / "command-line.md").write_text(command_line_page(), encoding="utf-8")
     (folder / "data-plane.md").write_text(data_plane_page(), encoding="utf-8")
     (folder / "metrics.md").write_text(metrics_page(), encoding="utf-8")
     (folder / "perturbations.md").write_text(perturbations_page(measured(folder)), encoding="utf-8")

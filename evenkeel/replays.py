@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from evenkeel import __version__, choices
 from evenkeel.settings import Credential, route_table
 from metrics.endpoints.observing import UNOBSERVED
-from metrics.stores.exchanges import SqliteExchangeArchive
 from metrics.verdict import BASELINE
 from shadow.archive import Archivist
 from shadow.languages import language_of
@@ -17,9 +16,8 @@ from shadow.original import Reader, StatedTemplate
 from shadow.perturbations import by_name
 from shadow.planner import RoutePlan, needs_of
 from shadow.replay import Replayer, Target
-from shadow.rewriter import Rewriter
 from shadow.rewriter.meaning import JudgedMeaning
-from shadow.spend import Budget, ModelPrice, Prices, RewriterPurse, SpendLedger
+from shadow.spend import Budget, ModelPrice, Prices, RewriterPurse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,13 +28,12 @@ if TYPE_CHECKING:
     from metrics.judge import Judge
     from metrics.stores.counters import Tally
     from metrics.stores.exchanges import ExchangeArchive
-    from metrics.stores.sqlite import Database
     from shadow.handoff import Exchange
     from shadow.original import Original
     from shadow.perturbations import Perturbation, Requirement
     from shadow.planner import Need
     from shadow.prompt.template import TemplateLearner
-    from shadow.rewriter import EqualMeaning, RewriteCache
+    from shadow.rewriter import EqualMeaning, RewriteCache, Rewriter
     from shadow.spend import Ledger
 
 
@@ -50,12 +47,6 @@ def prices(settings: Settings) -> Prices:
     return Prices(
         {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()}
     )
-
-
-def ledger(settings: Settings, database: Database) -> SpendLedger:
-    """The book of what was spent, with the limits."""
-    limits = budgets(settings)
-    return SpendLedger(database, limits.all_routes, time.time, limits.routes)
 
 
 class Budgets(NamedTuple):
@@ -129,7 +120,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
 
     A route whose key evenkeel injects replays with that key, unless replays have one of their own.
     """
-    table = route_table(settings.routes)
+    table = route_table(settings.routes, injecting=False)
     own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
     credentials = {
         route.name: own
@@ -199,6 +190,8 @@ def rewriter(
     wanted = settings.rewriter
     if wanted is None:
         return None
+    from shadow.rewriter import Rewriter  # noqa: PLC0415 - brings the SDK, which only those with one need
+
     return Rewriter.connect(
         base_url=wanted.base_url,
         model=wanted.model,
@@ -222,17 +215,6 @@ def replayer(settings: Settings) -> Replayer:
         timeout_s=settings.shadow.timeout_s,
         user_agent=f"evenkeel/{__version__}",
     )
-
-
-def archive(settings: Settings, database: Database) -> SqliteExchangeArchive:
-    """The archive of exchanges, within the limits that are set now."""
-    opened = SqliteExchangeArchive(
-        database,
-        per_route=settings.archive.exchanges_per_route,
-        total_bytes=round(settings.archive.megabytes * 1e6),
-    )
-    opened.prune()
-    return opened
 
 
 def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callable[[Original], None] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel import choices
 from evenkeel.judge_health import JudgeHealth
 from metrics.endpoints.observing import UNOBSERVED
-from metrics.judge import Breaker, Judge, RateLimits
+from metrics.judge import Breaker, RateLimits
 from metrics.scoring import cheap_scorer, judge_scorer
 from metrics.similarity.cheap import CheapRater
 from shadow.languages import language_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.encoders import Encoder
     from evenkeel.settings import Settings
     from metrics.endpoints.observing import CallObserver
-    from metrics.judge import JudgeCache
+    from metrics.judge import Judge, JudgeCache
     from metrics.scoring import TwoStageScorer
     from metrics.stores.counters import Tally
     from shadow.spend import Prices
@@ -34,6 +34,8 @@ def make_judge(
     breaker = Breaker()
     if chosen is None:
         return None, JudgeHealth(None, breaker, "")
+    from metrics.judge import Judge  # noqa: PLC0415 - brings the SDK, which only those with a judge need
+
     judge = Judge(
         base_url=chosen.base_url,
         model=chosen.model,

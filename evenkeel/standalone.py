@@ -15,9 +15,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel import __version__, data_plane
 from evenkeel.children import Briefing
+from evenkeel.reload import Follower, Reloader, SettingsSource, supervised
 from evenkeel.supervisor import Child, Supervisor, listen, listen_shared
 from metrics.export.snapshots import SnapshotCollector
-from metrics.stores.counters import CounterStore
+from metrics.stores.counters import CounterStore, merge
 from metrics.stores.sqlite import Database
 
 if TYPE_CHECKING:
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.proxy")
 
 
-def proxy(settings: Settings, *, admin: bool, say: Callable[[str], None]) -> None:
+def proxy(
+    settings: Settings, *, admin: bool, say: Callable[[str], None], source: SettingsSource | None = None
+) -> None:
     """Forward until SIGINT or SIGTERM; sampled exchanges go to the queue in the data folder.
 
     Args:
         settings: as for `up`; `listen.processes` says how many processes share the port.
         admin: whether to serve `/metrics` and health on the admin port.
         say: prints the banner.
+        source: where the settings are read again; None = nowhere.
 
     Raises:
         ListenError: a port cannot be listened on.
@@ -50,6 +54,7 @@ def proxy(settings: Settings, *, admin: bool, say: Callable[[str], None]) -> Non
         else None
     )
     port = data[0].getsockname()[1]
+    written = settings
     settings = settings.model_copy(
         update={
             "listen": settings.listen.model_copy(update={"port": port}),
@@ -58,35 +63,59 @@ def proxy(settings: Settings, *, admin: bool, say: Callable[[str], None]) -> Non
     )
     run = _one_process if settings.listen.processes == 1 else _several_processes
     with asyncio.Runner(loop_factory=data_plane.new_event_loop) as runner:
-        runner.run(run(settings, data, probes, lambda: say(_banner(settings, probes))))
+        source = source or SettingsSource(None, lambda: written)
+        follower = Follower(Reloader(source, written, settings, clock=time.time))
+        runner.run(run(settings, data, probes, lambda: say(_banner(settings, probes)), follower))
 
 
 async def _one_process(
-    settings: Settings, data: list[socket.socket], probes: socket.socket | None, ready: Callable[[], None]
+    settings: Settings,
+    data: list[socket.socket],
+    probes: socket.socket | None,
+    ready: Callable[[], None],
+    follower: Follower,
 ) -> None:
     stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    snapshots: list[Callable[[], Snapshot]] = []
+        loop.add_signal_handler(number, stop.set)
+    snapshots: list[Callable[[], Snapshot]] = [follower.reloader.snapshot]
+    following: list[asyncio.Task[None]] = []
 
-    def started(snapshot: Callable[[], Snapshot], _: object) -> None:
-        snapshots.append(snapshot)
+    def snapshot() -> Snapshot:
+        return merge(read() for read in snapshots)
+
+    def started(running: data_plane.Running) -> None:
+        snapshots.append(running.snapshot)
+        if settings.redis is None:
+            snapshots.append(lambda: {"counters": [["store_recreated", {}, running.recreated()]]})
+
+        def apply(found: Settings) -> None:
+            loop.run_in_executor(None, running.follow, found)
+
+        following.append(loop.create_task(follower.run(apply)))
         if settings.redis is not None:  # for the monitor's console
             arguments = (f"proxy.{int(time.time())}", settings, snapshot, os.getpid())
             threading.Thread(target=data_plane.publish, args=arguments, name="publish", daemon=True).start()
         ready()
 
-    async with _probes(settings, probes, lambda: [snapshot() for snapshot in snapshots]):
+    async with _probes(settings, probes, lambda: [snapshot()]):
         await data_plane.serve(settings, data, stop, started=started)
+        for task in following:
+            task.cancel()
 
 
 async def _several_processes(
-    settings: Settings, data: list[socket.socket], probes: socket.socket | None, ready: Callable[[], None]
+    settings: Settings,
+    data: list[socket.socket],
+    probes: socket.socket | None,
+    ready: Callable[[], None],
+    follower: Follower,
 ) -> None:
     with supervised_counters(settings) as counters:
         supervisor = Supervisor(data_plane_children(settings, data), ended=counters.retire)
         async with _probes(settings, probes, counters.read):
-            await supervisor.run(ready=ready)
+            await supervised(supervisor, follower, counters, ready=ready)
 
 
 @contextlib.contextmanager
@@ -127,6 +156,7 @@ def data_plane_children(settings: Settings, data: list[socket.socket]) -> list[C
         Child(
             "proxy" if number == 0 else f"proxy-{number + 1}",
             Briefing("proxy", "", settings, (sock.fileno(),)),
+            follows=True,
         )
         for number, sock in enumerate(data)
     ]
@@ -147,7 +177,8 @@ async def _probes(
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(read))
     app = create_probes(lambda: generate_latest(registry), dict)
-    async with serving(TokenGuard(app, settings.admin.token, settings.admin.hosts), [sock]):
+    guarded = TokenGuard(app, settings.admin.token, settings.admin.hosts)
+    async with serving(guarded, [sock], settings.admin.tls_context()):
         yield
 
 
@@ -159,5 +190,5 @@ def _banner(settings: Settings, probes: socket.socket | None) -> str:
     ]
     if probes:
         host, port = probes.getsockname()[:2]
-        lines.append(f"  metrics    http://{host}:{port}/metrics")
+        lines.append(f"  metrics    {'https' if settings.admin.tls else 'http'}://{host}:{port}/metrics")
     return "\n".join(lines)

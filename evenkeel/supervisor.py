@@ -1,5 +1,7 @@
 """The supervisor of `evenkeel up`: starts the child processes and starts them again when they die.
 
+Children get new settings while they run, or are started again with them.
+
 It holds the listening sockets. While a child is being restarted, new connections wait in the
 socket's backlog instead of being refused.
 """
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.children import Briefing
+    from evenkeel.settings import Settings
 
 log = logging.getLogger("evenkeel.supervisor")
 
@@ -89,6 +92,9 @@ class Child:
 
     name: str
     briefing: Briefing
+    follows: bool = False
+    """Whether it takes new settings while it runs. One that does not finishes what it holds and is started
+    again with them."""
 
 
 class Supervisor:
@@ -97,6 +103,10 @@ class Supervisor:
     def __init__(self, children: Sequence[Child], *, ended: Callable[[str], None]) -> None:
         """Args: children: what to run. ended: called with the source name of a process that ended."""
         self._children = children
+        self._settings: Settings | None = None
+        """Those that came after the start."""
+        self._leaving: set[asyncio.subprocess.Process] = set()
+        """Asked to end for new settings."""
         self._ended = ended
         self._stopping = asyncio.Event()
         self._processes: dict[str, asyncio.subprocess.Process] = {}
@@ -107,6 +117,21 @@ class Supervisor:
         for process in self._processes.values():
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
+
+    def renew(self, settings: Settings) -> None:
+        """Give all children other settings; in the event loop's thread."""
+        self._settings = settings
+        for child in self._children:
+            process = self._processes.get(child.name)
+            if process is None or process.returncode is not None or process in self._leaving:
+                continue  # It is about to be started, with what stands in `_settings` then.
+            if child.follows:
+                self._brief(process, child.briefing)
+            else:
+                self._leaving.add(process)
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()
+                asyncio.get_running_loop().call_later(_STOP_GRACE_S, _kill, process)
 
     async def run(self, *, ready: Callable[[], None] = lambda: None) -> None:
         """Supervise until `stop` is called or a SIGINT or SIGTERM arrives.
@@ -130,9 +155,13 @@ class Supervisor:
             process = await self._start(child, source)
             log.info("%s started (pid %d)", child.name, process.pid)
             code = await self._finish(process)
-            self._ended(source)
+            await self._retire(source)
             if self._stopping.is_set():
                 return
+            if process in self._leaving:
+                self._leaving.discard(process)
+                log.info("%s has finished; starting it with the new settings", child.name)
+                continue
             if time.monotonic() - started > _STABLE_AFTER_S:
                 pause_s = _FIRST_PAUSE_S
             log.error("%s ended (%s); starting it again in %.1f s", child.name, _reason(code), pause_s)
@@ -153,13 +182,25 @@ class Supervisor:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         self._processes[child.name] = process
+        self._brief(process, replace(child.briefing, source=source))
         assert process.stdin is not None
-        process.stdin.write(replace(child.briefing, source=source).to_line())
         with contextlib.suppress(ConnectionError):
             await process.stdin.drain()
         if self._stopping.is_set():
             process.terminate()
         return process
+
+    def _brief(self, process: asyncio.subprocess.Process, briefing: Briefing) -> None:
+        if self._settings is not None:
+            briefing = replace(briefing, settings=self._settings)
+        assert process.stdin is not None
+        process.stdin.write(briefing.to_line())
+
+    async def _retire(self, source: str) -> None:
+        try:
+            await asyncio.to_thread(self._ended, source)
+        except Exception as error:  # noqa: BLE001 - a store in trouble must not end the supervisor
+            log.warning("counters of %s, which ended, are lost (%s)", source, error)
 
     async def _finish(self, process: asyncio.subprocess.Process) -> int:
         ending = asyncio.ensure_future(process.wait())
@@ -171,6 +212,11 @@ class Supervisor:
                 process.kill()
         stopping.cancel()
         return await ending
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.kill()
 
 
 def _reason(code: int) -> str:

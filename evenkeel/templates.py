@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     import threading
 
     from metrics.stores.sqlite import Database
+    from shadow.original import Reader
 
 log = logging.getLogger("evenkeel")
+
+_SAVE_EVERY_S = 30.0
 
 
 class TemplateKeeper:
@@ -23,7 +26,7 @@ class TemplateKeeper:
         self._database = database
         database.create("CREATE TABLE IF NOT EXISTS templates (id INTEGER PRIMARY KEY, state TEXT NOT NULL)")
         row = database.connection().execute("SELECT state FROM templates WHERE id = 1").fetchone()
-        self._saved = row[0] if row else ""
+        self._saved = database.seal.open_text(row[0], "templates") if row else ""
         self.learner = TemplateLearner.restore(_decoded(self._saved))
         """Learns and classifies; safe in all threads."""
 
@@ -33,11 +36,18 @@ class TemplateKeeper:
         if state == self._saved:
             return
         with self._database.write() as connection:
-            connection.execute("INSERT OR REPLACE INTO templates (id, state) VALUES (1, ?)", (state,))
+            connection.execute(
+                "INSERT OR REPLACE INTO templates (id, state) VALUES (1, ?)",
+                (self._database.seal.close_text(state, "templates"),),
+            )
         self._saved = state
 
-    def run(self, stop: threading.Event, every_s: float) -> None:
-        """Save every so many seconds, and once more at the end. A store in trouble is tried again."""
+    def run(self, reader: Reader, stop: threading.Event, every_s: float = _SAVE_EVERY_S) -> None:
+        """Save every so many seconds, and once more at the end. A store in trouble is tried again.
+
+        The reader learns with this very learner, so it is not asked.
+        """
+        del reader
         reported = False
         while True:
             last = stop.wait(every_s)

@@ -6,7 +6,6 @@ import os
 import sqlite3
 from concurrent.futures import BrokenExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +20,7 @@ from evenkeel.calibrate.rewriting import Rewriter
 from evenkeel.calibrate.table import show
 from evenkeel.judge_audit.command import JudgeAddress
 from evenkeel.settings import SettingsError
+from evenkeel.stores import settings_of_stores
 from metrics.calibration import Placement, TableError
 from metrics.goldens import GoldenError
 from metrics.registry import UnknownMetricError
@@ -29,10 +29,10 @@ from shadow.spend import ModelPrice, Prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 _PIPED_WIDTH = 160
 """Columns of the tables where the output is not a terminal."""
-_STORE = Path("evenkeel-data")
 _UNUSABLE = (
     GoldenError,
     UnfitGoldensError,
@@ -119,7 +119,7 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
     needs_store = given["from_store"] or given["bands_from_store"]
     return CalibrateOptions(
         file=goldens,
-        data_dir=(given["data_dir"] or _STORE) if needs_store else None,
+        stores=settings_of_stores(given["config"], given["data_dir"]) if needs_store else None,
         route=given["route"],
         form=given["form"],
         out=given["out"],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from metrics.calibration import JudgeBands, RatedPair, judge_bands
+from metrics.feedback import people_say
 from metrics.pair import Pair, Wanted
 from metrics.provenance import STAGES, stage_of
 from metrics.similarity.cheap import CheapRater
@@ -12,10 +14,11 @@ from metrics.similarity.embeddings import MINILM
 from metrics.verdict import BASELINE, Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
 
     from evenkeel.calibrate.candidates import Candidate
+    from metrics.feedback import Label
     from metrics.stores.protocols import LoggedVerdict
     from metrics.verdict import Evidence, Verdict
 
@@ -40,11 +43,18 @@ def rated_candidates(rated: Iterable[tuple[Candidate, int]], rater: CheapRater) 
     return [RatedPair(rater.rate_now(candidate.pair), rating) for candidate, rating in rated]
 
 
-def rated_in_log(log: Log, rater: CheapRater) -> list[RatedPair]:
+def rated_in_log(
+    log: Log, rater: CheapRater, people: Mapping[str, int] = MappingProxyType({})
+) -> list[RatedPair]:
     """Trials that the judge decided, one of each exchange: the newest that is no identical resend.
 
     They are rated again by the cheap rater that there is now, so trials whose answers have been pruned
     are passed over.
+
+    Args:
+        log: where they are.
+        rater: the cheap rater.
+        people: what most people rate, by verdict; it takes the place of the judge's rating.
     """
     newest: dict[str, Verdict] = {}
     offset = 0
@@ -66,8 +76,17 @@ def rated_in_log(log: Log, rater: CheapRater) -> list[RatedPair]:
             continue
         wanted = Wanted(verdict.wanted_format, verdict.wanted_language)  # type: ignore[arg-type]
         pair = Pair(evidence.reference, evidence.candidate, evidence.prompt, verdict.task, wanted)
-        found.append(RatedPair(rater.rate_now(pair), verdict.rating))
+        found.append(RatedPair(rater.rate_now(pair), people.get(verdict.id, verdict.rating)))
     return found
+
+
+def rated_by_people(labels: Iterable[Label]) -> dict[str, int]:
+    """What most people rate, by verdict; verdicts on which they are split are left to the judge."""
+    by_verdict: dict[str, list[Label]] = {}
+    for label in labels:
+        by_verdict.setdefault(label.verdict_id, []).append(label)
+    said = {verdict_id: people_say(given) for verdict_id, given in by_verdict.items()}
+    return {verdict_id: rating for verdict_id, rating in said.items() if rating is not None}
 
 
 def set_bands(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.calibrate.asking import Asking
-from evenkeel.calibrate.bands import rated_candidates, rated_in_log, set_bands
+from evenkeel.calibrate.bands import rated_by_people, rated_candidates, rated_in_log, set_bands
 from evenkeel.calibrate.candidates import keys, source_of, versions
 from evenkeel.calibrate.goldens import Chosen, UnfitGoldensError, choose
 from evenkeel.calibrate.journal import Journal, Run
@@ -18,25 +18,26 @@ from evenkeel.calibrate.rewriting import Rewriting
 from evenkeel.calibrate.scores import Field, Scores, gather
 from evenkeel.calibrate.scoring import Scoring
 from evenkeel.calibrate.written import Written, write
-from evenkeel.data_plane import DATABASE_FILE
+from evenkeel.stores import opened
 from metrics.calibration import calibrate, score_table
 from metrics.degrade import SEVERITIES
-from metrics.goldens import SqliteGoldens, load_goldens
+from metrics.goldens import load_goldens
 from metrics.goldens.asked import asked
 from metrics.registry import metric
 from metrics.similarity.cheap import CheapRater
 from metrics.similarity.embeddings import MINILM
-from metrics.stores.sqlite import Database, SqliteVerdictLog
 from metrics.verdict import Failure
 from shadow.languages import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from datetime import date
 
     from rich.console import Console
 
     from evenkeel.calibrate.options import CalibrateOptions
+    from evenkeel.stores import Stores
     from metrics.calibration import Calibration, JudgeBands
     from metrics.calibration.columns import Column
     from metrics.goldens import Golden
@@ -71,9 +72,9 @@ def run_calibrate(
         confirm: asked once before the first call of a judge, with an estimate of the cost.
         today: written into the calibration.
 
-    Raises: GoldenError, UnfitGoldensError, JournalError, EmbeddingsUnavailableError, UnknownMetricError and
-        OSError for what cannot be used; NotConfirmedError; ModelFailedError, with what was scored until
-        then in the journal.
+    Raises: GoldenError, UnfitGoldensError, JournalError, EmbeddingsUnavailableError, UnknownMetricError,
+        SettingsError, StoreError and OSError for what cannot be used; NotConfirmedError; ModelFailedError,
+        with what was scored until then in the journal.
     """
     for name in options.metrics:
         if name not in _JUDGE_NAMES:
@@ -138,21 +139,14 @@ def run_calibrate(
 def _goldens(options: CalibrateOptions) -> tuple[Golden, ...]:
     if options.file is not None:
         return load_goldens(options.file)
-    with _store(options) as database:
-        return SqliteGoldens(database).select(route=options.route)
+    with _stores(options) as stores:
+        return stores.goldens.select(route=options.route)
 
 
-@contextmanager
-def _store(options: CalibrateOptions) -> Iterator[Database]:
+def _stores(options: CalibrateOptions) -> AbstractContextManager[Stores]:
     """The store, which must be there: calibrating creates none."""
-    folder = options.data_dir
-    if folder is None or not (folder / DATABASE_FILE).is_file():
-        raise UnfitGoldensError(f"{folder}: there is no store of evenkeel; name its folder with --data-dir")
-    database = Database(folder / DATABASE_FILE)
-    try:
-        yield database
-    finally:
-        database.close()
+    assert options.stores is not None  # the command line sees to it
+    return opened(options.stores)
 
 
 def _source(options: CalibrateOptions) -> str:
@@ -174,9 +168,11 @@ def _bands(
     rater = CheapRater(embeddings, language_of=language_of)
     encoder = embeddings.encoder if embeddings else MINILM
     if options.bands_from_store:
-        with _store(options) as database:
-            pairs = rated_in_log(SqliteVerdictLog(database), rater)
-        source = f"{len(pairs)} trials that the judge of {options.data_dir} decided"
+        with _stores(options) as stores:
+            people = rated_by_people(stores.labels.select())
+            pairs = rated_in_log(stores.verdicts, rater, people)
+            source = f"{len(pairs)} trials that the judge of {stores.place} decided"
+            source += f", {len(people)} ratings of people over its own" if people else ""
         return set_bands(pairs, source, encoder=encoder)
     if asking is None or options.judge is None:
         return None

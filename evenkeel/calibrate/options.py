@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from evenkeel.calibrate.rewriting import Rewriter
     from evenkeel.judge_audit.command import JudgeAddress
+    from evenkeel.settings import Settings
     from metrics.degrade import Form
 
 JOURNAL = "calibration-journal.jsonl"
@@ -23,8 +24,8 @@ class CalibrateOptions:
 
     file: Path | None = None
     """Goldens; None takes those of the store."""
-    data_dir: Path | None = None
-    """Folder of the store, for goldens and bands."""
+    stores: Settings | None = None
+    """Say where the store is, for goldens and bands; None if it is not needed."""
     route: str | None = None
     """Only the store's goldens of this route."""
     form: Form | None = None

@@ -91,11 +91,11 @@ def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) ->
         lane.bound = threshold(max(lane.route.sampling_rate, wanted.get(name, 0.0)))
 
 
-def follow(lanes: Mapping[str, Lane], connect: Callable[[], Bursts]) -> None:
+def follow(lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts]) -> None:
     """Apply what the store says, every other second and for ever: the body of a thread.
 
     Args:
-        lanes: The routes at run time.
+        lanes: Gives the routes at run time, which a reload replaces.
         connect: Opens the store. While it is in trouble, routes are sampled as the settings say.
     """
     bursts: Bursts | None = None
@@ -104,10 +104,10 @@ def follow(lanes: Mapping[str, Lane], connect: Callable[[], Bursts]) -> None:
         time.sleep(_POLL_S)
         try:
             bursts = bursts or connect()
-            apply_overrides(lanes, bursts.active(time.time()))
+            apply_overrides(lanes(), bursts.active(time.time()))
             reported = False
         except Exception as error:  # noqa: BLE001 - the store never stops the relay
-            apply_overrides(lanes, ())
+            apply_overrides(lanes(), ())
             if not reported:
                 log.warning("bursts cannot be read (%s); sampling goes on as the settings say", error)
                 reported = True

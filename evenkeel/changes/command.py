@@ -14,18 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 from evenkeel.changes.book import ChangeBook
-from evenkeel.changes.store import SqliteChangeStore
-from evenkeel.data_plane import DATABASE_FILE
-from evenkeel.goldens.shelf import folder_of
 from evenkeel.settings import SettingsError
+from evenkeel.stores import opened, settings_of_stores
 from metrics.changes.markdown import EFFECTS, markdown
 from metrics.fold import CheckpointError, MonitorSettings, MonitorState
-from metrics.stores.sqlite import Database, SqliteMonitorStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from evenkeel.stores import Stores
     from metrics.changes import ChangeRecord
     from metrics.changes.report import ChangeReport
 
@@ -78,28 +76,28 @@ def _found(config: Path | None, data_dir: Path | None, change: str) -> ChangeRep
 
 @contextlib.contextmanager
 def _opened(config: Path | None, data_dir: Path | None) -> Iterator[ChangeBook]:
-    folder = folder_of(config, data_dir)
-    path = folder / DATABASE_FILE
-    if not path.is_file():
-        raise SettingsError(
-            f"there is no store in {folder}; name the folder of `evenkeel up` with --data-dir, or its "
-            "settings file with --config"
-        )
-    database = Database(path)
-    try:
-        store = SqliteMonitorStore(database)
-
-        def records() -> list[ChangeRecord]:
-            head, _ = store.load()
-            if head is None:
-                return []
-            try:
-                return MonitorState.restored(head, store.parts(), MonitorSettings()).change_records()
-            except CheckpointError as error:
-                raise SettingsError(f"{path}: {error}; start `evenkeel up` on it once") from error
-
+    with opened(settings_of_stores(config, data_dir)) as stores:
         yield ChangeBook(
-            records, SqliteChangeStore(database), min_trials=MonitorSettings().min_trials, clock=time.time
+            lambda: _records(stores),
+            stores.changes,
+            min_trials=MonitorSettings().min_trials,
+            clock=time.time,
         )
-    finally:
-        database.close()
+
+
+def _records(stores: Stores) -> list[ChangeRecord]:
+    """The latest changes that any monitor knows of, each as the one that has seen most of it tells."""
+    found: dict[str, ChangeRecord] = {}
+    for store in stores.monitors():
+        head, _ = store.load()
+        if head is None:
+            continue
+        try:
+            records = MonitorState.restored(head, store.parts(), MonitorSettings()).change_records()
+        except CheckpointError as error:
+            raise SettingsError(f"{stores.place}: {error}; start `evenkeel up` on it once") from error
+        for record in records:
+            known = found.get(record.id)
+            if known is None or known.since < record.since:
+                found[record.id] = record
+    return list(found.values())

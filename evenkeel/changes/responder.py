@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 
-_POLL_S: Final = 2.0
 _HOUR_S: Final = 3600.0
 _MINUTE_S: Final = 60.0
 _STALE_S: Final = 3600.0
@@ -44,7 +42,7 @@ class Job:
 
 
 class Responder:
-    """Looks at the changes now and then. `plan` is all decisions, `run` the loop around them."""
+    """Looks at the changes now and then. `plan` is all decisions, `step` acts on them."""
 
     def __init__(
         self,
@@ -133,17 +131,3 @@ class Responder:
                 await asyncio.to_thread(self._store.put_run, run)
                 made += 1
         return made
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Step every other second until `stop` is set. A store in trouble is tried again."""
-        reported = ""
-        while not stop.is_set():
-            try:
-                await self.step()
-                reported = ""
-            except Exception as error:  # noqa: BLE001 - the boundary of this task: it must live on
-                if repr(error) != reported:
-                    reported = repr(error)
-                    log.warning("changes cannot be responded to (%s); trying again", error)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), _POLL_S)

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from evenkeel.commands.options import store_options
+
 
 @click.command()
 @click.argument("goldens", required=False, type=click.Path(path_type=Path), metavar="[GOLDENS.jsonl]")
@@ -15,7 +17,7 @@ import click
     "--from-store", is_flag=True, help="Take the approved exchanges of the store instead of a file."
 )
 @click.option("--route", metavar="NAME", help="Only those of this route.")
-@click.option("--data-dir", type=click.Path(path_type=Path), metavar="DIR", help="Store.  [./evenkeel-data]")
+@store_options
 @click.option(
     "--form",
     type=click.Choice(["workflow", "prose", "list", "data"]),
@@ -75,7 +77,9 @@ import click
 @click.option("--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks a model.")
 @click.option("--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend no more.")
 @click.option(
-    "--bands-from-store", is_flag=True, help="Set the bands on trials that the store's judge decided."
+    "--bands-from-store",
+    is_flag=True,
+    help="Set the bands on trials that the store's judge decided; what people say of them counts first.",
 )
 @click.option(
     "--false-alerts",

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
+from evenkeel.commands.options import store_options
 
-def _store_options(command: Any) -> Any:
-    for option in (
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Settings file of `evenkeel up`; says where the store is.",
-        ),
-        click.option(
-            "--data-dir",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            envvar="EVENKEEL_DATA_DIR",
-            help="Folder of the store.  [./evenkeel-data]",
-        ),
-    ):
-        command = option(command)
-    return command
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -49,7 +33,7 @@ def changes() -> None:
 @changes.command("list")
 @click.option("--route", metavar="NAME", help="Only of this route.")
 @_json
-@_store_options
+@store_options
 def list_(config: Path | None, data_dir: Path | None, route: str | None, *, as_json: bool) -> None:
     """List the latest changes of all routes, the newest first."""
     from evenkeel.changes.command import list_changes
@@ -60,7 +44,7 @@ def list_(config: Path | None, data_dir: Path | None, route: str | None, *, as_j
 @changes.command()
 @click.argument("change", metavar="ID")
 @_json
-@_store_options
+@store_options
 def show(change: str, config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
     """Print the report on one change, as Markdown."""
     from evenkeel.changes.command import show_change

@@ -13,7 +13,12 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--data-dir", type=_FILE, metavar="DIR", help="Without FILES: goldens of the store in there.")
+@click.option(
+    "--data-dir",
+    type=_FILE,
+    metavar="DIR",
+    help="Without FILES: goldens of the store in there, not of that of --config.",
+)
 @click.option("--route", metavar="NAME", help="Only goldens of this route.")
 @click.option("--base-url", metavar="URL", help="Endpoint of the candidate.  [the routes' upstreams]")
 @click.option("--model", metavar="NAME", help="Model of the candidate.  [each golden's own]")
@@ -28,7 +33,9 @@ _FILE = click.Path(path_type=Path)
 @click.option("--api-key-env", metavar="VARIABLE", help="Holds the key.  [EVENKEEL_SHADOW_API_KEY]")
 @click.option("--reference-key-env", metavar="VARIABLE", help="Key of the reference.  [--api-key-env]")
 @click.option("--api-key-header", metavar="NAME", help="Header of the keys.  [authorization]")
-@click.option("--config", type=_FILE, metavar="FILE", help="Settings: upstreams, judge, prices, qualities.")
+@click.option(
+    "--config", type=_FILE, metavar="FILE", help="Settings: upstreams, judge, prices, qualities, store."
+)
 @click.option("--calibration", type=_FILE, metavar="FILE", help="Thresholds made by `evenkeel calibrate`.")
 @click.option("--rate", is_flag=True, help="With --calibration: rate answers as well.")
 @click.option("--task", metavar="NAME", help="Task of goldens that name none.  [told by the prompt]")

@@ -7,35 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evenkeel.commands.options import store_options
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rich.console import Console
 
-    from evenkeel.goldens.shelf import Shelf
+    from evenkeel.stores import Stores
     from metrics.goldens import Golden
 
 _PIPED_WIDTH = 220
-
-
-def _store_options(command: Any) -> Any:
-    for option in (
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Settings file of `evenkeel up`; says where the store is.",
-        ),
-        click.option(
-            "--data-dir",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            envvar="EVENKEEL_DATA_DIR",
-            help="Folder of the store.  [./evenkeel-data]",
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 _by = click.option(
@@ -71,28 +53,28 @@ def goldens() -> None:
 @_task
 @_retired
 @_json
-@_store_options
+@store_options
 def list_(config: Path | None, data_dir: Path | None, *, as_json: bool, **narrowed: Any) -> None:
     """List goldens in their newest version, the last approved first."""
     from evenkeel.goldens.command import Narrowed, list_goldens
 
-    with _shelf(config, data_dir) as shelf:
-        list_goldens(shelf, Narrowed(**narrowed), _console(), as_json=as_json)
+    with _opened(config, data_dir) as stores:
+        list_goldens(stores, Narrowed(**narrowed), _console(), as_json=as_json)
 
 
 @goldens.command()
 @click.argument("golden_id", metavar="ID")
 @click.option("--version", type=click.IntRange(1), metavar="N", help="Another version than the newest.")
 @_json
-@_store_options
+@store_options
 def show(
     golden_id: str, version: int | None, config: Path | None, data_dir: Path | None, *, as_json: bool
 ) -> None:
     """Show one golden: prompt, approved answer, and what was done to it by whom."""
     from evenkeel.goldens.command import show_golden
 
-    with _shelf(config, data_dir) as shelf:
-        show_golden(shelf, golden_id, version, _console(), as_json=as_json)
+    with _opened(config, data_dir) as stores:
+        show_golden(stores, golden_id, version, _console(), as_json=as_json)
 
 
 @goldens.command()
@@ -100,15 +82,15 @@ def show(
 @_task
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Print at most so many.")
 @_json
-@_store_options
+@store_options
 def candidates(
     limit: int, config: Path | None, data_dir: Path | None, *, as_json: bool, **narrowed: Any
 ) -> None:
     """List archived exchanges that have not been approved, the newest first."""
     from evenkeel.goldens.command import Narrowed, list_candidates
 
-    with _shelf(config, data_dir) as shelf:
-        list_candidates(shelf, Narrowed(**narrowed), limit, _console(), as_json=as_json)
+    with _opened(config, data_dir) as stores:
+        list_candidates(stores, Narrowed(**narrowed), limit, _console(), as_json=as_json)
 
 
 @goldens.command()
@@ -124,7 +106,7 @@ def candidates(
 @_route
 @_task
 @click.option("--yes", is_flag=True, help="Approve a choice without asking.")
-@_store_options
+@store_options
 def approve(
     ids: tuple[str, ...], config: Path | None, data_dir: Path | None, by: str | None, **given: Any
 ) -> None:
@@ -144,12 +126,12 @@ def approve(
     if given["name"] and len(ids) != 1:
         raise click.UsageError("--name is for one exchange")
     who = _who(by)
-    with _shelf(config, data_dir) as shelf:
+    with _opened(config, data_dir) as stores:
         if ids:
-            done = approve_exchanges(shelf, ids, name=given["name"], note=given["note"], by=who)
+            done = approve_exchanges(stores, ids, name=given["name"], note=given["note"], by=who)
         else:
             done = approve_sample(
-                shelf,
+                stores,
                 Narrowed(given["route"], given["task"]),
                 Sample(given["sample"], given["seed"], given["spread"]),
                 _console(),
@@ -165,31 +147,31 @@ def approve(
 @goldens.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @_by
-@_store_options
+@store_options
 def retire(ids: tuple[str, ...], by: str | None, config: Path | None, data_dir: Path | None) -> None:
     """Take goldens out of use. Their versions and their record stay; `unretire` puts them back."""
     from evenkeel.goldens.command import retire_goldens
 
-    with _shelf(config, data_dir) as shelf:
-        _say_each(retire_goldens(shelf, ids, by=_who(by), back=False), "retired")
+    with _opened(config, data_dir) as stores:
+        _say_each(retire_goldens(stores, ids, by=_who(by), back=False), "retired")
 
 
 @goldens.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @_by
-@_store_options
+@store_options
 def unretire(ids: tuple[str, ...], by: str | None, config: Path | None, data_dir: Path | None) -> None:
     """Put retired goldens back into use."""
     from evenkeel.goldens.command import retire_goldens
 
-    with _shelf(config, data_dir) as shelf:
-        _say_each(retire_goldens(shelf, ids, by=_who(by), back=True), "in use")
+    with _opened(config, data_dir) as stores:
+        _say_each(retire_goldens(stores, ids, by=_who(by), back=True), "in use")
 
 
 @goldens.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @_by
-@_store_options
+@store_options
 def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_dir: Path | None) -> None:
     """Import goldens from JSON lines (.gz too): all of them, or none if one has a fault.
 
@@ -201,8 +183,8 @@ def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_d
     """
     from evenkeel.goldens.command import import_files
 
-    with _shelf(config, data_dir, create=True) as shelf:
-        click.echo(import_files(shelf, files, by=_who(by)))
+    with _opened(config, data_dir, create=True) as stores:
+        click.echo(import_files(stores, files, by=_who(by)))
 
 
 @goldens.command()
@@ -214,7 +196,7 @@ def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_d
 @_route
 @_task
 @_retired
-@_store_options
+@store_options
 def export(
     output: Path | None,
     config: Path | None,
@@ -226,25 +208,20 @@ def export(
     """Write goldens as JSON lines, the first approved first; `import` reads them back the same."""
     from evenkeel.goldens.command import Narrowed, export_text, write_export
 
-    with _shelf(config, data_dir) as shelf:
-        text = export_text(shelf, Narrowed(**narrowed), versions=versions)
+    with _opened(config, data_dir) as stores:
+        text = export_text(stores, Narrowed(**narrowed), versions=versions)
     if output is None:
         click.echo(text.encode(), nl=False)
     else:
         write_export(text, output)
 
 
-def _shelf(
+def _opened(
     config: Path | None, data_dir: Path | None, *, create: bool = False
-) -> AbstractContextManager[Shelf]:
-    from evenkeel.goldens.shelf import folder_of, opened, opened_redis
-    from evenkeel.settings import load
+) -> AbstractContextManager[Stores]:
+    from evenkeel.stores import opened, settings_of_stores
 
-    if config is not None and data_dir is None:
-        settings = load(config, {}, {})
-        if settings.redis is not None:
-            return opened_redis(settings)
-    return opened(folder_of(config, data_dir), create=create)
+    return opened(settings_of_stores(config, data_dir), create=create)
 
 
 def _console() -> Console:

@@ -7,7 +7,27 @@ from typing import Any
 
 import click
 
-from evenkeel.settings import Settings, load
+from evenkeel.settings import Settings, SettingsError, load, route_table
+
+
+def store_options(command: Any) -> Any:
+    """Give a command that reads the stores the options that say where they are."""
+    for option in (
+        click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Settings file of `evenkeel up`; says where the store is, in a folder or a Redis.",
+        ),
+        click.option(
+            "--data-dir",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Folder of the store.  [EVENKEEL_DATA_DIR, else ./evenkeel-data]",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def settings_options(command: Any) -> Any:
@@ -47,8 +67,20 @@ def settings_options(command: Any) -> Any:
     return command
 
 
-def settings_of(config: Path | None, given: dict[str, Any], more: dict[str, Any] | None = None) -> Settings:
+def settings_of(
+    config: Path | None,
+    given: dict[str, Any],
+    more: dict[str, Any] | None = None,
+    *,
+    injecting: bool = False,
+) -> Settings:
     """The settings of a file with those options laid over them, and `more`, by section.
+
+    Args:
+        config: the file, if there is one.
+        given: the options.
+        more: further values, by section.
+        injecting: whether the keys that routes send upstream must be there.
 
     Raises: SettingsError with a one-line message.
     """
@@ -75,4 +107,10 @@ def settings_of(config: Path | None, given: dict[str, Any], more: dict[str, Any]
                 section = section.setdefault(part, {})
             section[path[-1]] = given[name]
     route = {name: given[name] for name in ("upstream", "sampling_rate", "task") if given[name] is not None}
-    return load(config, overrides, route)
+    settings = load(config, overrides, route)
+    if injecting:
+        try:
+            route_table(settings.routes)
+        except ValueError as error:
+            raise SettingsError(f"{config or 'settings'}: {error}") from error
+    return settings

@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel import children
 from evenkeel.commands.options import settings_of, settings_options
+from evenkeel.reload import SettingsSource
+
+if TYPE_CHECKING:
+    from evenkeel.preflight import Role
+    from evenkeel.settings import Settings
+
+
+def _checked(
+    config: Path | None,
+    given: dict[str, Any],
+    more: dict[str, Any] | None = None,
+    *,
+    injecting: bool = False,
+) -> SettingsSource:
+    """The settings of a file and options; what they name is looked up each time they are read."""
+
+    def read() -> Settings:
+        from evenkeel.choices import check
+
+        settings = settings_of(config, given, more, injecting=injecting)
+        check(settings, str(config or "settings"))
+        return settings
+
+    return SettingsSource(config, read)
 
 
 @click.command()
@@ -23,12 +48,10 @@ def up(config: Path | None, **given: Any) -> None:
 
     Replays use their own credential: put it into EVENKEEL_SHADOW_API_KEY if the endpoint needs one.
     """
-    from evenkeel.choices import check
     from evenkeel.up import up as serve
 
-    settings = settings_of(config, given)
-    check(settings, str(config or "settings"))
-    serve(settings, say=click.echo)
+    source = _checked(config, given, injecting=True)
+    serve(source.read(), say=click.echo, source=source)
 
 
 @click.command()
@@ -40,7 +63,8 @@ def proxy(config: Path | None, **given: Any) -> None:
     """
     from evenkeel.standalone import proxy as serve
 
-    serve(settings_of(config, given), admin=given["admin_port"] is not None, say=click.echo)
+    source = SettingsSource(config, partial(settings_of, config, given, injecting=True))
+    serve(source.read(), admin=given["admin_port"] is not None, say=click.echo, source=source)
 
 
 @click.command()
@@ -50,12 +74,10 @@ def worker(config: Path | None, **given: Any) -> None:
 
     Needs redis.url in the settings. Metrics and health are served only with --admin-port.
     """
-    from evenkeel.choices import check
     from evenkeel.roles.worker import work
 
-    settings = settings_of(config, given)
-    check(settings, str(config or "settings"))
-    work(settings, admin=given["admin_port"] is not None, say=click.echo)
+    source = _checked(config, given)
+    work(source.read(), admin=given["admin_port"] is not None, say=click.echo, source=source)
 
 
 @click.command()
@@ -66,17 +88,20 @@ def monitor(config: Path | None, name: str | None, **given: Any) -> None:
 
     Needs redis.url in the settings. Two monitors with names of their own watch the same and notify once.
     """
-    from evenkeel.choices import check
     from evenkeel.roles.monitor import watch
 
-    settings = settings_of(config, given, {"monitor": {"name": name}} if name else {})
-    check(settings, str(config or "settings"))
-    watch(settings, say=click.echo)
+    source = _checked(config, given, {"monitor": {"name": name}} if name else {})
+    watch(source.read(), say=click.echo, source=source)
 
 
 @click.command("check-config")
+@click.option(
+    "--role",
+    type=click.Choice(["proxy", "worker", "monitor"]),
+    help="Check the credentials of this role only.  [of all]",
+)
 @settings_options
-def check_config(config: Path | None, **given: Any) -> None:
+def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
     """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
     from evenkeel.choices import check
     from evenkeel.preflight import missing_keys, notes, unreachable_upstreams, unusable_redis
@@ -85,8 +110,8 @@ def check_config(config: Path | None, **given: Any) -> None:
     check(settings, str(config or "settings"))
     for note in notes(settings):
         click.echo(f"evenkeel: note: {note}", err=True)
-    problems = [*missing_keys(settings), *unreachable_upstreams(settings), *unusable_redis(settings)]
-    if settings.alert.notify:
+    problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
+    if settings.alert.notify and role in (None, "monitor"):
         from evenkeel.notifications import unknown_services
 
         problems += unknown_services(settings)

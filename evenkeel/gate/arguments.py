@@ -17,6 +17,7 @@ from evenkeel.gate.options import CandidateOptions, GateOptions, Outputs, Refere
 from evenkeel.settings import SettingsError
 from metrics.calibration import read_calibration
 from metrics.gate import GateRules, Verdict
+from metrics.stores.errors import StoreError
 from metrics.tasks import task_named
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
 
     Returns: the exit code: 0 pass, 1 regression, 2 could not measure. A fault of the gate itself is 2 as
         well: 1 would read as a verdict.
-    Raises: SettingsError for options and files that cannot be used.
+    Raises: SettingsError for options and files that cannot be used; StoreError for such a store.
     """
     out, err = _console(stderr=False), _console(stderr=True)
     if not out.is_terminal:
@@ -56,7 +57,7 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
         again = "run it again to go on from there" if given["cache"] else "with --cache FILE it could go on"
         click.echo(f"evenkeel: stopped before the verdict; {again}", err=True)
         return _COULD_NOT_MEASURE
-    except SettingsError:
+    except (SettingsError, StoreError):
         raise
     except Exception:
         log.exception("the gate failed; nothing is known about the candidate")
@@ -133,7 +134,7 @@ def _settings(given: Mapping[str, Any]) -> Settings:
         )
     overrides: dict[str, Any] = {}
     if given["data_dir"] is not None:
-        overrides["data_dir"] = given["data_dir"]
+        overrides |= {"data_dir": given["data_dir"], "redis": None}
     judge = {
         name: given[option]
         for name, option in (

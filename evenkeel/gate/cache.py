@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from metrics.pair import Answer, ToolCall
+from metrics.stores.sealing import SealError
 from shadow.replay import Replay
 
 if TYPE_CHECKING:
@@ -44,15 +45,15 @@ class AnswerCache:
         if row is None:
             return None
         try:
-            fields = json.loads(row[0])
+            fields = json.loads(self._database.seal.open_text(row[0], "gate"))
             calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
             return Replay(Answer(tool_calls=calls, **fields), row[1])
-        except (ValueError, TypeError, KeyError):  # written by another version: asked for again
+        except (SealError, ValueError, TypeError, KeyError):  # of another version or key: asked for again
             return None
 
     def put(self, key: bytes, replay: Replay) -> None:
         """Remember an answer."""
-        text = json.dumps(asdict(replay.answer))
+        text = self._database.seal.close_text(json.dumps(asdict(replay.answer)), "gate")
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO gate_answers (key, answer, duration_s) VALUES (?, ?, ?)",

@@ -77,7 +77,9 @@ def run_gate(options: GateOptions, *, out: Console, err: Console, confirm: Calla
         try:
             database = Database(path)
         except StoreError as error:
-            raise SettingsError(f"{path}: cannot be used as a cache of answers; name another file") from error
+            raise SettingsError(
+                f"{path}: cannot be used as a cache of answers ({error}); name another file"
+            ) from error
         stack.callback(database.close)
         outcome = _Gating(options, database, err, confirm, stack).outcome()
     show(outcome, out)
@@ -122,7 +124,7 @@ class _Gating:
 
     def outcome(self) -> Outcome:
         options = self._options
-        source = golden_source.load(options.files, options.settings.data_dir, options.route)
+        source = golden_source.load(options.files, options.settings, options.route)
         sides = sides_of(options)
         ordered = shuffled(tasks(source.goldens, sides), options.seed)
         asked = [task for task in ordered if isinstance(task, Task)]

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.data_plane import DATABASE_FILE
 from evenkeel.settings import SettingsError
+from evenkeel.stores import opened
 from metrics.goldens.files import load_goldens
 from metrics.goldens.golden import GoldenError
-from metrics.goldens.sqlite_store import SqliteGoldens
-from metrics.stores.sqlite import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from evenkeel.settings import Settings
     from metrics.goldens import Golden
 
 
@@ -27,18 +26,18 @@ class Source:
     name: str
 
 
-def load(files: tuple[Path, ...], data_dir: Path, route: str | None) -> Source:
+def load(files: tuple[Path, ...], settings: Settings, route: str | None) -> Source:
     """Read the goldens.
 
     Args:
         files: where they stand; none = in the store.
-        data_dir: folder of the store.
+        settings: say where that is.
         route: only those of this route.
 
-    Raises: SettingsError in one line, also if there are none.
+    Raises: SettingsError in one line, also if there are none; StoreError if the store cannot be used.
     """
     try:
-        source = _of_files(files) if files else _of_store(data_dir)
+        source = _of_files(files) if files else _of_store(settings)
     except GoldenError as error:
         raise SettingsError(str(error)) from error
     kept = tuple(golden for golden in source.goldens if route is None or golden.route == route)
@@ -66,14 +65,6 @@ def _of_files(files: tuple[Path, ...]) -> Source:
     return Source(newest_in_use(found), ", ".join(path.name for path in files))
 
 
-def _of_store(data_dir: Path) -> Source:
-    path = data_dir / DATABASE_FILE
-    if not path.exists():
-        raise SettingsError(
-            f"{path}: there is no store; give a file of goldens, or its folder with --data-dir"
-        )
-    database = Database(path)
-    try:
-        return Source(SqliteGoldens(database).select(), str(path))
-    finally:
-        database.close()
+def _of_store(settings: Settings) -> Source:
+    with opened(settings) as stores:
+        return Source(stores.goldens.select(), stores.place)

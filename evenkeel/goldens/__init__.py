@@ -1,4 +1,4 @@
 """`evenkeel goldens`: approve, look up, move and retire goldens, while `up` runs or not.
 
-`shelf` (the store, opened) ← `choosing` (which exchanges can be approved) ← `command`; `page` prints.
+`choosing` (which exchanges can be approved) ← `command`; `page` prints.
 """

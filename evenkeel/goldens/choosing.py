@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-    from evenkeel.goldens.shelf import Shelf
+    from evenkeel.stores import Stores
     from metrics.goldens import Golden
     from metrics.stores.exchanges import ArchivedExchange
 
@@ -30,18 +30,18 @@ class Candidate(NamedTuple):
         return asked(self.golden.request)
 
 
-def candidates(shelf: Shelf, *, route: str | None = None, task: str | None = None) -> list[Candidate]:
+def candidates(stores: Stores, *, route: str | None = None, task: str | None = None) -> list[Candidate]:
     """Archived exchanges that can be approved and have not been, the newest first.
 
     One whose answer is empty is none, and neither is one that asks and answers the same as any version of a
     golden, retired ones included, or as a newer exchange.
     """
-    archived = shelf.archive.latest(route=route)
-    known = shelf.goldens.known_ids(exchange.id for exchange in archived)
+    archived = stores.archive.latest(route=route)
+    known = stores.goldens.known_ids(exchange.id for exchange in archived)
     seen = {
         _said(version)
-        for golden in shelf.goldens.select(active=False)
-        for version in (shelf.goldens.history(golden.id) if golden.version > 1 else (golden,))
+        for golden in stores.goldens.select(active=False)
+        for version in (stores.goldens.history(golden.id) if golden.version > 1 else (golden,))
     }
     found: list[Candidate] = []
     for exchange in archived:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.goldens.shelf import Shelf
+    from evenkeel.stores import Stores
     from metrics.goldens import Golden
 
 
@@ -40,9 +40,9 @@ class Sample(NamedTuple):
     spread_out: bool
 
 
-def list_goldens(shelf: Shelf, narrowed: Narrowed, console: Console, *, as_json: bool) -> None:
+def list_goldens(stores: Stores, narrowed: Narrowed, console: Console, *, as_json: bool) -> None:
     """Print goldens in their newest version."""
-    found = _select(shelf, narrowed)
+    found = _select(stores, narrowed)
     if as_json:
         console.out(page.as_json(found), highlight=False)
         return
@@ -53,29 +53,31 @@ def list_goldens(shelf: Shelf, narrowed: Narrowed, console: Console, *, as_json:
 
 
 def show_golden(
-    shelf: Shelf, golden_id: str, version: int | None, console: Console, *, as_json: bool
+    stores: Stores, golden_id: str, version: int | None, console: Console, *, as_json: bool
 ) -> None:
     """Print one golden in full.
 
     Raises: GoldenError if it is not there.
     """
-    history = shelf.goldens.history(golden_id)
+    history = stores.goldens.history(golden_id)
     if not history:
         raise unknown(golden_id)
     golden = next((one for one in history if one.version == version), history[-1])
     if version not in (None, golden.version):
         there = ", ".join(str(one.version) for one in history)
         raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
-    trail = shelf.goldens.trail(golden_id)
+    trail = stores.goldens.trail(golden_id)
     if as_json:
         console.out(page.golden_as_json(golden, history, trail), highlight=False)
     else:
         page.show_one(golden, history, trail, console)
 
 
-def list_candidates(shelf: Shelf, narrowed: Narrowed, limit: int, console: Console, *, as_json: bool) -> None:
+def list_candidates(
+    stores: Stores, narrowed: Narrowed, limit: int, console: Console, *, as_json: bool
+) -> None:
     """Print archived exchanges that can be approved."""
-    found = candidates(shelf, route=narrowed.route, task=narrowed.task)
+    found = candidates(stores, route=narrowed.route, task=narrowed.task)
     if as_json:
         console.out(page.candidates_as_json(found[:limit]), highlight=False)
         return
@@ -91,25 +93,25 @@ def list_candidates(shelf: Shelf, narrowed: Narrowed, limit: int, console: Conso
         console.out(f"… and {len(found) - limit} more; --limit shows more of them", highlight=False)
 
 
-def approve_exchanges(shelf: Shelf, ids: Sequence[str], *, name: str, note: str, by: str) -> list[Golden]:
+def approve_exchanges(stores: Stores, ids: Sequence[str], *, name: str, note: str, by: str) -> list[Golden]:
     """Approve archived exchanges by their ids: all that can be read, or none.
 
     Raises: GoldenError naming the first that is not archived or cannot be a golden.
     """
     found: list[Golden] = []
     for exchange_id in ids:
-        exchange = shelf.archive.find(exchange_id)
+        exchange = stores.archive.find(exchange_id)
         if exchange is None:
             raise GoldenError(
                 f"exchange {exchange_id} is not in the archive, or no longer; `evenkeel goldens candidates` "
                 "shows those that are"
             )
         found.append(golden_of(exchange, name=name, note=note))
-    return [shelf.goldens.approve(golden, by=by, at=now()) for golden in found]
+    return [stores.goldens.approve(golden, by=by, at=now()) for golden in found]
 
 
 def approve_sample(
-    shelf: Shelf,
+    stores: Stores,
     narrowed: Narrowed,
     sample: Sample,
     console: Console,
@@ -119,7 +121,7 @@ def approve_sample(
     confirmed: Callable[[str], bool],
 ) -> list[Golden]:
     """Show a choice of candidates and approve it if `confirmed` answers yes to the question it is given."""
-    found = candidates(shelf, route=narrowed.route, task=narrowed.task)
+    found = candidates(stores, route=narrowed.route, task=narrowed.task)
     picked: list[Candidate] = chosen(found, sample.size, Random(sample.seed), spread_out=sample.spread_out)
     if not picked:
         raise GoldenError(
@@ -133,36 +135,36 @@ def approve_sample(
         console.out(f"{len(picked)} of {len(found)} candidates; {why}", highlight=False)
     if not confirmed(f"Approve these {len(picked)} answers as {by}?"):
         return []
-    return [shelf.goldens.approve(golden_of(one.exchange, note=note), by=by, at=now()) for one in picked]
+    return [stores.goldens.approve(golden_of(one.exchange, note=note), by=by, at=now()) for one in picked]
 
 
-def retire_goldens(shelf: Shelf, ids: Sequence[str], *, by: str, back: bool) -> list[Golden]:
+def retire_goldens(stores: Stores, ids: Sequence[str], *, by: str, back: bool) -> list[Golden]:
     """Retire goldens, or put them back into use: all, or none if one is unknown.
 
     Raises: GoldenError naming the first that is not there.
     """
     for golden_id in ids:
-        if shelf.goldens.find(golden_id) is None:
+        if stores.goldens.find(golden_id) is None:
             raise unknown(golden_id)
-    deed = shelf.goldens.unretire if back else shelf.goldens.retire
+    deed = stores.goldens.unretire if back else stores.goldens.retire
     return [deed(golden_id, by=by, at=now()) for golden_id in ids]
 
 
-def import_files(shelf: Shelf, files: Sequence[Path], *, by: str) -> str:
+def import_files(stores: Stores, files: Sequence[Path], *, by: str) -> str:
     """Import files: all of them, or none; returns what happened, in one sentence.
 
     Raises: GoldenError naming file, line and field, or the golden that differs from the store's.
     """
     goldens = [golden for file in files for golden in load_goldens(file)]
-    done = shelf.goldens.add(goldens, by=by, at=now())
+    done = stores.goldens.add(goldens, by=by, at=now())
     return f"{done.added} imported, {done.known} known already"
 
 
-def export_text(shelf: Shelf, narrowed: Narrowed, *, versions: bool) -> str:
+def export_text(stores: Stores, narrowed: Narrowed, *, versions: bool) -> str:
     """The goldens as a file holds them, the first approved first; with all versions if wanted."""
-    found: list[Golden] = list(reversed(_select(shelf, narrowed)))
+    found: list[Golden] = list(reversed(_select(stores, narrowed)))
     if versions:
-        found = [one for golden in found for one in shelf.goldens.history(golden.id)]
+        found = [one for golden in found for one in stores.goldens.history(golden.id)]
     return "".join(f"{line}\n" for line in golden_lines(found))
 
 
@@ -183,5 +185,5 @@ def now() -> float:
     return round(time.time(), 3)
 
 
-def _select(shelf: Shelf, narrowed: Narrowed) -> tuple[Golden, ...]:
-    return shelf.goldens.select(route=narrowed.route, task=narrowed.task, active=not narrowed.retired)
+def _select(stores: Stores, narrowed: Narrowed) -> tuple[Golden, ...]:
+    return stores.goldens.select(route=narrowed.route, task=narrowed.task, active=not narrowed.retired)

@@ -16,17 +16,19 @@ from shadow.prompt.template import TemplateLearner
 if TYPE_CHECKING:
     import threading
 
+    from evenkeel.stores import Lease
     from metrics.stores.redis.connection import RedisStore
-    from metrics.stores.redis.lease import RedisLease
     from shadow.original import Reader
 
 log = logging.getLogger("evenkeel.worker")
+
+_FOLLOW_EVERY_S = 10.0
 
 
 class SharedTemplates:
     """Keeps the learner of one worker in step with the others'."""
 
-    def __init__(self, store: RedisStore, lease: RedisLease) -> None:
+    def __init__(self, store: RedisStore, lease: Lease) -> None:
         """Args: store: the Redis. lease: held by the worker whose learner counts."""
         self._store = store
         self._lease = lease
@@ -40,7 +42,8 @@ class SharedTemplates:
         if self._lease.hold():
             state = json.dumps(reader.learner.snapshot(), separators=(",", ":")).encode()
             if state != self._known:
-                self._store.client.set(self._key, zlib.compress(state, 1))
+                sealed = self._store.seal.close(zlib.compress(state, 1), "templates")
+                self._store.client.set(self._key, sealed)
                 self._known = state
             return
         before = self._known
@@ -48,7 +51,7 @@ class SharedTemplates:
         if self._known != before:
             reader.learner = learner
 
-    def run(self, reader: Reader, stop: threading.Event, every_s: float) -> None:
+    def run(self, reader: Reader, stop: threading.Event, every_s: float = _FOLLOW_EVERY_S) -> None:
         """Do so every so many seconds, and once more at the end. A store in trouble is tried again."""
         reported = False
         while True:
@@ -67,7 +70,7 @@ class SharedTemplates:
 
     def _restored(self) -> TemplateLearner:
         packed = self._store.client.get(self._key)
-        self._known = zlib.decompress(packed) if packed else b""
+        self._known = zlib.decompress(self._store.seal.open(packed, "templates")) if packed else b""
         try:
             return TemplateLearner.restore(json.loads(self._known) if packed else None)
         except ValueError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.children import Briefing
 from evenkeel.preflight import missing_keys, unreachable_upstreams
+from evenkeel.reload import supervised
 from evenkeel.standalone import data_plane_children, supervised_counters
 from evenkeel.supervisor import Child, Supervisor
 
@@ -16,18 +17,18 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from evenkeel.settings import Settings
+    from evenkeel.reload import Follower
 
 log = logging.getLogger("evenkeel")
 
 
 def run_together(
-    settings: Settings, data: list[socket.socket], admin: socket.socket, ready: Callable[[], None]
+    follower: Follower, data: list[socket.socket], admin: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Args:
-        settings: with a `redis`, and the numbers of the ports.
+        follower: has settings with a `redis`, and the numbers of the ports.
         data: listening sockets of the data plane, one for each process.
         admin: that of the monitor.
         ready: prints the banner.
@@ -35,6 +36,7 @@ def run_together(
     Raises:
         StoreError: the Redis cannot be used.
     """
+    settings = follower.reloader.running
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
 
     def started() -> None:
@@ -49,4 +51,5 @@ def run_together(
         Child("monitor", replace(briefing, role="monitor", sockets=(admin.fileno(),))),
     ]
     with supervised_counters(settings) as counters:
-        asyncio.run(Supervisor(children, ended=counters.retire).run(ready=started))
+        supervisor = Supervisor(children, ended=counters.retire)
+        asyncio.run(supervised(supervisor, follower, counters, ready=started))

@@ -9,11 +9,12 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from evenkeel.settings.changing import Changes
+from evenkeel.settings.protecting import Payloads, Redaction
 from evenkeel.settings.replaying import Archive, Budget, Price, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
-from evenkeel.settings.serving import Admin, Console, Listen, Telemetry
-from evenkeel.settings.storing import Monitor, Redis
+from evenkeel.settings.serving import Admin, Console, Listen, Reload, Telemetry
+from evenkeel.settings.storing import Monitor, Redis, Storage
 from evenkeel.settings.values import Tag
 
 
@@ -30,8 +31,12 @@ class Settings(BaseSettings):
 
     listen: Listen = Listen()
     admin: Admin = Admin()
+    reload: Reload = Reload()
     data_dir: Path = Path("evenkeel-data")
     """Folder of the store."""
+    storage: Storage = Storage()
+    payloads: Payloads = Payloads()
+    redaction: Redaction = Redaction()
     redis: Redis | None = None
     monitor: Monitor = Monitor()
     routes: Annotated[list[Route], Field(min_length=1)]
@@ -56,7 +61,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _routes_differ(self) -> Settings:
-        route_table(self.routes)
+        # Without keys: worker and monitor read the same file, and have no use for those of the proxy.
+        route_table(self.routes, injecting=False)
         return self
 
     def base_url(self, route: Route) -> str:

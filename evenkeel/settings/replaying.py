@@ -29,6 +29,8 @@ class Archive(Section):
     """0 keeps none, and drops those that were kept."""
     megabytes: Annotated[float, Field(gt=0)] = 64.0
     """What those of all routes may take of the store, compressed."""
+    days: Annotated[float, Field(gt=0)] = 30.0
+    """And how long they are kept."""
 
 
 class Budget(Section):

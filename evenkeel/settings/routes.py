@@ -87,17 +87,21 @@ class Route(Section):
     budget: RouteBudget = RouteBudget()
 
 
-def route_table(routes: Sequence[Route]) -> RouteTable:
+def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTable:
     """The routes as the data plane takes them.
 
-    Raises: ValueError if two routes cannot be told apart, or a rule or credential is malformed.
+    Args:
+        routes: All of them.
+        injecting: Whether the keys that are sent upstream are needed; only the data plane does.
+
+    Raises: ValueError if two routes cannot be told apart, a rule is malformed, or a key is missing.
     """
-    return RouteTable([_data_plane_route(route) for route in routes])
+    return RouteTable([_data_plane_route(route, injecting=injecting) for route in routes])
 
 
-def _data_plane_route(route: Route) -> proxy.routing.Route:
+def _data_plane_route(route: Route, *, injecting: bool) -> proxy.routing.Route:
     inject: tuple[tuple[bytes, bytes], ...] = ()
-    if route.api_key_env:
+    if route.api_key_env and injecting:
         credential = Credential.read(route.api_key_env, route.api_key_header)
         if credential is None:
             raise ValueError(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import ssl
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
@@ -37,6 +39,43 @@ class Listen(Section):
         return _address(self.host, self.port)
 
 
+class Tls(Section):
+    """Certificates of the admin port."""
+
+    cert_file: Path
+    """Certificate of the port, in PEM, with those between it and its authority."""
+    key_file: Path
+    """Its key, in PEM, without a password."""
+    client_ca_file: Path | None = None
+    """Authorities, in PEM, one of which must have signed the certificate of every client; none = clients
+    show no certificate."""
+
+    def context(self) -> ssl.SSLContext:
+        """What the port speaks TLS with, 1.2 or later.
+
+        Raises: ValueError that names the file if one of them cannot be used.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.cert_file, self.key_file, _no_password)
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"the certificate {self.cert_file} cannot be used with the key {self.key_file}: {error}"
+            ) from error
+        if self.client_ca_file is not None:
+            try:
+                context.load_verify_locations(self.client_ca_file)
+            except OSError as error:
+                raise ValueError(f"{self.client_ca_file} has no usable authorities: {error}") from error
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is protected by a password")
+
+
 class Admin(Section):
     """Where metrics, health and the console listen: a port of their own."""
 
@@ -45,7 +84,9 @@ class Admin(Section):
     port: Port = 8101
     """0 picks a free port."""
     token_env: str | None = None
-    """Variable with the admin token; required beyond loopback."""
+    """Variable with the admin token; required beyond loopback, unless clients show certificates."""
+    tls: Tls | None = None
+    """Makes the port speak TLS."""
     hosts: list[str] = []
     """Names, besides addresses and `localhost`, under which a port without a token is reached; with a token
     none means any name."""
@@ -56,16 +97,29 @@ class Admin(Section):
         return _address(self.host, self.port)
 
     @property
+    def url(self) -> str:
+        """Where a browser finds the port."""
+        return f"{'https' if self.tls else 'http'}://{self.address}"
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """What the port speaks TLS with, None if it does not. Raises: ValueError, as `Tls.context`."""
+        return None if self.tls is None else self.tls.context()
+
+    @property
     def token(self) -> str | None:
         """The admin token, None if there is none."""
         return os.environ.get(self.token_env) if self.token_env else None
 
     @model_validator(mode="after")
     def _token_beyond_loopback(self) -> Admin:
+        if self.tls is not None:
+            self.tls.context()  # so that a file that cannot be used is said at the start
         if self.token_env is None:
-            if self.host not in {"127.0.0.1", "::1", "localhost"}:
+            known = self.tls is not None and self.tls.client_ca_file is not None
+            if self.host not in {"127.0.0.1", "::1", "localhost"} and not known:
                 raise ValueError(
-                    f"the admin port shows prompts and answers; to listen on {self.host}, set token_env"
+                    f"the admin port shows prompts and answers; to listen on {self.host}, set token_env or "
+                    "tls.client_ca_file"
                 )
         elif not os.environ.get(self.token_env):  # on loopback too: who names one wants to be asked for it
             raise ValueError(f"the variable {self.token_env} named by token_env is empty")
@@ -82,6 +136,13 @@ class Telemetry(Section):
     """Whether spans carry prompts, answers and the judge's explanations."""
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
     """Where a trace can be looked at, with `{trace_id}` in it; the pages of trials link there."""
+
+
+class Reload(Section):
+    """When the settings file is read again. It always is on SIGHUP."""
+
+    poll_s: Annotated[float, Field(ge=0)] = 2.0
+    """Time between two looks at the file; a change that both see alike is taken. 0 = only SIGHUP."""
 
 
 class Console(Section):

@@ -25,6 +25,19 @@ RedisUrl = Annotated[str, AfterValidator(_without_credentials)]
 Address = Annotated[str, Field(pattern=r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$")]
 
 
+class Storage(Section):
+    """What the data folder keeps. On a Redis its own limits hold."""
+
+    exchange_hours: Annotated[float, Field(gt=0)] = 24.0
+    """How long an exchange may wait, and its bodies be kept once it is a dead letter."""
+    verdicts: Annotated[int, Field(ge=1_000)] = 500_000
+    """Verdicts kept, the newest; one takes some 1 kB."""
+    evidence: Annotated[int, Field(ge=0)] = 20_000
+    """Verdicts of which prompts and answers are kept, the newest."""
+    evidence_days: Annotated[float, Field(gt=0)] = 30.0
+    """And how long."""
+
+
 class Redis(Section):
     """A Redis 7 in place of the data folder, for several proxies, workers and monitors; none = SQLite."""
 
@@ -51,6 +64,9 @@ class Redis(Section):
     """Its key."""
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,40}$")] = "evenkeel"
     """Begins every key, so that several installations can share a Redis."""
+    replicas: Annotated[int, Field(ge=0, le=10)] = 0
+    """Replicas that must have an exchange or a verdict before it counts as kept; with 0 a failover may lose
+    the last ones. Not for a Cluster."""
     timeout_s: Seconds = 5.0
     """Limit of connecting and of one answer."""
     patience_s: Annotated[float, Field(ge=0)] = 10.0
@@ -74,6 +90,8 @@ class Redis(Section):
             raise ValueError("sentinels and sentinel_master go together: set both or none")
         if self.cluster and self.sentinels:
             raise ValueError("a Cluster looks after itself: set cluster or sentinels, not both")
+        if self.cluster and self.replicas:
+            raise ValueError("replicas of a Cluster cannot be waited for: set cluster or replicas, not both")
         if bool(self.cert_file) != bool(self.key_file):
             raise ValueError("cert_file and key_file go together: set both or none")
         return self

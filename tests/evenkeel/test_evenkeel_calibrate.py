@@ -270,7 +270,7 @@ ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "a
         (None, ["--metrics", "workflow_judge"], "workflow_judge needs a judge: name one with --judge-model"),
         (None, ["--stronger-model", "m"], "--stronger-model helps another model"),
         (None, ["--metrics", "tool_names"], "no metric tells the degraded answers apart"),
-        (None, ["--bands-from-store", "--data-dir", "nowhere"], "nowhere: there is no store of evenkeel"),
+        (None, ["--bands-from-store", "--data-dir", "nowhere"], "there is no store in nowhere"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):
@@ -290,7 +290,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     assert "nothing.jsonl: cannot be read" in run(tmp_path / "nothing.jsonl", *QUICK, exit_code=2)
     path = write_goldens(tmp_path / "goldens.jsonl", 2)
     assert "goldens.jsonl: File exists" in run(path, "--out", path, *QUICK, exit_code=2)
-    assert "there is no store of evenkeel" in run("--from-store", "--data-dir", tmp_path, *QUICK, exit_code=2)
+    assert "there is no store in" in run("--from-store", "--data-dir", tmp_path, *QUICK, exit_code=2)
 
 
 @pytest.mark.parametrize(

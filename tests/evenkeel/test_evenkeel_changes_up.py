@@ -85,7 +85,7 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         goldens = ("goldens", "approve", "--sample", "30", "--yes", "--by", "ann")
         data = ("--data-dir", str(tmp_path / "data"))
         subprocess.run([sys.executable, "-m", "evenkeel", *goldens, *data], check=True, timeout=60)
-        ask(running, range(100, 125), model="simulated-2")
+        ask(running, range(100, 132), model="simulated-2")
         running.settle()
         (report,) = noticed(running)
         assert report["cause"] == "model_swapped"

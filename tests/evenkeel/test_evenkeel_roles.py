@@ -26,6 +26,7 @@ pytestmark = pytest.mark.service("redis-server")
 
 TEMPLATE = summary_prompt(make_case(1)).partition("\n\n")[0] + "\n\n{case}"
 KINDS = ["general.casing", "general.spelling", "general.whitespace"]
+COVERAGE = 'evenkeel_sampling_coverage{route="default"}'
 OF_ITS_OWN = ("seconds", "monitor_", "queue_", "spend_")
 ORDERED = (*OF_ITS_OWN, "evidence", "alarm", "alert", "window", "drift")
 """Parts of names of series that follow the order of the log or the clock, or are about a process."""
@@ -67,7 +68,11 @@ def config(tmp_path, store, upstream):
 
 
 def on_redis(config, store):
-    return config("redis", redis={"url": store.place.url, "prefix": store.place.prefix})
+    return config("redis", redis=place_of(store))
+
+
+def place_of(store):
+    return {"url": store.place.url, "prefix": store.place.prefix, "cluster": store.place.cluster}
 
 
 def send(url, seeds):
@@ -131,6 +136,8 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         logged = [found.verdict for found in verdicts.read_after(0, 1000)]
         assert len(logged) == 320
         until(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 320 for url in monitors))
+        # Requests are counted by proxies and verdicts by workers; both monitors put them together.
+        until(lambda: all(series(url).get(COVERAGE) == 1.0 for url in monitors), what="all is covered")
         one, two = (series(url) for url in monitors)
         pipeline = httpx2.get(f"{monitors[0]}/api/pipeline", timeout=10).json()
         assert pipeline["routes"][0]["queued"] == 80
@@ -256,7 +263,7 @@ def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
         }
         for name in ("a", "b")
     ]
-    place = {"url": store.place.url, "prefix": store.place.prefix}
+    place = place_of(store)
     whole = config("whole", routes=routes, redis=place)
     parts = [config(name, routes=routes, redis=place, monitor={"routes": [name]}) for name in ("a", "b")]
     roles = [Role(tmp_path, "proxy", whole), Role(tmp_path, "worker", whole)]

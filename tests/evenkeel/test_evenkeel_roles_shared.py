@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from evenkeel.roles.lately import Lately
-from evenkeel.roles.monitor import NotifyingStore
+from evenkeel.lately import Lately
+from evenkeel.responding import respond
 from evenkeel.roles.needs import HeardNeeds, ToldNeeds
-from evenkeel.roles.responding import respond
 from evenkeel.roles.routes_log import RoutesLog
 from evenkeel.roles.templates import SharedTemplates
+from evenkeel.watching import NotifyingStore
 from metrics.cells import CellKey, CellReport
 from metrics.monitor import Monitor, MonitorSettings
 from metrics.stores.redis.lease import RedisLease

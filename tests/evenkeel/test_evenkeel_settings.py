@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 from evenkeel import replays
 from evenkeel.choices import bands, bundles, check, encoder_name
+from evenkeel.cli import main
 from evenkeel.encoders import make_encoder
 from evenkeel.preflight import missing_keys, notes
 from evenkeel.settings import SettingsError, load, route_table
@@ -162,12 +165,45 @@ def test_routes_by_host_header_and_key(write, monkeypatch):
     assert "sk-secret" not in repr(route) + repr(settings) + settings.model_dump_json()
 
 
-def test_an_empty_upstream_key_is_refused(write, monkeypatch):
-    """Requests without the key they need would fail one by one."""
+@pytest.mark.parametrize("command", ["up", "proxy"])
+def test_an_empty_upstream_key_is_refused_where_requests_are_forwarded(write, monkeypatch, command):
+    """Requests without the key they need would fail one by one; nobody else needs it."""
     monkeypatch.delenv("UPSTREAM_KEY", raising=False)
     path = write("routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]")
-    with pytest.raises(SettingsError, match=r"the variable UPSTREAM_KEY named by api_key_env is empty"):
-        load(path, {}, {})
+    assert load(path, {}, {}).routes[0].api_key_env == "UPSTREAM_KEY"
+    refused = CliRunner().invoke(main, [command, "--config", str(path)])
+    assert refused.exit_code == 2
+    assert "the variable UPSTREAM_KEY named by api_key_env is empty" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("role", "variables"),
+    [
+        ("proxy", {"UPSTREAM_KEY"}),
+        ("worker", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY"}),
+        ("monitor", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "VECTORS_KEY"}),
+        (None, {"UPSTREAM_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY"}),
+    ],
+)
+def test_a_role_needs_the_keys_that_it_uses_and_no_other(write, monkeypatch, role, variables):
+    """What each lacks when nothing is set; with just that set, nothing is missing."""
+    names = ("UPSTREAM_KEY", "EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    model = "{model: m, base_url: 'http://a/v1', api_key_env: %s}"
+    settings = load(
+        write(
+            "routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]\n"
+            f"judge: {model % 'JUDGE_KEY'}\nrewriter: {model % 'REWRITER_KEY'}\n"
+            f"scoring: {{embeddings: {model % 'VECTORS_KEY'}}}"
+        ),
+        {},
+        {},
+    )
+    assert {re.findall("[A-Z_]+_KEY", line)[0] for line in missing_keys(settings, role)} == variables
+    for name in variables:
+        monkeypatch.setenv(name, "k")
+    assert missing_keys(settings, role) == []
 
 
 def test_a_missing_file_is_named(tmp_path):

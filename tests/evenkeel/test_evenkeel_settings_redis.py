@@ -8,11 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli import main
-from evenkeel.redis_stores import redis_place
-from evenkeel.roles.monitor import checkpoint_name
+from evenkeel.redis_stores import checkpoint_name, redis_place
 from evenkeel.settings import SettingsError, load
 from metrics.stores.redis.place import Host
-from tests.redis_server import a_store
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 
@@ -86,26 +84,3 @@ def test_check_config_tells_of_a_redis_that_is_not_there(tmp_path):
     result = CliRunner().invoke(main, ["check-config", "--config", str(path)])
     assert result.exit_code == 1
     assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
-
-
-@pytest.mark.service("redis-server")
-def test_goldens_are_imported_into_the_redis_that_the_settings_name(tmp_path, redis_server):
-    """As into a data folder; nothing is made there."""
-    store = a_store(redis_server)
-    path = tmp_path / "evenkeel.yaml"
-    settings = {
-        "routes": [UPSTREAM],
-        "redis": {"url": store.place.url, "prefix": store.place.prefix},
-        "data_dir": str(tmp_path / "data"),
-    }
-    path.write_text(json.dumps(settings))
-    goldens = tmp_path / "goldens.jsonl"
-    request = {"model": "m", "messages": [{"role": "user", "content": "How long?"}]}
-    goldens.write_text(json.dumps({"id": "g", "request": request, "answer": "Four days."}) + "\n")
-    arguments = ["goldens", "import", str(goldens), "--by", "ann", "--config", str(path)]
-    imported = CliRunner().invoke(main, arguments)
-    assert imported.exit_code == 0, imported.output
-    listed = CliRunner().invoke(main, ["goldens", "list", "--json", "--config", str(path)])
-    assert [golden["id"] for golden in json.loads(listed.output)] == ["g"]
-    assert not (tmp_path / "data").exists()
-    store.close()

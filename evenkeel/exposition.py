@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel import __version__
-from evenkeel.roles.lately import Lately
+from evenkeel.lately import Lately
 from metrics.export.prometheus import CellText, MonitorReading
 from metrics.export.snapshots import SnapshotCollector
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from prometheus_client.registry import Collector
 
@@ -23,28 +23,38 @@ if TYPE_CHECKING:
 
 
 class Exposition:
-    """The page that Prometheus reads. A scrape never waits for Redis."""
+    """The page that Prometheus reads."""
 
-    def __init__(self, monitor: Monitor, changes: Collector, stored: Callable[[], list[Snapshot]]) -> None:
+    def __init__(
+        self,
+        monitor: Monitor,
+        collectors: Sequence[Collector],
+        stored: Callable[[], list[Snapshot]],
+        *,
+        late: bool,
+    ) -> None:
         """Wire it.
 
         Args:
             monitor: Has the estimates.
-            changes: Exports the change response; reads the store.
+            collectors: Export the change response and the labels; read the store.
             stored: Counters and gauges that take the store to be read.
+            late: Whether a scrape gets what the store held a moment ago, instead of waiting for it.
         """
         self.cells = CellText(
             MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=__version__
         )
         responses = CollectorRegistry()
-        responses.register(changes)
-        figures: Lately[list[Snapshot]] = Lately(stored, [])
-        responded = Lately(lambda: generate_latest(responses), b"")
+        for collector in collectors:
+            responses.register(collector)
+        self._stored: Lately[list[Snapshot]] = Lately(stored, [])
+        self._responses = Lately(lambda: generate_latest(responses), b"")
+        self._late = late
+        figures = self._stored if late else stored
         self._counters = CollectorRegistry()
         # One collector for both, so that no family is exported twice.
         self._counters.register(SnapshotCollector(lambda: [monitor.snapshot(), *figures()]))
-        self._figures = figures
-        self._responded = responded
+        self._responded = self._responses if late else partial(generate_latest, responses)
 
     def __call__(self) -> bytes:
         """The metrics in the Prometheus text format 0.0.4."""
@@ -52,4 +62,4 @@ class Exposition:
 
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
         """Bodies of the threads that read the store until `stop` is set."""
-        return partial(self._figures.run, stop), partial(self._responded.run, stop)
+        return (partial(self._stored.run, stop), partial(self._responses.run, stop)) if self._late else ()

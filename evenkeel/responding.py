@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from evenkeel.changes.responder import Responder
-    from metrics.stores.redis.lease import RedisLease
+    from evenkeel.stores import Lease
 
-log = logging.getLogger("evenkeel.monitor")
+log = logging.getLogger("evenkeel")
 
 LEASE_S: Final = 30.0
 _RENEW_S: Final = 10.0
 _POLL_S: Final = 2.0
 
 
-async def respond(stop: asyncio.Event, responder: Responder, lease: RedisLease) -> None:
+async def respond(stop: asyncio.Event, responder: Responder, lease: Lease) -> None:
     """Step while the lease is held, until `stop` is set. A store in trouble is tried again."""
     reported = ""
     while not stop.is_set():
@@ -36,7 +36,7 @@ async def respond(stop: asyncio.Event, responder: Responder, lease: RedisLease) 
         await asyncio.to_thread(lease.leave)
 
 
-async def _step(responder: Responder, lease: RedisLease) -> None:
+async def _step(responder: Responder, lease: Lease) -> None:
     """One step, which may take minutes; the lease is renewed meanwhile."""
     renewing = asyncio.create_task(_renew(lease))
     try:
@@ -45,7 +45,7 @@ async def _step(responder: Responder, lease: RedisLease) -> None:
         renewing.cancel()
 
 
-async def _renew(lease: RedisLease) -> None:
+async def _renew(lease: Lease) -> None:
     while True:
         await asyncio.sleep(_RENEW_S)
         with contextlib.suppress(Exception):  # tried again in time; if not, another one takes over

@@ -1,0 +1,159 @@
+"""`evenkeel simulate` and `evenkeel up` as processes, on free ports and in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+from evenkeel.simulate import JUDGE_MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+MODEL: Final = "simulated-1"
+OTHER_MODEL: Final = "simulated-2"
+_START_S: Final = 180.0
+_STOP_S: Final = 60.0
+_POLL_S: Final = 0.25
+_UNCHANGED_S: Final = 3.0
+"""The monitor looks at the log once a second: what has not moved for three was folded."""
+
+
+class NotMeasured(Exception):  # noqa: N818 - the bench's word for it
+    """A run could not be made. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Where things are, as URLs without a slash at the end."""
+
+    simulation: str
+    proxy: str
+    admin: str
+
+    def get(self, path: str) -> Any:
+        """What the admin API says."""
+        answer = httpx2.get(f"{self.admin}{path}", timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
+    def change(self, model: str, **state: Any) -> None:
+        """Have a simulated model behave otherwise from now on."""
+        url = f"{self.simulation}/simulate/models/{model}"
+        httpx2.put(url, content=json.dumps(state), timeout=30).raise_for_status()
+
+    def sum_of(self, name: str) -> float:
+        """The sum of a metric's samples."""
+        text = httpx2.get(f"{self.admin}/metrics", timeout=30).text
+        return sum(
+            float(found[1]) for found in re.finditer(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE)
+        )
+
+    def drain(self, patience_s: float) -> None:
+        """Wait until everything that was sampled is scored.
+
+        Raises:
+            NotMeasured: if that takes longer.
+        """
+        deadline = time.monotonic() + patience_s
+        while time.monotonic() < deadline:
+            pipeline = self.get("/api/pipeline")
+            if pipeline["waiting"] + pipeline["leased"] == 0:
+                return
+            time.sleep(_POLL_S)
+        raise NotMeasured(f"not drained in {patience_s:.0f} s: {pipeline}")
+
+    def settle(self, patience_s: float) -> None:
+        """Wait until all of that is folded, too."""
+        deadline = time.monotonic() + patience_s
+        seen, since = -1.0, time.monotonic()
+        while time.monotonic() < deadline:
+            self.drain(patience_s)
+            folded = self.sum_of("evenkeel_monitor_verdicts_total")
+            if folded != seen:
+                seen, since = folded, time.monotonic()
+            elif time.monotonic() - since > _UNCHANGED_S:
+                return
+            time.sleep(_POLL_S)
+        raise NotMeasured(f"not folded in {patience_s:.0f} s")
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path, settings: Callable[[str], dict[str, Any]], models: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Deployment]:
+    """Start both, wait until they listen, and stop them at the end.
+
+    Args:
+        folder: for settings, store and logs.
+        settings: the settings of `evenkeel up`, given the address of the simulated model.
+        models: state of each simulated model, the judge's included.
+    """
+    names = [part for name in models if name != JUDGE_MODEL for part in ("--model", name)]
+    simulating = folder / "simulate.log"
+    with _process(simulating, "simulate", "--port", "0", *names):
+        simulation = _said(simulating, r"(http://\S+)/v1")
+        config = folder / "evenkeel.json"
+        config.write_text(json.dumps(settings(simulation)), encoding="utf-8")
+        log = folder / "up.log"
+        ports = ("--port", "0", "--admin-port", "0", "--data-dir", str(folder / "data"))
+        with _process(log, "up", "--config", str(config), *ports):
+            proxy = _said(log, r"base URL +(http://[^/\s]+)/")
+            admin = _said(log, r"console +(http://[^/\s]+)/")
+            found = Deployment(simulation, proxy, admin)
+            for name, state in models.items():
+                found.change(name, **state)
+            _answering(f"{admin}/healthz", log)
+            _answering(f"{simulation}/healthz", simulating)
+            yield found
+
+
+@contextlib.contextmanager
+def _process(log: Path, *arguments: str) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "evenkeel", *arguments],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "EVENKEEL_JUDGE_API_KEY": "simulated"},
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _said(log: Path, pattern: str) -> str:
+    """What a process says about itself, as soon as it does."""
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        found = re.search(pattern, log.read_text(encoding="utf-8"))
+        if found:
+            return found[1]
+        time.sleep(0.05)
+    raise NotMeasured(f"{log.name} ends with: {log.read_text(encoding='utf-8')[-1000:]}")
+
+
+def _answering(url: str, log: Path) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(httpx2.HTTPError):
+            if httpx2.get(url, timeout=5).is_success:
+                return
+        time.sleep(0.05)
+    raise NotMeasured(f"{url} does not answer; {log.name}: {log.read_text(encoding='utf-8')[-1000:]}")

@@ -1,0 +1,89 @@
+"""`evenkeel baseline`: shows what would be approved, and writes it into the log."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli import main
+from evenkeel.data_plane import DATABASE_FILE
+from metrics.monitor import Monitor
+from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from tests.metrics.planted_verdicts import VERDICT
+
+
+@pytest.fixture
+def database(tmp_path):
+    """A store with 40 trials of one cell, a quarter of them shifted, and 3 of another; folded."""
+    opened = Database(tmp_path / DATABASE_FILE)
+    log = SqliteVerdictLog(opened)
+    for number in range(40):
+        rating = 2 if number % 4 == 3 else 3
+        log.append(replace(VERDICT, id=f"v{number}", exchange_id=f"e{number}", rating=rating), None)
+        if number < 3:
+            log.append(replace(VERDICT, id=f"w{number}", exchange_id=f"e{number}", perturbation="a.b"), None)
+    Monitor(log, SqliteMonitorStore(opened)).step()
+    yield opened
+    opened.close()
+
+
+def run(database, *arguments, **options):
+    folder = ("--data-dir", str(database.path.parent))
+    return CliRunner().invoke(main, ["baseline", *arguments, *folder], **options)
+
+
+def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
+    """The figures are shown, then asked about; those with too few trials are named and left."""
+    done = run(
+        database, "approve", "--route", VERDICT.route, "--by", "ann", "--note", "as agreed", input="y\n"
+    )
+    assert done.exit_code == 0, done.output
+    assert "25.0%" in done.output
+    assert "too few trials since the last change, left as they are: a.b" in done.output
+    (entry,) = SqliteVerdictLog(database).approvals()
+    assert (entry.approval.by, entry.approval.note) == ("ann", "as agreed")
+    assert f"approved as {entry.approval.id}" in done.output
+    monitor = Monitor(SqliteVerdictLog(database), SqliteMonitorStore(database))
+    assert monitor.step() == 1
+    drift = {report.key.perturbation: report.drift for report in monitor.reports()}
+    assert drift["a.b"] is None
+    assert (drift[VERDICT.perturbation].baseline, drift[VERDICT.perturbation].provisional) == (0.25, False)
+    listed = run(database, "list")
+    assert "as agreed" in listed.output
+    (row,) = json.loads(run(database, "list", "--json").output)
+    assert (row["offset"], row["cells"][0]["n"]) == (entry.offset, 40)
+
+
+def test_nothing_is_approved_unless_it_is_confirmed(database):
+    """No is an answer."""
+    done = run(database, "approve", "--route", VERDICT.route, "--by", "ann", input="n\n")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "nothing approved")
+    assert SqliteVerdictLog(database).approvals() == []
+    assert "no baseline has been approved" in run(database, "list").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--route", "nowhere"), "no trial of nowhere has been scored"),
+        (("--route", VERDICT.route, "--perturbation", "a.b"), "need 30 trials .* have 3 at most"),
+    ],
+)
+def test_what_cannot_be_approved_is_explained(database, arguments, said):
+    """A route without trials, and cells with too few."""
+    done = run(database, "approve", *arguments, "--by", "ann", "--yes")
+    assert done.exit_code == 2
+    assert re.search(said, done.output.replace("\n", " "))
+
+
+def test_somebody_has_to_approve(database, monkeypatch):
+    """Without a name there is no approval."""
+    for name in ("EVENKEEL_USER", "USER"):
+        monkeypatch.delenv(name, raising=False)
+    done = run(database, "approve", "--route", VERDICT.route, "--yes")
+    assert done.exit_code == 2
+    assert "say who approves" in done.output

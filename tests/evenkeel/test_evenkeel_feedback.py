@@ -1,0 +1,153 @@
+"""`evenkeel feedback`, the audit that reads what it writes, and the bands that people correct."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.calibrate.bands import rated_by_people, rated_in_log
+from evenkeel.cli import main
+from metrics.feedback import Said, SqliteLabels, label_of
+from metrics.feedback.redis_store import RedisLabels
+from metrics.pair import Answer
+from metrics.similarity.cheap import CheapRater
+from metrics.stores.sqlite import Database, SqliteVerdictLog
+from metrics.verdict import Evidence, QualityScore, Verdict
+from tests.redis_server import a_store
+
+BASE = Verdict(
+    id="v",
+    exchange_id="x",
+    scored_at=1.0,
+    route="desk",
+    model="m",
+    perturbation="general.spelling",
+    perturbation_version=1,
+    severity=0.3,
+    seed=1,
+    scorer="judge",
+    rating=3,
+    baseline_rating=3,
+    details={"decided_by": 2.0},
+    judge_model="j-1",
+)
+TEXTS = Evidence("How long?", "How lnog?", Answer("Four days."), Answer("It takes five days."))
+JUDGE = (3, 3, 3, 2, 2, 1, 1, 3, 2, 1)
+PEOPLE = (3, 3, 2, 2, 2, 1, 1, 3, 1, 1)
+
+
+def verdict(number, **changes):
+    return replace(BASE, id=f"v{number}", exchange_id=f"x{number}", rating=JUDGE[number], **changes)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Ten verdicts that ann and bob have labelled alike; bob leaves out the last one."""
+    database = Database(tmp_path / "evenkeel.db")
+    log, store = SqliteVerdictLog(database), SqliteLabels(database)
+    for number, rating in enumerate(PEOPLE):
+        given = verdict(number, quality=(QualityScore("f", 1, 3, 1),) if JUDGE[number] < 3 else ())
+        log.append(given, TEXTS)
+        for by in ("ann", "bob")[: 1 if number == 9 else 2]:
+            said = Said(by, rating, "worse" if rating < 3 else "equal", drawn=number < 4)
+            store.put(label_of(given, said, at=float(number)), TEXTS)
+    database.close()
+    return tmp_path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_an_export_is_what_the_audit_reads(folder, tmp_path, monkeypatch):
+    """Judge and people agree in the audit as they do in the labels: on 8 of 10 verdicts.
+
+    One of the two differences is 3 against 2, the other 2 against 1, so alpha is high and not 1.
+    """
+    monkeypatch.setattr("evenkeel.judge_audit.command.installed_analysers", tuple)
+    people, judge, out = (tmp_path / name for name in ("labels.jsonl.gz", "judge.jsonl", "audit.json"))
+    said = run("feedback", "export", "--data-dir", folder, "-o", people, "--recorded", judge)
+    assert "20 rows; verdicts: 10, people: 2" in said
+    run("judge-audit", people, "--recorded", judge, "--json", out, "--resamples", "50")
+    metrics = {one["metric"]: one for one in json.loads(out.read_text())["ratings"]["metrics"]}
+    assert set(metrics) == {"similarity", "quality_change"}
+    similarity = metrics["similarity"]
+    assert (similarity["items"], similarity["raters"]) == (10, 2)
+    assert similarity["people"]["value"] == 1.0
+    (strategy,) = similarity["strategies"]
+    assert strategy["strategy"] == "knowledge"
+    assert 0.7 < strategy["plain"]["with_mode"]["value"] < 1.0
+
+
+def test_labels_are_listed_with_the_agreement(folder):
+    """Verdicts that chance drew apart from those that people chose; as JSON everything."""
+    shown = run("feedback", "list", "--data-dir", folder)
+    assert re.search(r"drawn by chance and rated blind.*75\s?%.*3 of 4", shown)
+    assert re.search(r"chosen by people.*83\s?%.*5 of 6", shown)
+    listed = json.loads(run("feedback", "list", "--data-dir", folder, "--json", "--drawn"))
+    assert {one["verdict_id"] for one in listed} == {"v0", "v1", "v2", "v3"}
+    assert json.loads(run("feedback", "list", "--data-dir", folder, "--json", "--route", "none")) == []
+    assert "no labels" in run("feedback", "list", "--data-dir", folder, "--judge", "other")
+
+
+def test_an_export_to_the_console_is_only_rows(folder):
+    """So that it can be piped; by judge."""
+    lines = run("feedback", "export", "--data-dir", folder, "--judge", "j-1").splitlines()
+    assert len(lines) == 20
+    assert json.loads(lines[0])["ratings"] == {"ann": 3, "bob": 3}
+
+
+def test_what_cannot_be_exported_is_said(folder, tmp_path):
+    """No labels, no judge, several judges, a folder that is not there."""
+    store = SqliteLabels(Database(folder / "evenkeel.db"))
+    cheap = replace(BASE, id="c", exchange_id="c", scorer="metrics", judge_model="")
+    store.put(label_of(cheap, Said("ann", 3), at=1.0), None)
+
+    def refused(*arguments):
+        result = CliRunner().invoke(main, ["feedback", "export", "--data-dir", str(folder), *arguments])
+        assert result.exit_code != 0
+        return result.output
+
+    recorded = str(tmp_path / "j.jsonl")
+    assert "no such labels" in refused("--route", "none")
+    assert "no judge decided" in refused("--judge", "", "--recorded", recorded)
+    store.put(label_of(replace(BASE, judge_model="j-2"), Said("ann", 3), at=1.0), None)
+    assert "several judges (j-1, j-2)" in refused("--recorded", recorded)
+    assert "No such file" in refused("-o", str(tmp_path / "none" / "x.jsonl"))
+
+
+def test_people_overrule_the_judge_when_bands_are_set(folder):
+    """Of the trials that the judge decided, those with a label count as people rate them."""
+    database = Database(folder / "evenkeel.db")
+    people = rated_by_people(SqliteLabels(database).select())
+    log, rater = SqliteVerdictLog(database), CheapRater()
+    assert [pair.judge for pair in rated_in_log(log, rater)] == list(JUDGE)
+    assert [pair.judge for pair in rated_in_log(log, rater, people)] == list(PEOPLE)
+
+
+def test_people_who_are_split_leave_the_judge_its_say():
+    """One says 3, the other 1."""
+    labels = [label_of(BASE, Said(by, rating), at=1.0) for by, rating in (("ann", 3), ("bob", 1))]
+    assert rated_by_people(labels) == {}
+    assert rated_by_people(labels[:1]) == {"v": 3}
+
+
+@pytest.mark.service("redis-server")
+def test_labels_in_a_redis_are_read_with_its_settings(redis_server, tmp_path):
+    """As `--config` names it."""
+    store = a_store(redis_server)
+    RedisLabels(store).put(label_of(BASE, Said("ann", 2), at=1.0), TEXTS)
+    config = tmp_path / "evenkeel.yaml"
+    place = {"url": store.place.url, "prefix": store.place.prefix}
+    config.write_text(json.dumps({"routes": [{"upstream": "http://127.0.0.1:9"}], "redis": place}))
+    (listed,) = json.loads(run("feedback", "list", "--config", config, "--json"))
+    assert (listed["verdict_id"], listed["by"], listed["rating"]) == ("v", "ann", 2)
+    (line,) = run("feedback", "export", "--config", config).splitlines()
+    assert json.loads(line)["text"] == "It takes five days."
+    store.close()

@@ -1,0 +1,318 @@
+"""Settings read again: what differs, what is refused, and when a file counts as changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from evenkeel.pipeline import Pipeline
+from evenkeel.reload import (
+    Follower,
+    Reloader,
+    SettingsSource,
+    WatchedFile,
+    difference,
+    renewed,
+)
+from evenkeel.settings import Settings, SettingsError
+from metrics.stores.errors import StoreError
+from metrics.stores.sqlite import Database
+from shadow.handoff import Lag
+from shadow.spend import Budget, SpendLedger
+
+TRIAGE = {"name": "triage", "prefix": "/triage", "upstream": "http://127.0.0.1:9/v1"}
+
+
+def settings(*routes, **overrides):
+    return Settings(routes=[TRIAGE, *routes], **overrides)
+
+
+def told(before, after):
+    return [str(change) for change in difference(before, after)]
+
+
+def test_a_difference_goes_by_the_path_of_the_setting():
+    """Routes go by name; what is null or an empty mapping is not set."""
+    before = settings()
+    after = settings(
+        dict(TRIAGE, name="other", prefix="/other"),
+        judge={"model": "j", "votes": 3},
+        alert={"threshold": 0.2},
+        compounds={"both": ["general.casing", "general.spelling"]},
+    )
+    changes = told(before, after)
+    assert "alert.threshold: 0.1 → 0.2" in changes
+    assert 'compounds.both: not set → ["general.casing", "general.spelling"]' in changes
+    assert "judge.model: not set → j" in changes
+    assert "judge.votes: not set → 3" in changes
+    assert "routes.other: not set → http://127.0.0.1:9/v1" in changes
+    assert not [change for change in changes if change.startswith("routes.other.")]
+    assert "routes.other: http://127.0.0.1:9/v1 → not set" in told(after, before)
+    assert told(before, settings()) == []
+
+
+def test_another_order_of_the_routes_is_a_difference():
+    """Of routes that match alike the first one wins."""
+    one, other = (dict(TRIAGE, name=name, prefix=f"/{name}") for name in ("one", "other"))
+    assert told(settings(one, other), settings(other, one)) == [
+        "routes: triage, one, other → triage, other, one"
+    ]
+    assert told(settings(one, other), settings(other)) == ["routes.one: http://127.0.0.1:9/v1 → not set"]
+
+
+def test_no_credential_is_in_a_difference():
+    """Header rules, webhooks, and users and queries of URLs are not shown, though their change is."""
+    changes = told(
+        settings(),
+        settings(
+            dict(TRIAGE, name="keyed", prefix="", headers={"authorization": "Bearer s3cret"}),
+            alert={"webhook": "https://hooks.example/s3cret"},
+            judge={"model": "j", "base_url": "https://u:s3cret@judge.example/v1?key=s3cret"},
+        ),
+    )
+    keyed = [settings(dict(TRIAGE, name="k", headers={"x": value}, prefix="")) for value in ("a", "s3cret")]
+    changes += told(*keyed)
+    assert "s3cret" not in "".join(changes)
+    assert "alert.webhook: not set → (hidden)" in changes
+    assert "judge.base_url: not set → https://…@judge.example/v1?…" in changes
+    assert "routes.k.headers.x: (hidden) → (hidden)" in changes
+
+
+def test_long_values_are_cut():
+    """A template in the settings may be long; the log line is not."""
+    (change,) = difference(settings(), settings(languages=["fr"] * 100))
+    assert len(str(change)) < 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "live"),
+    [
+        ({"listen": {"port": 1}}, False),
+        ({"admin": {"port": 1}}, False),
+        ({"listen": {"processes": 2}}, False),
+        ({"data_dir": "elsewhere"}, False),
+        ({"redis": {"url": "redis://127.0.0.1"}}, False),
+        ({"telemetry": {"content": True}}, False),
+        ({"telemetry": {"trace_url": "http://t/{trace_id}"}}, True),
+        ({"storage": {"verdicts": 1000}}, True),
+        ({"budget": {"usd_per_day": 1}}, True),
+        ({"prices": {"m": {"input_usd": 1, "output_usd": 1}}}, True),
+        ({"scoring": {"tasks": {"case_summary": ["faithfulness"]}}}, True),
+        ({"rewriter": {"model": "r"}}, True),
+    ],
+)
+def test_what_can_change_without_a_restart(changed, live):
+    """Everything that only new requests and new trials read; nothing that is open already."""
+    changes = difference(settings(), settings(**changed))
+    assert changes
+    assert {change.live for change in changes} == {live}
+
+
+class Source:
+    """Settings that a test decides on."""
+
+    def __init__(self, path=None):
+        self.found = settings()
+        self.path = path
+
+    def read(self):
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+    def reloader(self, running=None, clock=lambda: 5.0):
+        source = SettingsSource(self.path, self.read)
+        return Reloader(source, self.found, running or self.found, clock=clock)
+
+
+def test_good_settings_replace_the_old_ones(caplog):
+    """What is known better than the file says stays: the port that was free."""
+    caplog.set_level("INFO")
+    source = Source()
+    listening = source.found.listen.model_copy(update={"port": 4711})
+    reloader = source.reloader(source.found.model_copy(update={"listen": listening}))
+    source.found = settings(alert={"threshold": 0.2})
+    found = reloader.reload()
+    assert (found.alert.threshold, found.listen.port) == (0.2, 4711)
+    assert reloader.running is found
+    assert "settings changed: alert.threshold: 0.1 → 0.2" in caplog.text
+    assert reloader.reload() is None
+    assert "nothing has changed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (SettingsError("f.yaml: samplng: unknown setting"), "f.yaml: samplng: unknown setting"),
+        (RuntimeError("unexpected"), "RuntimeError: unexpected"),
+        (
+            settings(listen={"port": 1, "processes": 2}, alert={"threshold": 0.2}),
+            "restart needed for listen.port, listen.processes; restart evenkeel, or take that back",
+        ),
+    ],
+)
+def test_bad_settings_are_refused_as_a_whole(caplog, found, said):
+    """The old ones stay, the reason is logged and shown, and the next good ones are taken."""
+    times = iter((1.0, 2.0))
+    source = Source()
+    reloader = source.reloader(clock=lambda: next(times))
+    before = reloader.running
+    source.found = found
+    assert reloader.reload() is None
+    assert reloader.running is before
+    assert said in reloader.problem
+    assert f"the old ones stay in force: {reloader.problem}" in caplog.text
+    assert gauges(reloader) == {"settings_reload_success": 0, "settings_last_reload_timestamp_seconds": 1.0}
+    source.found = settings(alert={"threshold": 0.3})
+    assert reloader.reload().alert.threshold == 0.3
+    assert gauges(reloader) == {"settings_reload_success": 1, "settings_last_reload_timestamp_seconds": 2.0}
+
+
+def test_another_calibration_under_the_same_name_is_a_change(tmp_path, caplog):
+    """It is read at the start of what scores, so that has to start again."""
+    caplog.set_level("INFO")
+    path = tmp_path / "calibration.yaml"
+    path.write_text("one")
+    source = Source()
+    source.found = settings(scoring={"calibration": path})
+    reloader = source.reloader()
+    assert reloader.reload() is None
+    path.write_text("another")
+    assert reloader.reload() == source.found
+    assert f"scoring.calibration: {path} → {path} (its new content)" in caplog.text
+    assert reloader.reload() is None
+
+
+def gauges(reloader):
+    return {name: number for name, _, number in reloader.snapshot()["gauges"]}
+
+
+def test_a_file_counts_as_changed_when_it_is_at_rest(tmp_path):
+    """Two looks must see the same, and something else than before; touching it is no change."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text("a")
+    watched = WatchedFile(path)
+    assert not watched.look()
+    path.write_text("half of b")
+    assert not watched.look()
+    path.write_text("b")
+    assert not watched.look()
+    assert watched.look()
+    assert not watched.look()
+    path.touch()
+    assert [watched.look(), watched.look()] == [False, False]
+    path.unlink()
+    assert [watched.look(), watched.look(), watched.look()] == [False, True, False]
+
+
+def test_a_link_that_is_moved_to_another_file_is_a_change(tmp_path):
+    """As in a folder that Kubernetes mounts from a ConfigMap."""
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    link = tmp_path / "evenkeel.yaml"
+    link.symlink_to("a")
+    watched = WatchedFile(link)
+    (tmp_path / "next").symlink_to("b")
+    (tmp_path / "next").replace(link)
+    assert [watched.look(), watched.look()] == [False, True]
+
+
+def test_a_hang_up_reloads_and_so_does_the_file(tmp_path):
+    """Both lead to the same; what a hang-up has read is no news when the file is looked at."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text("1")
+    source = Source(path)
+    source.found = settings(reload={"poll_s": 0.01})
+    applied, seen = [], asyncio.Event()
+
+    def apply(found):
+        applied.append(found)
+        seen.set()
+
+    async def main():
+        follower = Follower(source.reloader())
+        task = asyncio.create_task(follower.run(apply))
+        await asyncio.sleep(0)
+        source.found = settings(reload={"poll_s": 0.01}, alert={"threshold": 0.2})
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.wait_for(seen.wait(), 10)
+        seen.clear()
+        source.found = settings(reload={"poll_s": 0.0}, alert={"threshold": 0.3})
+        path.write_text("2")
+        await asyncio.wait_for(seen.wait(), 10)
+        task.cancel()
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+
+    asyncio.run(main())
+    assert [one.alert.threshold for one in applied] == [0.2, 0.3]
+
+
+def test_a_role_serves_with_the_settings_in_force_until_it_is_to_end():
+    """New ones end a round and begin the next; a store that is away then is waited for."""
+    source = Source()
+    rounds = []
+
+    async def main():
+        follower = Follower(source.reloader())
+        ended = asyncio.Event()
+
+        async def serve(found, stop):
+            rounds.append(found.alert.threshold)
+            if len(rounds) == 1:
+                source.found = settings(alert={"threshold": 0.2})
+                os.kill(os.getpid(), signal.SIGHUP)
+                await asyncio.wait_for(stop.wait(), 10)
+            elif len(rounds) == 2:
+                asyncio.get_running_loop().call_later(0.01, ended.set)
+                raise StoreError("away")
+            else:
+                raise AssertionError("it was to end")
+
+        await asyncio.wait_for(renewed(serve, follower, ended), 10)
+
+    asyncio.run(main())
+    assert rounds == [0.1, 0.2]
+
+
+def test_a_store_that_is_away_at_the_start_is_an_error():
+    """Who starts a role sees at once that it cannot work."""
+
+    async def serve(*_):
+        raise StoreError("away")
+
+    async def main():
+        with pytest.raises(StoreError, match="away"):
+            await renewed(serve, Follower(Source().reloader()), asyncio.Event())
+
+    asyncio.run(main())
+
+
+def test_the_console_says_that_settings_were_refused(tmp_path):
+    """As long as the last reading was, whichever process it was."""
+
+    class Counters:
+        def __init__(self, *numbers):
+            self.numbers = numbers
+
+        def read(self):
+            return [
+                {"counters": [], "gauges": [["settings_reload_success", {}, one]]} for one in self.numbers
+            ]
+
+    class Queue:
+        def lag(self):
+            return Lag(0, 0, 0, 0.0)
+
+    class Health:
+        problem = None
+        model = ""
+
+    database = Database(tmp_path / "evenkeel.db")
+    ledger = SpendLedger(database, Budget(None, None), lambda: 0.0)
+    for numbers, refused in (((), 0), ((1, 1), 0), ((1, 0), 1)):
+        view = Pipeline(settings(), Counters(*numbers), Queue(), ledger, Health()).view()
+        assert sum("were changed and refused" in notice for notice in view.notices) == refused
+    database.close()

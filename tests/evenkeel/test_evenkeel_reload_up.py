@@ -1,0 +1,136 @@
+"""`evenkeel up` under load while settings, back plane and store come and go: no request notices."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import signal
+import sqlite3
+import threading
+import time
+
+import httpx2
+import pytest
+
+from evenkeel.simulate import make_prompt
+
+PATIENCE_S = 30.0
+
+
+class Load:
+    """Steady requests on the first route, plain and streamed, on connections that stay open."""
+
+    def __init__(self, url, clients=2):
+        self._url = url
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._send, args=(one,)) for one in range(clients)]
+        self.answered = 0
+        self.failures = []
+
+    def _send(self, number):
+        with httpx2.Client(base_url=self._url, timeout=30) as client:
+            while not self._stop.wait(0.05):
+                number += 2
+                question = {"model": "simulated-1", "messages": make_prompt("case_summary", number % 40)}
+                try:
+                    answer = client.post("/v1/chat/completions", json={**question, "stream": number % 4 == 0})
+                    assert answer.status_code == 200, answer.text
+                    assert "[DONE]" in answer.text or answer.json()["choices"], answer.text
+                    self.answered += 1
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is a failed request
+                    self.failures.append(repr(error))
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def until(holds):
+    """Wait until something holds; an admin port that is being taken over counts as not yet."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            if holds():
+                return
+        except httpx2.HTTPError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("it did not come to hold")
+
+
+@pytest.fixture
+def write(tmp_path, upstream):
+    """Writes the settings file, as an editor does: in place."""
+
+    def write_file(*more_routes, threshold=0.1, poll_s=0.1, text=""):
+        routes = [{"upstream": upstream, "sampling_rate": 0.3, "perturbations": ["general.casing"]}]
+        routes += [{"name": name, "prefix": f"/{name}", "upstream": upstream} for name in more_routes]
+        fields = {
+            "routes": routes,
+            "listen": {"processes": 2},
+            "alert": {"threshold": threshold},
+            "reload": {"poll_s": poll_s},
+        }
+        path = tmp_path / "evenkeel.yaml"
+        path.write_text(json.dumps(fields) + text)
+        return str(path)
+
+    return write_file
+
+
+def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp_path):
+    """A reload, a broken file, a hang-up, a deleted store: each has its effect, and fails none."""
+    with start("--config", write()) as running, Load(running.proxy) as load:
+
+        def answers(path):
+            """On as many fresh connections as find each of the two processes, but for one time in 2,000."""
+            found = {httpx2.get(f"{running.proxy}{path}/v1/models").status_code for _ in range(12)}
+            return found == {200}
+
+        def stored(query):
+            with contextlib.closing(sqlite3.connect(tmp_path / "data" / "evenkeel.db")) as store:
+                return store.execute(query).fetchall()
+
+        def started():
+            return running.log.read_text().count("worker started")
+
+        def metric_is(name, number):
+            return running.metric(name) == number
+
+        assert not answers("/new")
+        write("new", threshold=0.25, poll_s=0)
+        until(lambda: answers("/new"))
+        until(lambda: started() == 2)
+        text = running.log.read_text()
+        assert "settings changed: alert.threshold: 0.1 → 0.25" in text
+        assert "settings changed: routes.new: not set → http://" in text
+        assert "worker has finished; starting it with the new settings" in text
+
+        write("new", "newer", text="]")
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: running.metric("evenkeel_settings_reload_success") == 0)
+        assert "is not YAML" in running.log.read_text()
+        assert any("changed and refused" in one for one in running.get("/api/pipeline")["notices"])
+        assert answers("/new")
+        assert httpx2.get(f"{running.proxy}/newer/v1/models").status_code == 404
+
+        # Verdicts from here on are stamped with the new settings, which is how a change report names them.
+        versions = stored("SELECT body FROM settings_versions")
+        assert {json.loads(body)["alert.threshold"] for (body,) in versions} == {"0.1", "0.25"}
+
+        shutil.rmtree(tmp_path / "data")
+        until(lambda: started() == 3)
+        until(lambda: running.metric("evenkeel_store_recreated_total") == 1)
+        until(lambda: running.metric("evenkeel_exchanges_scored_total") > 0)
+        assert "was deleted while in use" in running.log.read_text()
+        assert stored("SELECT id FROM verdicts")
+        assert (tmp_path / "data" / "lock").read_text() == f"{running.process.pid}\n"
+    assert load.failures == []
+    assert load.answered > 50

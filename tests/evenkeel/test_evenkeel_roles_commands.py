@@ -1,0 +1,162 @@
+"""Commands that read what the roles have stored: the same over a data folder and over a Redis."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from evenkeel.cli import main
+from evenkeel.gate.goldens import load as goldens_of_a_gate
+from evenkeel.settings import load
+from evenkeel.stores import opened, settings_of_stores
+from metrics.calibration import read_calibration
+from metrics.fold import MonitorSettings, MonitorState
+from metrics.pair import Answer
+from metrics.provenance import DECIDED_BY
+from metrics.stores.protocols import LoggedVerdict
+from metrics.verdict import BASELINE, Evidence
+from tests.evenkeel.planted_goldens import write_goldens
+from tests.metrics.planted_verdicts import VERDICT
+from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
+from tests.redis_server import a_store
+
+REDIS = pytest.param("redis", marks=pytest.mark.service("redis-server"))
+
+
+@pytest.fixture(params=["sqlite", REDIS])
+def config(request, tmp_path):
+    """A settings file that names a store: a folder, or a Redis and a folder in which nothing must be."""
+    settings = {"routes": [{"upstream": "http://127.0.0.1:9/v1"}], "data_dir": str(tmp_path / "data")}
+    path = tmp_path / "evenkeel.yaml"
+    if request.param == "sqlite":
+        path.write_text(yaml.safe_dump(settings))
+        yield path
+        return
+    store = a_store(request.getfixturevalue("redis_server"))
+    place = store.place
+    settings["redis"] = {"url": place.url, "prefix": place.prefix, "cluster": place.cluster}
+    path.write_text(yaml.safe_dump(settings))
+    yield path
+    store.close()
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.fixture
+def stores(config):
+    with opened(settings_of_stores(config, None), create=True) as found:
+        yield found
+
+
+@pytest.fixture
+def run(config):
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(
+            main, [*map(str, arguments), "--config", str(config)], catch_exceptions=False
+        )
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.output
+
+    return run
+
+
+def test_exchanges_are_approved_where_the_settings_say(run, stores):
+    """What a worker has archived becomes a golden, and is exported."""
+    stores.archive.put(EXCHANGE)
+    assert EXCHANGE.id in run("goldens", "candidates", "--json")
+    run("goldens", "approve", EXCHANGE.id, "--name", "first", "--by", "ann")
+    assert [one.id for one in stores.goldens.select()] == ["first"]
+    assert json.loads(run("goldens", "export"))["id"] == "first"
+
+
+def test_the_gate_takes_the_goldens_that_the_settings_lead_to(run, stores, config, tmp_path):
+    """Without a file of goldens; a folder that is named wins over the settings."""
+    run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 3), "--by", "ann")
+    settings = load(config, {}, {})
+    source = goldens_of_a_gate((), settings, None)
+    assert len(source.goldens) == 3
+    assert source.name == stores.place
+    without = ["gate", "--data-dir", tmp_path / "empty", "--model", "m", "--yes"]
+    assert f"there is no store in {tmp_path / 'empty'}" in run(*without, code=2)
+
+
+def test_calibrate_takes_goldens_and_judged_trials_from_there(run, stores, tmp_path):
+    """Both at once, for thresholds and the cascade's bands."""
+    run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 4), "--by", "ann")
+    for number in range(260):
+        reference = f"The invoice {number} was paid on day {number % 28 + 1} by the customer in full."
+        verdict = replace(
+            VERDICT,
+            id=f"v{number}",
+            exchange_id=f"e{number}",
+            baseline_rating=None,
+            details={DECIDED_BY: 2.0},
+        )
+        evidence = Evidence("p", "v", Answer(reference), Answer(f"{reference} Thanks."))
+        stores.verdicts.append(verdict, evidence)
+    quick = ["--no-embeddings", "--processes", 1, "--resamples", 20, "--out", tmp_path / "o"]
+    shown = run("calibrate", "--from-store", "--bands-from-store", *quick)
+    assert "4 goldens of form" in shown
+    assert "of 260 pairs decided without the judge" in shown
+    assert read_calibration((tmp_path / "o" / "calibration.yaml").read_text()).bands is not None
+
+
+def test_changes_are_those_of_all_monitors(run, stores, config):
+    """A change that several monitors know is listed once; one that a single monitor knows is listed too."""
+    resends = [replace(VERDICT, perturbation=BASELINE, baseline_rating=None, model=name) for name in "mn"]
+
+    def commit(store, *routes):
+        state = MonitorState(MonitorSettings())
+        for route in routes:
+            for place, verdict in enumerate([*[resends[0]] * 20, *[resends[1]] * 12], 1):
+                one = replace(verdict, id=f"{route}{place}", exchange_id=f"{route}{place}", route=route)
+                state.apply(LoggedVerdict(place, one))
+        checkpoint = state.checkpoint()
+        store.commit(checkpoint.head, 32, [], [], parts=checkpoint.parts)
+
+    assert json.loads(run("changes", "list", "--json")) == []
+    commit(stores.monitor, "chat")
+    if stores.place.startswith("redis"):
+        for name, routes in (("one", ["chat"]), ("two", ["shop"])):
+            named = load(config, {"monitor": {"name": name}}, {})
+            with opened(named) as other:
+                commit(other.monitor, *routes)
+        assert len(stores.monitors()) == 3
+    listed = json.loads(run("changes", "list", "--json"))
+    expected = ["chat", "shop"] if stores.place.startswith("redis") else ["chat"]
+    assert sorted(report["route"] for report in listed) == expected
+    assert listed[0]["id"] in run("changes", "show", listed[0]["id"])
+    assert "model" in run("changes", "list", "--route", "chat")
+
+
+@pytest.mark.parametrize("command", [["goldens", "list"], ["changes", "list"], ["calibrate", "--from-store"]])
+def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command):
+    """For every command that reads it."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nredis: {url: 'redis://127.0.0.1:9/0'}\n")
+    result = CliRunner().invoke(main, [*command, "--config", str(path)])
+    assert result.exit_code == 2
+    assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_the_gate_says_that_a_redis_cannot_be_used(tmp_path):
+    """In one line, as one that could not measure."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nredis: {url: 'redis://127.0.0.1:9/0'}\n")
+    result = CliRunner().invoke(main, ["gate", "--config", str(path), "--model", "m", "--yes"])
+    assert result.exit_code == 2
+    assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("config", [REDIS], indirect=True)
+def test_the_folder_of_the_environment_does_not_hide_the_redis(config, run, monkeypatch, tmp_path):
+    """As in an image that sets `EVENKEEL_DATA_DIR`: the settings' Redis is read all the same."""
+    monkeypatch.setenv("EVENKEEL_DATA_DIR", str(tmp_path / "other"))
+    assert json.loads(run("goldens", "list", "--json")) == []
+    assert config.is_file()
+    assert not (tmp_path / "other").exists()
