@@ -6,19 +6,48 @@ do), `heatmap`, `trends`, `verdicts` (latest trials, `diffs` marks what moved), 
 `overview` puts the parts together, `trial` is the page of one verdict, `api` the same as JSON,
 `probes` the health and metrics endpoints, `app` the Litestar application.
 
-Goldens are the one thing that can be changed here: `goldens` (list and page of one), `goldens_api`,
-`golden_changes` (what may be asked for), `writing` (that only the console's own pages and programs ask).
+`trials` is the explorer: `trial_filter` (what can be chosen), `trial_search` (how it is found), `trial_form`.
+
+Two things can be changed here. Goldens: `goldens` (list and page of one), `goldens_api`, `golden_changes`
+(what may be asked for). Labels: `feedback` (what people say of verdicts), `feedback_views`. `writing` sees to
+it that only the console's own pages and programs ask.
 """
 
 from console.app import create_app
 from console.probes import create_probes
-from console.sources import ConsoleSources, GoldenSources, PipelineView, RouteFlow, Untried
+from console.sources import (
+    Amount,
+    CalibrationInForce,
+    ConsoleSources,
+    DeadExchange,
+    DeadLetter,
+    DeadLetters,
+    GoldenSources,
+    JudgeSetup,
+    PipelineView,
+    RouteFlow,
+    SettingLine,
+    SettingsSection,
+    Spending,
+    Thresholds,
+    Untried,
+)
 
 __all__ = [
+    "Amount",
+    "CalibrationInForce",
     "ConsoleSources",
+    "DeadExchange",
+    "DeadLetter",
+    "DeadLetters",
     "GoldenSources",
+    "JudgeSetup",
     "PipelineView",
     "RouteFlow",
+    "SettingLine",
+    "SettingsSection",
+    "Spending",
+    "Thresholds",
     "Untried",
     "create_app",
     "create_probes",

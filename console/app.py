@@ -10,16 +10,39 @@ from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.params import FromPath
 
+from console.alert_evidence import alert_evidence_handlers
+from console.alerts import alert_handlers
 from console.api import api_handlers, json_response
 from console.assets import Assets
+from console.calibration import calibration_handlers
 from console.changes import change_handlers
+from console.downloads import download_handlers
+from console.feedback import feedback_handlers
 from console.goldens import golden_handlers
 from console.goldens_api import golden_api_handlers
+from console.judge import PlotReader, judge_handlers
+from console.navigation import (
+    ALERTS,
+    CALIBRATION,
+    CHANGES,
+    GOLDENS,
+    JUDGE,
+    OVERVIEW,
+    PIPELINE,
+    SETTINGS,
+    TRIALS,
+)
 from console.overview import overview_handlers
+from console.pipeline_page import pipeline_handlers
 from console.probes import probe_handlers
 from console.rendering import Renderer
+from console.routes import route_handlers
+from console.settings_view import document_handlers, settings_handlers
+from console.tables import tables
 from console.trial import trial_handlers
+from console.trials import trial_explorer_handlers
 from console.writing import csrf_config
+from metrics.stores.sealing import SealError
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -48,21 +71,46 @@ _log = logging.getLogger("evenkeel.console")
 def create_app(sources: ConsoleSources) -> Litestar:
     """The console over the given sources, an ASGI application to be served at the root of a port.
 
-    It keeps no state; goldens are the only thing that it changes, in their store. All sources may block:
-    they are called in worker threads, several at a time.
+    It keeps no state; goldens and labels are the only things that it changes, in their stores. All sources
+    may block: they are called in worker threads, several at a time.
     Its pages show prompts and answers, so whoever serves it on other than loopback must put
     authentication in front.
     """
     assets = Assets()
     goldens = sources.goldens
+    labels = sources.labels
     reports = sources.change_reports
-    renderer = Renderer(assets, goldens=goldens is not None, changes=reports is not None)
+    settings, documents = sources.settings, sources.documents
+    pages = (
+        OVERVIEW,
+        TRIALS,
+        ALERTS,
+        *((CHANGES,) if reports else ()),
+        *((GOLDENS,) if goldens else ()),
+        JUDGE,
+        CALIBRATION,
+        PIPELINE,
+        *((SETTINGS,) if settings else ()),
+    )
+    renderer = Renderer(assets, pages, documents=documents is not None)
+    plots = PlotReader(sources)
     return Litestar(
         route_handlers=[
             *overview_handlers(sources, renderer),
+            *route_handlers(sources, renderer),
+            *alert_handlers(sources, renderer),
+            *trial_explorer_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
+            *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(sources),
+            *alert_evidence_handlers(sources),
             *(change_handlers(reports, sources.clock, renderer) if reports else ()),
+            *judge_handlers(sources, renderer, plots),
+            *calibration_handlers(sources, renderer),
+            *pipeline_handlers(sources, renderer),
+            *(settings_handlers(sources, settings, renderer) if settings else ()),
+            *(document_handlers(documents, renderer) if documents else ()),
+            *download_handlers(tables(sources, plots)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(sources.exposition, sources.ready),
@@ -108,6 +156,8 @@ def _error_handler(renderer: Renderer) -> Any:
             status_code, text = error.status_code, str(error.detail)
             if isinstance(error, PermissionDeniedException):
                 text = f"{text.rstrip('.')}. Nothing was changed; open the page anew and try again."
+        elif isinstance(error, SealError):
+            status_code, text = 503, f"This cannot be shown: {error}."
         else:
             _log.error("console: %s failed", request.scope["path"], exc_info=error)
             status_code = 500

@@ -76,3 +76,8 @@ def duration(seconds: float) -> str:
         minutes = whole % _HOUR_S // _MINUTE_S
         return f"{whole // _HOUR_S} h {minutes} min" if minutes else f"{whole // _HOUR_S} h"
     return f"{whole // _DAY_S} d"
+
+
+def plain(text: str) -> str:
+    """The text with ordinary spaces and minus signs, for files."""
+    return text.replace(_NARROW_SPACE, " ").replace("\u00a0", " ").replace(_MINUS, "-")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2s
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
@@ -11,12 +11,18 @@ from console import figures, links, wording
 from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from metrics.cells import CellReport
 
 BAND_FLOORS = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 """Lower edges of the robustness bands, in points of 100; the last band is everything below."""
+
+PAIRS_IN_COLUMNS = 4
+"""So many pairs of languages have columns of their own; more share one, and have a matrix."""
+
+TOOLTIPS = 80
+"""Cells that have them, row by row from the top; the page of a route has all of its own."""
 
 RETIRED_AFTER_S = 60.0
 """A model this far behind the newest verdict of its route is shown as no longer answering."""
@@ -57,6 +63,8 @@ class Column:
     perturbation: str
     label: str
     first_of_group: bool
+    lowest_of: tuple[str, ...] = ()
+    """The perturbations of which the column shows the lowest, () for a column of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,8 @@ class HeatCell:
     alert: bool
     detail: tuple[str, ...]
     """What the tooltip says, a line each; the first is what a screen reader says first."""
+    lowest: str = ""
+    """Which of several perturbations it is, "" in a column of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +93,15 @@ class HeatRow:
     """One model on one route; `cells` has None where a perturbation was never tried."""
 
     route: str
+    href: str
+    """Of the route's page."""
     model: str
     retired: bool
     last_seen: str
     """When its newest trial was scored, "" if never."""
     cells: tuple[HeatCell | None, ...]
+    brief: bool
+    """Whether its cells go without tooltips: those of many rows would be most of the page's bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +129,11 @@ def heatmap(reports: Sequence[CellReport], *, minimum: int, now: float) -> Heatm
         minimum: trials below which a cell shows its progress instead of a number.
         now: Unix time in seconds.
     """
-    names = sorted({report.key.perturbation for report in reports}, key=wording.column_order)
-    grouped = [(name, list(members)) for name, members in groupby(names, key=wording.category)]
-    firsts = {members[0] for _, members in grouped[1:]}
-    columns = tuple(Column(name, wording.column_label(name), name in firsts) for name in names)
+    columns = _columns(sorted({report.key.perturbation for report in reports}, key=wording.column_order))
+    grouped = [
+        (name, list(members))
+        for name, members in groupby(columns, key=lambda column: wording.category(column.perturbation))
+    ]
     rows: list[HeatRow] = []
     alerting = {report.key.route for report in reports if report.alert}
     for route in sorted(
@@ -126,12 +141,31 @@ def heatmap(reports: Sequence[CellReport], *, minimum: int, now: float) -> Heatm
     ):
         here = [report for report in reports if report.key.route == route]
         rows.extend(_rows_of_route(here, columns, minimum, now))
+    told = 0
+    for place, row in enumerate(rows):
+        told += sum(cell is not None for cell in row.cells)
+        rows[place] = replace(row, brief=told > TOOLTIPS)
     return Heatmap(
         groups=tuple(ColumnGroup(name, len(members)) for name, members in grouped),
         columns=columns,
         rows=tuple(rows),
         without_judge=any(report.scorer == "metrics" for report in reports),
     )
+
+
+def _columns(names: Sequence[str]) -> tuple[Column, ...]:
+    found: list[Column] = []
+    for category, members in groupby(names, key=wording.category):
+        kinds = list(members)
+        if category == "crosslingual" and len(kinds) > PAIRS_IN_COLUMNS:
+            # The bare category: as a filter of verdicts it would find nothing, so the cell leads elsewhere.
+            found.append(Column(category, "lowest pair", bool(found), tuple(kinds)))
+            continue
+        found += [
+            Column(kind, wording.column_label(kind), bool(found) and not place)
+            for place, kind in enumerate(kinds)
+        ]
+    return tuple(found)
 
 
 def retired_models(reports: Sequence[CellReport]) -> set[tuple[str, str]]:
@@ -175,25 +209,47 @@ def _rows_of_route(
         rows.append(
             HeatRow(
                 route=reports[0].key.route,
+                href=links.route_link(reports[0].key.route),
                 model=model,
                 retired=(reports[0].key.route, model) in retired,
                 last_seen=figures.moment(last, now) if last else "",
-                cells=tuple(
-                    _cell(cells[column.perturbation], column, minimum)
-                    if column.perturbation in cells
-                    else None
-                    for column in columns
-                ),
+                cells=tuple(_in_column(cells, column, minimum) for column in columns),
+                brief=False,
             )
         )
     return rows
 
 
-def _cell(report: CellReport, column: Column, minimum: int) -> HeatCell:
+def _in_column(cells: Mapping[str, CellReport], column: Column, minimum: int) -> HeatCell | None:
+    if not column.lowest_of:
+        found = cells.get(column.perturbation)
+        return None if found is None else heat_cell(found, column.label, minimum, edge=column.first_of_group)
+    pairs = [cells[name] for name in column.lowest_of if name in cells]
+    if not pairs:
+        return None
+    lowest = min(pairs, key=_rank)
+    cell = heat_cell(lowest, column.label, minimum, edge=column.first_of_group)
+    return replace(
+        cell,
+        href=f"{links.route_link(lowest.key.route)}#languages",
+        id=f"{cell.id}-lowest",
+        alert=any(report.alert for report in pairs),
+        lowest=wording.pair_label(lowest.key.perturbation),
+        detail=(f"lowest of {len(pairs)} pairs of languages", *cell.detail),
+    )
+
+
+def _rank(report: CellReport) -> tuple[bool, float, str]:
+    """Alerts before others, and the lowest robustness first; what is still collecting comes last."""
+    return not report.alert, report.robustness.value if report.robustness else 2.0, report.key.perturbation
+
+
+def heat_cell(report: CellReport, label: str, minimum: int, *, edge: bool = False) -> HeatCell:
+    """One report as a coloured cell."""
     robustness = report.robustness
     return HeatCell(
-        label=column.label,
-        first_of_group=column.first_of_group,
+        label=label,
+        first_of_group=edge,
         href=links.verdicts_link(route=report.key.route, perturbation=report.key.perturbation),
         id=cell_id(report),
         band=band(robustness.value) if robustness else None,

@@ -43,3 +43,30 @@ def golden_link(golden_id: str) -> str:
 def change_link(change: str) -> str:
     """The page of one change."""
     return f"/changes/{path_part(change)}"
+
+
+def route_link(route: str) -> str:
+    """The page of one route."""
+    return f"/routes/{path_part(route)}"
+
+
+def dead_letter_link(exchange_id: str) -> str:
+    """The page of an exchange that was given up."""
+    return f"/pipeline/dead/{path_part(exchange_id)}"
+
+
+def runbook_link(name: str) -> str:
+    """What to do about an alert of that name."""
+    return f"/docs/runbooks/{path_part(name)}"
+
+
+def download_link(table: str, kind: str, **parts: str | None) -> str:
+    """A table as a file of the kind "csv" or "json", narrowed."""
+    query = overview_query(**parts)
+    return f"/downloads/{table}.{kind}{'?' if query else ''}{query}"
+
+
+def trials_link(**parts: str | None) -> str:
+    """The trial explorer, narrowed by the parts of its filter."""
+    query = overview_query(**parts)
+    return f"/trials?{query}" if query else "/trials"

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2s
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from litestar import MediaType, Response, get
-from litestar.params import FromQuery, HeaderParameter
+from litestar.params import FromQuery
 
-from console import links
-from console.heatmap import BANDS, Heatmap, heatmap
+from console import links, wording
+from console.heatmap import BANDS, PAIRS_IN_COLUMNS, Heatmap, heatmap
+from console.live import KnownTag, tagged
+from console.matrix import LanguageMatrix, language_matrices
 from console.pipeline import PipelineLine, pipeline_line
 from console.status import Status, status
 from console.trends import Trend, trends
 from console.verdicts import Choice, Exhibitor, VerdictList, latest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar.handlers import HTTPRouteHandler
 
     from console.rendering import Renderer
     from console.sources import ConsoleSources, PipelineView
+    from metrics.cells import CellReport
 
 EVENTS_READ = 200
 """Newest alert events looked at for the status line and the marks in the charts."""
 
+MATRICES = 1
+"""Matrices of languages on the page, that of an alert first; one takes some 15 kB."""
+
 QueryText = FromQuery[str | None]
-KnownTag = Annotated[str | None, HeaderParameter(name="if-none-match")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,9 @@ class Overview:
 
     status: Status
     heatmap: Heatmap
+    matrices: tuple[LanguageMatrix, ...]
+    """Pairs of languages, of the first few routes and models."""
+    matrices_left: int
     trends: tuple[Trend, ...]
     verdicts: VerdictList
     pipeline: PipelineLine
@@ -48,21 +57,38 @@ def overview(sources: ConsoleSources, choice: Choice, exhibitor: Exhibitor) -> O
     now = sources.clock()
     reports, view = sources.reports(), sources.pipeline()
     events = sources.monitor_store.events(EVENTS_READ)
+    matrices = language_matrices(reports, minimum=view.minimum_trials)
     return Overview(
         status=status(reports, events, view, now),
         heatmap=heatmap(reports, minimum=view.minimum_trials, now=now),
+        matrices=matrices[:MATRICES],
+        matrices_left=len(matrices[MATRICES:]),
         trends=trends(reports, events, sources.monitor_store, now),
         verdicts=latest(
             sources.log,
             choice,
             exhibitor=exhibitor,
             routes={report.key.route for report in reports},
-            perturbations={report.key.perturbation for report in reports},
+            perturbations=_filtered_by(reports, choice.perturbation),
             now=now,
         ),
         pipeline=pipeline_line(view),
         view=view,
         query=links.overview_query(**choice.parts()),
+    )
+
+
+def _filtered_by(reports: Sequence[CellReport], chosen: str | None) -> set[str]:
+    """The kinds that the list of verdicts can be narrowed to; of many pairs of languages only the chosen one.
+
+    All of them are links of the matrix already.
+    """
+    kinds = {report.key.perturbation for report in reports}
+    pairs = {kind for kind in kinds if wording.language_pair(kind)}
+    return (
+        kinds
+        if len(pairs) <= PAIRS_IN_COLUMNS
+        else (kinds - pairs) | {kind for kind in pairs if kind == chosen}
     )
 
 
@@ -87,10 +113,6 @@ def overview_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
         route: QueryText = None,
         perturbation: QueryText = None,
     ) -> Response[bytes]:
-        content = rendered("_overview.html", rating, route, perturbation)
-        tag = f'"{blake2s(content, digest_size=8).hexdigest()}"'
-        if known == tag:
-            return Response(b"", status_code=304, headers={"etag": tag})
-        return Response(content, media_type=MediaType.HTML, headers={"etag": tag})
+        return tagged(rendered("_overview.html", rating, route, perturbation), known)
 
     return [page, fragment]

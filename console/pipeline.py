@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import figures
+from console import figures, links
 from console.untried import untried_lines
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class RouteLine:
     """The counts of one route."""
 
     route: str
+    href: str
     eligible: str
     sampled: str
     queued: str
@@ -124,6 +125,7 @@ def _used(spent: float, budget: float) -> float:
 def _route_line(flow: RouteFlow) -> RouteLine:
     return RouteLine(
         flow.route,
+        links.route_link(flow.route),
         f"{flow.eligible:,}",
         f"{flow.sampled:,}",
         f"{flow.queued:,}",

@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
+
+from console.figures import percent
+from console.wording import label
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.assets import Assets
+    from console.navigation import PageLink
 
 
 _CONTROLS = dict.fromkeys(
@@ -30,13 +36,13 @@ class Renderer:
     the framework would render them on the event loop that also answers health checks.
     """
 
-    def __init__(self, assets: Assets, *, goldens: bool = False, changes: bool = False) -> None:
+    def __init__(self, assets: Assets, pages: Sequence[PageLink] = (), *, documents: bool = False) -> None:
         """Load the templates.
 
         Args:
             assets: static files.
-            goldens: whether there are pages about goldens to link to.
-            changes: the same for changes.
+            pages: the navigation.
+            documents: whether there are pages of documentation to link to.
         """
         self._environment = Environment(
             loader=PackageLoader("console"),
@@ -47,8 +53,9 @@ class Renderer:
             finalize=visible,
         )
         self._environment.globals["asset"] = assets.url
-        self._environment.globals["has_goldens"] = goldens
-        self._environment.globals["has_changes"] = changes
+        self._environment.globals["pages"] = tuple(pages)
+        self._environment.globals["has_documents"] = documents
+        self._environment.filters |= {"percent": percent, "code_spans": code_spans, "kind": kind}
 
     def page(self, template: str, **values: Any) -> bytes:
         """The template filled in, as UTF-8.
@@ -56,6 +63,23 @@ class Renderer:
         Models can answer with half of a surrogate pair, which has no UTF-8; it becomes "?".
         """
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")
+
+
+def code_spans(text: str) -> Markup:
+    """Text in which `…` stands for code, as in the descriptions of settings."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a mark without its partner
+        return escape(text)
+    marked = [
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    ]
+    return Markup().join(marked)
+
+
+def kind(perturbation: str) -> str:
+    """A perturbation in words; any other text as it is."""
+    return label(perturbation) if "." in perturbation else perturbation
 
 
 def visible(value: Any) -> Any:

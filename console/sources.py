@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from metrics.calibration import Calibration
     from metrics.cells import CellReport, RollupReport, RouteChanges
     from metrics.changes.report import ChangeReport
+    from metrics.feedback.store import LabelStore
     from metrics.goldens import GoldenStore
     from metrics.stores.exchanges import ExchangeArchive
     from metrics.stores.protocols import MonitorStore, VerdictLog
@@ -78,8 +80,133 @@ class PipelineView:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """What shadow calls of one route, or for one purpose, have cost this UTC day."""
+
+    name: str
+    """Of the route, or "replay", "judge" or "rewriter"."""
+    tokens: int
+    usd: float
+    budget_tokens: int | None = None
+    """Tokens a day; None = no limit of its own."""
+    budget_usd: float | None = None
+    """US dollars a day; None = no limit of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The day's spend, twice: the amounts of either add up to the whole."""
+
+    routes: tuple[Amount, ...]
+    purposes: tuple[Amount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An exchange that was given up."""
+
+    id: str
+    reason: str
+    at: float
+    """Unix time in seconds when it was given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadExchange:
+    """What is kept of an exchange that was given up; credentials are never part of one."""
+
+    route: str
+    method: str
+    path: str
+    status: int
+    received_at: float
+    """Unix time in seconds."""
+    duration_s: float
+    request_headers: tuple[tuple[str, str], ...]
+    response_headers: tuple[tuple[str, str], ...]
+    request: str
+    """The body as text."""
+    response: str
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """Where they are kept. Both may block."""
+
+    latest: Callable[[int], Sequence[DeadLetter]]
+    """The newest, newest first, at most so many."""
+    find: Callable[[str], DeadExchange | None]
+    """What is kept of one; None if nothing is any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSetup:
+    """The judge as it is set. Shares are in [0, 1]."""
+
+    model: str
+    endpoint: str
+    """Its address, without credentials."""
+    votes: int
+    swap_share: float
+    """Of the calls that show the answers in the other order."""
+    recheck_share: float
+    """Of the judged pairs that are judged again."""
+    audit_share: float
+    """Of the pairs decided by cheap metrics that the judge rates as well."""
+    cascade: bool
+    """Whether cheap metrics decide the clear cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationInForce:
+    """The calibration that the settings name."""
+
+    file: str
+    calibration: Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What alerts are held against, calibrated or not."""
+
+    excess: float
+    """Largest share of content shifts above the noise floor that is tolerated."""
+    drift_tolerance: float
+    """How far the content delta may move from a cell's baseline."""
+    mean_trials_between_false_alarms: int
+    min_trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettingLine:
+    """One setting in effect."""
+
+    name: str
+    """Within its section."""
+    value: str
+    """As text; of a credential only "set" or "not set"."""
+    default: bool
+    """Whether it is what it would be if nobody had set it."""
+    meaning: str
+    credential: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSection:
+    """Settings that belong together."""
+
+    name: str
+    """Dotted, such as "routes[0].timeouts"; "" at the top."""
+    meaning: str
+    anchor: str
+    """Of its section on the reference page."""
+    lines: tuple[SettingLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GoldenSources:
-    """Where goldens are looked up and approved: the only thing that the console changes."""
+    """Where goldens are looked up and approved."""
 
     store: GoldenStore
     archive: ExchangeArchive
@@ -109,5 +236,21 @@ class ConsoleSources:
     """The latest changes with their causes, the newest first; None leaves the pages about them out."""
     goldens: GoldenSources | None = None
     """None leaves the pages about goldens out."""
+    labels: LabelStore | None = None
+    """What people say of verdicts; None leaves that out."""
     trace_url: str | None = None
     """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""
+    spending: Callable[[], Spending] | None = None
+    """None shows the day's total only."""
+    dead_letters: DeadLetters | None = None
+    """None shows their number only."""
+    judge: JudgeSetup | None = None
+    """None without a judge."""
+    calibration: CalibrationInForce | None = None
+    """None without one."""
+    thresholds: Thresholds | None = None
+    """None shows those of the cells only."""
+    settings: Callable[[], Sequence[SettingsSection]] | None = None
+    """Settings in effect; None leaves their page out."""
+    documents: Callable[[str], str | None] | None = None
+    """A page of the documentation in Markdown, by its name ("settings", "runbooks/…"); None for none."""

@@ -50,15 +50,20 @@ class Trend:
 
 
 def trends(
-    reports: Sequence[CellReport], events: Sequence[AlertEvent], store: MonitorStore, now: float
+    reports: Sequence[CellReport],
+    events: Sequence[AlertEvent],
+    store: MonitorStore,
+    now: float,
+    *,
+    limit: int = MAX_CHARTS,
 ) -> tuple[Trend, ...]:
-    """The charts worth looking at: alerting cells first, then those with the largest excess."""
+    """Up to `limit` charts worth looking at: alerting cells first, then those with the largest excess."""
     chosen: dict[tuple[str, str], list[CellReport]] = {}
     for report in sorted(reports, key=_urgency):
         if report.excess is None or report.key.perturbation == BASELINE:
             continue
         place = (report.key.route, report.key.perturbation)
-        if place in chosen or len(chosen) < MAX_CHARTS:
+        if place in chosen or len(chosen) < limit:
             chosen.setdefault(place, []).append(report)
 
     drawn = []
@@ -80,7 +85,7 @@ def trends(
             Trend(
                 id=f"trend-{len(views)}",
                 route=current.key.route,
-                perturbation=wording.label(current.key.perturbation),
+                perturbation=_named(current.key.perturbation),
                 model=current.key.model,
                 earlier=tuple(_earlier(report, retired) for report in members[:-1]),
                 alert=any(report.alert for report in members),
@@ -92,6 +97,11 @@ def trends(
             )
         )
     return tuple(views)
+
+
+def _named(perturbation: str) -> str:
+    pair = wording.language_pair(perturbation)
+    return wording.pair_label(perturbation) if pair else wording.label(perturbation)
 
 
 def _earlier(report: CellReport, retired: set[tuple[str, str]]) -> str:

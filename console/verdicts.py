@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from console import diffs, figures, links, wording
 from metrics.provenance import PROVENANCE, stage_of
+from metrics.stores.sealed_verdict import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,6 +32,8 @@ _LIST_PROMPT_CHARS = 1000
 _LIST_ANSWER_CHARS = 1600
 _PAGE_CHARS = 60_000
 _CONTEXT_WORDS = 9
+_LONG_PROMPT_CHARS = 3_000
+_PAGE_CONTEXT_WORDS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ class Exhibit:
     answers: SideBySide
     no_candidate: bool
     """Whether the replay gave no answer."""
+    whole_prompt: tuple[Run, ...] = ()
+    """The prompt without gaps, where `prompt` has some and the page has room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +165,18 @@ class Exhibitor:
 
 
 def exhibit_in_full(evidence: Evidence) -> Exhibit:
-    """The texts at the length of a page of their own: prompts with little left out."""
+    """The texts at the length of a page of their own; of a long prompt also what surrounds the changes."""
+    whole = diffs.inline(
+        evidence.prompt, evidence.variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS
+    )
+    is_long = sum(len(run.text) for run in whole) > _LONG_PROMPT_CHARS
+    around = diffs.inline(
+        evidence.prompt, evidence.variant, context_words=_PAGE_CONTEXT_WORDS, max_chars=_LONG_PROMPT_CHARS
+    )
     return Exhibit(
         unchanged_prompt=evidence.prompt == evidence.variant,
-        prompt=diffs.inline(
-            evidence.prompt, evidence.variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS
-        ),
+        prompt=around if is_long else whole,
+        whole_prompt=whole if is_long else (),
         answers=diffs.side_by_side(
             answer_text(evidence.reference), answer_text(evidence.candidate), max_chars=_PAGE_CHARS
         ),
@@ -197,7 +208,7 @@ def latest(
     shown = [verdict for verdict in found if matches(verdict, choice.rating)][:SHOWN]
     views = []
     for verdict in shown:
-        evidence = log.evidence(verdict.id)
+        evidence = readable_evidence(log, verdict.id)
         views.append(view(verdict, exhibitor.exhibit(evidence) if evidence else None, now))
     return VerdictList(_filters(choice, routes, perturbations), tuple(views), choice, limit)
 
@@ -232,7 +243,7 @@ def view(verdict: Verdict, exhibit: Exhibit | None, now: float) -> VerdictView:
         scorer=_decided(verdict),
         explanation=verdict.explanation,
         details=_details(verdict.details),
-        quality=tuple(_quality_row(score) for score in verdict.quality),
+        quality=tuple(quality_row(score) for score in verdict.quality),
         baseline="" if verdict.baseline_rating is None else wording.RATINGS.get(verdict.baseline_rating, ""),
         failure=f"{failure.metric}: {failure.reason.replace('_', ' ')}. {failure.detail}".strip()
         if failure
@@ -286,7 +297,8 @@ def _details(details: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
     return (*scores, *others)
 
 
-def _quality_row(score: QualityScore) -> QualityRow:
+def quality_row(score: QualityScore) -> QualityRow:
+    """One metric on both answers, in words."""
     change: Literal["same", "better", "worse", "changed"] = "same"
     if score.changed:
         change = score.direction or "changed"

@@ -100,6 +100,20 @@ def label(perturbation: str) -> str:
     return short if name in {"baseline", "general"} else f"{name}: {short}"
 
 
+def language_pair(perturbation: str) -> tuple[str, str] | None:
+    """The languages of prompt and answer of a crosslingual kind, ("de", "ja"); None for any other."""
+    if category(perturbation) != "crosslingual":
+        return None
+    source, found, target = perturbation.partition(".")[2].partition("_to_")
+    return (source, target) if found else None
+
+
+def pair_label(perturbation: str) -> str:
+    """A crosslingual kind as "de → ja"; any other as its column is headed."""
+    pair = language_pair(perturbation)
+    return f"{pair[0]} → {pair[1]}" if pair else column_label(perturbation)
+
+
 def has_severity(perturbation: str) -> bool:
     """Whether a kind's severity says anything: other kinds are all or nothing."""
     return category(perturbation) in {"general", "compound"}

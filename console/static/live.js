@@ -1,4 +1,4 @@
-// Keeps the overview fresh. Only sections that changed are replaced; verdicts, which never change,
+// Keeps a page fresh. Only sections that changed are replaced; verdicts, which never change,
 // stay as the elements they are, so what is open, focused, selected or scrolled to remains so.
 "use strict";
 const live = document.getElementById("live");
@@ -40,7 +40,7 @@ function swap(section, fresh) {
 }
 
 function apply(html) {
-  const root = new DOMParser().parseFromString(html, "text/html").querySelector(".overview");
+  const root = new DOMParser().parseFromString(html, "text/html").querySelector("[data-title]");
   for (const fresh of root.querySelectorAll(":scope > section")) {
     const section = document.getElementById(fresh.id), source = fresh.outerHTML;
     if (section.source !== source && swap(section, fresh)) section.source = source;
@@ -100,5 +100,5 @@ function showTip(event) {
 for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, showTip);
 addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
-for (const section of live.querySelectorAll(".overview > section")) section.source = section.outerHTML;
+for (const section of live.querySelectorAll("[data-title] > section")) section.source = section.outerHTML;
 refresh();

@@ -14,13 +14,15 @@ from litestar.testing import TestClient
 from console import ConsoleSources, PipelineView, RouteFlow, create_app
 from metrics.cells import CellKey, CellReport, Estimate
 from metrics.pair import Answer, ToolCall
-from metrics.stores.protocols import AlertEvent, LoggedVerdict, TrendPoint
+from metrics.stores.protocols import ANYTHING, AlertEvent, LoggedVerdict, Stretch, TrendPoint
 from metrics.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from litestar import Litestar
+
+    from metrics.stores.protocols import Narrow
 
 NOW = 1_786_544_400.0
 """2026-08-12 14:20:00 UTC."""
@@ -87,6 +89,14 @@ class MemoryLog:
         """A page of the log."""
         found = enumerate(self.verdicts[offset : offset + limit], start=offset + 1)
         return [LoggedVerdict(place, verdict) for place, verdict in found]
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
+        """Backwards, without an index."""
+        end = len(self.verdicts) if offset is None else min(offset - 1, len(self.verdicts))
+        start = max(0, end - limit)
+        read = [LoggedVerdict(place + 1, self.verdicts[place]) for place in range(end - 1, start - 1, -1)]
+        found = [one for one in read if narrow.admits(one.verdict)]
+        return Stretch(found, start + 1 if start else 0, len(read))
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None

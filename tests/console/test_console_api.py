@@ -87,3 +87,16 @@ def test_health_and_readiness_differ(make_scene, console_client):
     assert response.status_code == 503
     assert response.json()["missing"] == {"queue": "cannot be opened: free some disk space"}
     assert client.get("/healthz").status_code == 200
+
+
+def test_an_alert_leads_to_its_verdicts_and_traces(make_scene, console_client):
+    """The event with the trials behind it; one that is not known is 404."""
+    scene = make_scene("alert")
+    client = console_client(scene)
+    event = next(one for one in scene.store.history if one.id == "raised-casing")
+    body = client.get("/api/alerts/raised-casing").json()
+    assert body["alert"]["route"] == event.route
+    assert all(set(one) >= {"id", "exchange_id", "trace_id", "rating"} for one in body["verdicts"])
+    missing = client.get("/api/alerts/nothing")
+    assert missing.status_code == 404
+    assert "nothing" in missing.json()["error"]["message"]

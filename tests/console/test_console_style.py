@@ -38,6 +38,7 @@ def test_contrast_is_computed_as_wcag_defines_it():
     [
         *((f"b{index}-ink", f"b{index}") for index in range(8)),
         *((ink, ground) for ink in ("ink", "muted", "link") for ground in ("bg", "panel", "soft")),
+        *((f"h{step}-ink", f"h{step}") for step in range(1, 6)),
         ("ok", "ok-bg"),
         ("bad", "bad-bg"),
         ("bad", "panel"),

@@ -1,0 +1,228 @@
+"""The page about the calibration: which metric watches what, from which score on, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from console import figures
+from console.downloads import Table, Value
+from console.forest import Bar, Interval, Span, bar
+from console.live import Head, live_handlers
+from metrics.cascade import DEFAULT_BANDS
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+
+    from console.rendering import Renderer
+    from console.sources import CalibrationInForce, ConsoleSources, Thresholds
+    from metrics.calibration import Calibration
+    from metrics.calibration.calibration import Role
+    from metrics.calibration.report.plots import Heatmap
+    from metrics.calibration.resampling import Measured
+    from metrics.cascade import Bands
+
+_WHOLE: Final = Span(0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleLine:
+    """One metric's part in watching a failure mode, or why nothing watches it."""
+
+    mode: str
+    harmless: bool
+    part: str
+    """"primary" or "secondary", "" if nothing watches the mode."""
+    metric: str
+    family: str
+    sensitivity: str
+    specificity: str
+    stability: str
+    threshold: str
+    threshold_bar: Bar | None
+    false_alerts: str
+    misses: str
+    why_not: str
+
+
+@dataclass(frozen=True, slots=True)
+class BandLine:
+    """One band of the cascade."""
+
+    answers: str
+    metric: str
+    same_from: str
+    other_below: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLine:
+    """What a metric costs."""
+
+    name: str
+    family: str
+    version: int
+    cost: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationPage:
+    """The whole page."""
+
+    head: Head
+    force: CalibrationInForce | None
+    thresholds: Thresholds | None
+    confidence: str
+    mild: str
+    moderate: str
+    false_alerts: str
+    roles: tuple[RoleLine, ...]
+    heatmap: Heatmap | None
+    metrics: tuple[MetricLine, ...]
+    bands: tuple[BandLine, ...]
+    bands_source: str
+    bands_calibrated: bool
+    bands_agreement: str
+    judged: bool
+    """Whether there is a judge, in whose place bands could decide."""
+
+
+def calibration_page(sources: ConsoleSources) -> CalibrationPage:
+    """What is in force: the calibration if there is one, the careful defaults if not."""
+    force = sources.calibration
+    found = force.calibration if force else None
+    bands = found.bands if found and found.bands else DEFAULT_BANDS
+    placement = found.placement if found else None
+    return CalibrationPage(
+        head=Head("Calibration · evenkeel", alert=any(report.alert for report in sources.reports())),
+        force=force,
+        thresholds=sources.thresholds,
+        confidence=figures.percent(found.confidence) if found else "",
+        mild=figures.percent(placement.mild) if placement else "",
+        moderate=figures.percent(placement.moderate) if placement else "",
+        false_alerts=figures.percent(placement.false_alerts) if placement else "",
+        roles=tuple(_roles(found)) if found else (),
+        heatmap=_heatmap(found) if found else None,
+        metrics=tuple(
+            MetricLine(
+                one.name,
+                one.family,
+                one.version,
+                figures.usd(1000 * one.cost_usd) if one.cost_usd else "free",
+                f"{one.time_ms:.2f} ms",
+            )
+            for one in (found.metrics if found else ())
+        ),
+        bands=tuple(_bands(bands)),
+        bands_source=bands.source,
+        bands_calibrated=bool(found and found.bands),
+        bands_agreement="" if bands.agreement is None else figures.percent(bands.agreement, 1),
+        judged=sources.judge is not None,
+    )
+
+
+def calibration_table(force: CalibrationInForce | None) -> Table:
+    """Roles and thresholds, for a file."""
+    columns = ("mode", "harmless", "part", "metric", "family", "sensitivity", "specificity", "stability")
+    limits = ("threshold", "threshold_lower", "threshold_upper", "false_alerts", "misses", "reason")
+    rows: list[tuple[Value, ...]] = []
+    for mode in force.calibration.modes if force else ():
+        for part, role in (("primary", mode.primary), ("secondary", mode.secondary)):
+            if role is None:
+                continue
+            limit = role.threshold
+            at: tuple[Value, ...] = (None,) * 5
+            if limit is not None:
+                at = (limit.value, limit.lower, limit.upper, limit.false_alerts.value, limit.misses.value)
+            said = (role.metric, role.family, role.sensitivity, role.specificity, role.stability)
+            reason = role.no_threshold.reason if role.no_threshold else None
+            rows.append((mode.mode.value, mode.harmless, part, *said, *at, reason))
+        if mode.failure is not None:
+            rows.append((mode.mode.value, mode.harmless, *(None,) * 11, mode.failure.reason))
+    return Table((*columns, *limits), rows)
+
+
+def calibration_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/calibration` and its live part."""
+    return live_handlers("/calibration", "_calibration.html", lambda _: calibration_page(sources), renderer)
+
+
+def _roles(found: Calibration) -> list[RoleLine]:
+    lines = []
+    for mode in found.modes:
+        name = mode.mode.value
+        roles = [("primary", mode.primary), ("secondary", mode.secondary)]
+        lines += [_role(name, part, role, harmless=mode.harmless) for part, role in roles if role]
+        if mode.failure is not None:
+            why = mode.failure.detail or mode.failure.reason.replace("_", " ")
+            lines.append(
+                RoleLine(name, mode.harmless, "", "", "", "", "", "", "", None, "", "", why),
+            )
+    return lines
+
+
+def _role(mode: str, part: str, role: Role, *, harmless: bool) -> RoleLine:
+    limit = role.threshold
+    why = ""
+    if role.no_threshold is not None:
+        why = role.no_threshold.detail or role.no_threshold.reason.replace("_", " ")
+    return RoleLine(
+        mode=mode,
+        harmless=harmless,
+        part=part,
+        metric=role.metric,
+        family=role.family,
+        sensitivity=figures.number(role.sensitivity, 2),
+        specificity=figures.number(role.specificity, 2),
+        stability=figures.percent(role.stability),
+        threshold=f"{limit.value:.3f} [{limit.lower:.3f}, {limit.upper:.3f}]" if limit else "",
+        threshold_bar=bar(Interval(limit.value, limit.lower, limit.upper), _WHOLE, ends=(0.0, 1.0))
+        if limit
+        else None,
+        false_alerts=_measured(limit.false_alerts) if limit else "",
+        misses=_measured(limit.misses) if limit else "",
+        why_not=why,
+    )
+
+
+def _measured(share: Measured) -> str:
+    low, high = figures.number(share.lower * 100), figures.number(share.upper * 100)
+    return f"{figures.percent(share.value)} [{low},\u00a0{high}]"
+
+
+def _heatmap(found: Calibration) -> Heatmap:
+    # Brings numpy, which nobody without a calibration needs.
+    from metrics.calibration.report import plots  # noqa: PLC0415
+
+    modes = [mode.mode for mode in found.modes]
+
+    def cell(falls: Measured | None, about: str) -> tuple[float, str] | None:
+        if falls is None:
+            return None
+        return falls.value, f"{about}: [{falls.lower:.2f}, {falls.upper:.2f}], n = {falls.n}"
+
+    return plots.heatmap(
+        [metric.name for metric in found.metrics],
+        [mode.value for mode in modes],
+        [
+            [cell(metric.sensitivity.get(mode), f"{metric.name}, {mode.value}") for mode in modes]
+            for metric in found.metrics
+        ],
+    )
+
+
+def _bands(bands: Bands) -> list[BandLine]:
+    return [
+        BandLine(answers, band.metric.replace("_", " "), _end(band.same_from), _end(band.other_below))
+        for answers, own in (
+            ("free text", bands.text),
+            ("data", bands.structured),
+            ("tool calls", bands.tool_calls),
+        )
+        for band in own
+    ]
+
+
+def _end(value: float | None) -> str:
+    return "never" if value is None else f"{value:.2f}"

@@ -1,0 +1,86 @@
+"""What the pages show, as files: one table a view, as CSV and as JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from litestar import Request, Response, get
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
+
+from console.api import json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from litestar.handlers import HTTPRouteHandler
+
+Value = str | int | float | bool | None
+FileName = FromPath[str]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What spreadsheets take for the beginning of a formula."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under named columns. Ratios are in [0, 1], times in Unix seconds, what is not known is None."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Value]]
+
+
+def as_csv(table: Table) -> bytes:
+    """The table as CSV (RFC 4180) in UTF-8: what is not known is empty, true and false are 1 and 0.
+
+    Texts come from clients and models; one that a spreadsheet would take for a formula gets an apostrophe.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(table.columns)
+    for row in table.rows:
+        writer.writerow([_cell(value) for value in row])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: Value) -> str | int | float:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return value
+
+
+def as_records(table: Table) -> list[dict[str, Value]]:
+    """The rows as objects."""
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+def download_handlers(
+    tables: Mapping[str, Callable[[Mapping[str, str]], Table]],
+) -> list[HTTPRouteHandler]:
+    """`/downloads/NAME.csv` and `/downloads/NAME.json`.
+
+    Args:
+        tables: by name; called in a worker thread with the query's parameters, those that are set.
+    """
+
+    @get("/downloads/{name:str}", sync_to_thread=True)
+    def download(request: Request[Any, Any, Any], name: FileName) -> Response[bytes]:
+        stem, _, kind = name.rpartition(".")
+        if stem not in tables or kind not in {"csv", "json"}:
+            raise NotFoundException(detail="There is no such download.")
+        table = tables[stem]({key: value for key, value in request.query_params.items() if value})
+        if kind == "csv":
+            response = Response(as_csv(table), media_type="text/csv; charset=utf-8")
+        else:
+            response = json_response({stem.replace("-", "_"): as_records(table)})
+        response.headers["content-disposition"] = f'attachment; filename="evenkeel-{name}"'
+        return response
+
+    return [download]

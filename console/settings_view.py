@@ -1,0 +1,167 @@
+"""The page about settings in effect, and the pages of documentation that the console brings along."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from litestar import MediaType, Response, get
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from console.downloads import Table
+from console.live import Head, live_handlers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from litestar.handlers import HTTPRouteHandler
+    from markdown_it.token import Token
+
+    from console.rendering import Renderer
+    from console.sources import ConsoleSources, SettingLine, SettingsSection
+
+DOCUMENT: Final = "/docs/"
+DocumentName = FromPath[str]
+_NAME: Final = re.compile(r"[A-Za-z0-9-]+(/[A-Za-z0-9-]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class SectionView:
+    """A section with where its text is found."""
+
+    name: str
+    """"Top level" for the settings outside of any section."""
+    id: str
+    href: str
+    """Of its text, "" if there is none."""
+    meaning: str
+    lines: tuple[SettingLine, ...]
+    changed: int
+    """How many are not as they would be by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage:
+    """The whole page."""
+
+    head: Head
+    sections: tuple[SectionView, ...]
+    changed: int
+
+
+def settings_page(sections: Sequence[SettingsSection], *, documented: bool, alert: bool) -> SettingsPage:
+    """Sections in the order given."""
+    views = tuple(
+        SectionView(
+            name=section.name or "Top level",
+            id=f"section-{place}",
+            href=f"{DOCUMENT}settings#{section.anchor}" if documented else "",
+            meaning=section.meaning,
+            lines=section.lines,
+            changed=sum(not line.default for line in section.lines),
+        )
+        for place, section in enumerate(sections)
+    )
+    return SettingsPage(Head("Settings · evenkeel", alert=alert), views, sum(view.changed for view in views))
+
+
+def settings_table(sections: Sequence[SettingsSection]) -> Table:
+    """All settings for a file; credentials as on the page."""
+    return Table(
+        ("section", "name", "value", "default", "meaning"),
+        [
+            (section.name, line.name, line.value, line.default, line.meaning)
+            for section in sections
+            for line in section.lines
+        ],
+    )
+
+
+def settings_handlers(
+    sources: ConsoleSources, settings: Callable[[], Sequence[SettingsSection]], renderer: Renderer
+) -> list[HTTPRouteHandler]:
+    """`/settings` and its live part."""
+
+    def page(_: Any) -> SettingsPage:
+        alert = any(report.alert for report in sources.reports())
+        return settings_page(settings(), documented=sources.documents is not None, alert=alert)
+
+    return live_handlers("/settings", "_settings.html", page, renderer)
+
+
+def document_handlers(documents: Callable[[str], str | None], renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/docs/{name}`: a page of the documentation, with links only to pages that are here."""
+
+    @get("/docs/{name:path}", sync_to_thread=True)
+    def document(name: DocumentName) -> Response[bytes]:
+        wanted = name.removeprefix("/")
+        text = documents(wanted) if _NAME.fullmatch(wanted) else None
+        if text is None:
+            raise NotFoundException(detail="There is no such page of documentation here.")
+        title = re.search(r"^# (.+)$", text, re.MULTILINE)
+        content = renderer.page(
+            "document.html",
+            title=title[1] if title else wanted,
+            body=as_html(text, wanted, lambda other: documents(other) is not None),
+        )
+        return Response(content, media_type=MediaType.HTML)
+
+    return [document]
+
+
+def as_html(text: str, name: str, known: Callable[[str], bool]) -> Markup:
+    """Markdown as HTML in which nothing but text is taken over from the source.
+
+    Args:
+        text: the page.
+        name: its own, to which its links are relative.
+        known: whether there is a page of a name; links to others lose their address.
+    """
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(text)
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", _anchor(tokens[place + 1].content))
+        if token.type == "table_open":
+            token.attrSet("class", "doc")
+        for child in token.children or ():
+            _link(child, name, known)
+    # With HTML in the source switched off, markdown-it escapes every text that it prints.
+    return Markup(markdown.renderer.render(tokens, markdown.options, {}))  # noqa: S704
+
+
+def _link(token: Token, name: str, known: Callable[[str], bool]) -> None:
+    if token.type == "image":
+        token.type, token.tag, token.children = "text", "", None
+    if token.type != "link_open":
+        return
+    target, _, anchor = str(token.attrGet("href") or "").partition("#")
+    other = _resolved(name, target) if target else name
+    if target and (not _NAME.fullmatch(other) or not known(other)):
+        token.attrs = {}
+        return
+    token.attrs = {"href": f"{DOCUMENT}{other}{'#' if anchor else ''}{anchor}"}
+
+
+def _resolved(name: str, target: str) -> str:
+    """The name that a relative link to a Markdown file means; not a name if it leads elsewhere."""
+    if not target.endswith(".md") or ":" in target:
+        return ":"
+    parts = name.split("/")[:-1]
+    for part in target.removesuffix(".md").split("/"):
+        if part == "..":
+            if not parts:
+                return ":"
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _anchor(heading: str) -> str:
+    """As GitHub makes them: lower case, hyphens for spaces, without other marks."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")

@@ -1,0 +1,229 @@
+"""Finding trials in the log: backwards from the newest, a bounded piece at a time.
+
+What a log has an index for it finds by itself; the rest is looked for here, in at most `SCANNED` verdicts and
+`TEXTS` texts, and for about `SECONDS`, for one page. Where that ends before the page is full, it says so
+and the search goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from metrics.stores.sealed_verdict import readable_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from console.trial_filter import TrialFilter
+    from metrics.pair import Answer
+    from metrics.stores.protocols import LoggedVerdict, VerdictLog
+    from metrics.verdict import Evidence, Verdict
+
+SHOWN: Final = 50
+"""Trials on a page."""
+SCANNED: Final = 50_000
+"""Verdicts read for one page."""
+TEXTS: Final = 1_500
+"""Texts read for one page."""
+SECONDS: Final = 0.5
+"""Time after which no further piece is read for one page."""
+_FIRST_STEP: Final = 100
+_LONGEST_STEP: Final = 1_000
+_SLACK_S: Final = 900.0
+"""Verdicts of several workers are in the log almost in the order of their times; so much may be amiss."""
+_PROBED: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is read for one answer."""
+
+    shown: int = SHOWN
+    scanned: int = SCANNED
+    texts: int = TEXTS
+    seconds: float = SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Trials, newest first."""
+
+    trials: tuple[LoggedVerdict, ...]
+    older: int | None
+    """Where to go on, as `before`; None if the log's start was reached."""
+    looked_at: int
+    """Verdicts read."""
+    reached_s: float | None
+    """Unix time of the oldest verdict read; None if none was."""
+    full: bool
+    """Whether as many were found as fit a page; if not, and there are older ones, it was cut short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What is known of labels, by verdict: whether people say the same as the verdict."""
+
+    agrees: Mapping[str, bool | None]
+
+    def admits(self, verdict_id: str, choice: str) -> bool:
+        """Whether a verdict passes the choice: "any" label, "none", or "disputed"."""
+        if not choice:
+            return True
+        if choice == "disputed":
+            return self.agrees.get(verdict_id) is False
+        return (verdict_id in self.agrees) == (choice == "any")
+
+
+def search(
+    log: VerdictLog,
+    chosen: TrialFilter,
+    *,
+    before: int | None = None,
+    labelled: Labelled | None = None,
+    limits: Limits | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Found:
+    """The newest trials of a choice.
+
+    Args:
+        log: where they are.
+        chosen: with its change put into route and time.
+        before: only trials before this place in the log; None = from the newest.
+        labelled: needed if the choice is about labels.
+        limits: how much is read at most.
+        clock: in seconds, for the limit of time.
+    """
+    limits = limits or Limits()
+    ends = clock() + limits.seconds
+    since, until = chosen.span
+    looking = _Looking(log, chosen, labelled or Labelled({}), limits)
+    at = before if until is None else _start(log, until + _SLACK_S, before)
+    step = _FIRST_STEP
+    while at != 0 and not looking.ended:
+        stretch = log.read_before(at, min(step, limits.scanned - looking.looked_at), chosen.narrow)
+        step = min(_LONGEST_STEP, 4 * step)
+        at = looking.take(stretch.verdicts, stretch.reached, since, until)
+        looking.looked_at += stretch.looked_at
+        if clock() > ends:
+            break
+    full = len(looking.found) == limits.shown
+    return Found(tuple(looking.found), at or None, looking.looked_at, looking.reached_s, full)
+
+
+class _Looking:
+    """A search under way."""
+
+    def __init__(self, log: VerdictLog, chosen: TrialFilter, labelled: Labelled, limits: Limits) -> None:
+        self._log = log
+        self._chosen = chosen
+        self._labelled = labelled
+        self._limits = limits
+        self._text = chosen.text.casefold()
+        self._texts = 0
+        self.found: list[LoggedVerdict] = []
+        self.looked_at = 0
+        self.reached_s: float | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the page is full or enough was read."""
+        return (
+            len(self.found) >= self._limits.shown
+            or self.looked_at >= self._limits.scanned
+            or self._texts >= self._limits.texts
+        )
+
+    def take(
+        self, verdicts: list[LoggedVerdict], reached: int, since: float | None, until: float | None
+    ) -> int:
+        """Look at a stretch; returns where to go on, 0 for nowhere."""
+        for one in verdicts:
+            if self.ended:
+                return one.offset + 1
+            verdict = one.verdict
+            self.reached_s = verdict.scored_at
+            if since is not None and verdict.scored_at < since - _SLACK_S:
+                return 0
+            if self._admits(verdict, since, until):
+                self.found.append(one)
+        return reached
+
+    def _admits(self, verdict: Verdict, since: float | None, until: float | None) -> bool:
+        if (since is not None and verdict.scored_at < since) or (
+            until is not None and verdict.scored_at > until
+        ):
+            return False
+        if not self._chosen.admits(verdict):
+            return False
+        if not self._labelled.admits(verdict.id, self._chosen.labels):
+            return False
+        return not self._text or self._holds(verdict)
+
+    def _holds(self, verdict: Verdict) -> bool:
+        if any(self._text in part.casefold() for part in _own_texts(verdict)):
+            return True
+        self._texts += 1
+        evidence = readable_evidence(self._log, verdict.id)
+        return evidence is not None and any(self._text in part.casefold() for part in _texts(evidence))
+
+
+def _own_texts(verdict: Verdict) -> Iterator[str]:
+    yield verdict.id
+    yield verdict.explanation
+    if verdict.failure:
+        yield verdict.failure.detail
+
+
+def _texts(evidence: Evidence) -> Iterator[str]:
+    yield evidence.prompt
+    yield evidence.variant
+    yield from _answer_texts(evidence.reference)
+    if evidence.candidate:
+        yield from _answer_texts(evidence.candidate)
+
+
+def _answer_texts(answer: Answer) -> Iterator[str]:
+    yield answer.text
+    for call in answer.tool_calls:
+        yield call.name
+        yield call.arguments
+
+
+def _start(log: VerdictLog, until: float, before: int | None) -> int | None:
+    """A place in the log with nothing but later verdicts from it on, found by halving."""
+    newest = log.read_before(before, _PROBED)
+    if not newest.verdicts or newest.verdicts[-1].verdict.scored_at <= until:
+        return before
+    low, high = 0, newest.verdicts[-1].offset
+    while high - low > _PROBED:
+        middle = (low + high) // 2
+        probe = log.read_before(middle, 1)
+        if probe.verdicts and probe.verdicts[0].verdict.scored_at > until:
+            high = probe.verdicts[0].offset
+        else:
+            low = middle
+    return high
+
+
+def each_page(
+    find: Callable[[int | None, int], Found], *, most: int, scanned: int
+) -> Iterator[LoggedVerdict]:
+    """Trials over as many pages as it takes.
+
+    Args:
+        find: a page, given where to begin and how many trials are still wanted.
+        most: trials at most.
+        scanned: verdicts read at most; a page that is under way is finished.
+    """
+    before: int | None = None
+    given = read = 0
+    while given < most and read < scanned:
+        page = find(before, most - given)
+        yield from page.trials
+        given += len(page.trials)
+        read += page.looked_at
+        if page.older is None:
+            return
+        before = page.older

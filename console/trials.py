@@ -1,0 +1,291 @@
+"""The trial explorer: every trial there is, narrowed by what its address says; the same as files and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from litestar import MediaType, Request, Response, get
+
+from console import figures, links, wording
+from console.api import json_response
+from console.downloads import Table
+from console.live import Head, KnownTag, tagged
+from console.trial_filter import TrialFilter
+from console.trial_form import FilterForm, filter_form
+from console.trial_search import Found, Labelled, Limits, each_page, search
+from console.verdicts import quality_row
+from metrics.feedback import CountedLabels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from litestar.handlers import HTTPRouteHandler
+
+    from console.rendering import Renderer
+    from console.sources import ConsoleSources
+    from console.verdicts import QualityRow
+    from metrics.changes.report import ChangeReport
+    from metrics.feedback import Label
+    from metrics.stores.protocols import LoggedVerdict
+    from metrics.verdict import Verdict
+
+MOST_ROWS: Final = 10_000
+"""Trials in a file."""
+MOST_SCANNED: Final = 400_000
+"""Verdicts read for a file."""
+_LIVE_SCAN: Final = 2_000
+"""A page that took more reading than this is not kept fresh."""
+_EXCERPT: Final = 160
+
+AnyRequest = Request[Any, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One trial of the list."""
+
+    element_id: str
+    href: str
+    at: str
+    at_iso: str
+    at_exact: str
+    rating: int | None
+    rating_words: str
+    perturbation: str
+    severity: str
+    quality: tuple[QualityRow, ...]
+    """Metrics that changed."""
+    noisy: bool
+    """Whether the identical resend of the same exchange moved too."""
+    failure: str
+    reason_href: str
+    """Trials that failed for the same reason."""
+    route: str
+    model: str
+    excerpt: str
+    people: str
+    """What people say of it: "", "agreed" or "disputed"."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialsPage:
+    """What the explorer shows."""
+
+    head: Head
+    chosen: TrialFilter
+    form: FilterForm
+    rows: tuple[TrialRow, ...]
+    first: bool
+    """Whether these are the newest."""
+    older_href: str
+    """"" if there is nothing older."""
+    newest_href: str
+    query: str
+    """The choice as "?…", "" for everything."""
+    unknown_change: bool
+    cut_short: bool
+    looked_at: str
+    reached: str
+    """Time of the oldest verdict read."""
+    live: bool
+    labels: bool
+    """Whether people can say what they think of a verdict."""
+
+
+def trials_page(
+    sources: ConsoleSources, chosen: TrialFilter, before: int | None, labelled: Labelled
+) -> TrialsPage:
+    """The newest trials of a choice before a place in the log."""
+    now = sources.clock()
+    changes = _changes(sources)
+    narrowed = chosen.beside(changes)
+    found = _find(sources, narrowed, labelled, before, Limits())
+    query = links.overview_query(**chosen.parts())
+    return TrialsPage(
+        head=Head("Trials · evenkeel"),
+        chosen=chosen,
+        form=filter_form(chosen, sources.reports(), changes, now, labels=sources.labels is not None),
+        rows=tuple(_row(one, chosen, labelled, now) for one in found.trials),
+        first=before is None,
+        older_href=links.trials_link(**chosen.parts(), before=str(found.older)) if found.older else "",
+        newest_href=links.trials_link(**chosen.parts()),
+        query=f"?{query}" if query else "",
+        unknown_change=narrowed is None,
+        cut_short=found.older is not None and not found.full,
+        looked_at=f"{found.looked_at:,}",
+        reached="" if found.reached_s is None else figures.moment_exact(found.reached_s),
+        live=before is None and narrowed is not None and not chosen.text and found.looked_at <= _LIVE_SCAN,
+        labels=sources.labels is not None,
+    )
+
+
+def trial_explorer_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/trials`, its live part, and `/api/trials`; all take the parts of `TrialFilter`, and `before`."""
+    counted = CountedLabels(sources.labels)
+
+    @get("/trials", sync_to_thread=True)
+    def page(request: AnyRequest) -> Response[bytes]:
+        query = request.query_params
+        chosen, before = TrialFilter.of(query), _before(query)
+        if any(not value for value in query.values()):  # a form without script sends every field
+            place = {} if before is None else {"before": str(before)}
+            return Response(
+                b"",
+                status_code=303,
+                headers={"location": links.trials_link(**chosen.parts(), **place)},
+            )
+        shown = trials_page(sources, chosen, before, _labelled(counted()))
+        return Response(renderer.page("trials.html", page=shown, here="/trials"), media_type=MediaType.HTML)
+
+    @get("/fragments/trials", sync_to_thread=True)
+    def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
+        chosen = TrialFilter.of(request.query_params)
+        return tagged(
+            renderer.page("_trials.html", page=trials_page(sources, chosen, None, _labelled(counted()))),
+            known,
+        )
+
+    @get("/api/trials", sync_to_thread=True)
+    def api(request: AnyRequest) -> Response[bytes]:
+        chosen = TrialFilter.of(request.query_params)
+        before = _before(request.query_params)
+        found = _find(sources, chosen.beside(_changes(sources)), _labelled(counted()), before, Limits())
+        return json_response(
+            {
+                "trials": [asdict(one.verdict) for one in found.trials],
+                "before": found.older,
+                "looked_at": found.looked_at,
+            }
+        )
+
+    return [page, fragment, api]
+
+
+def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
+    """At most 10,000 trials of a choice, the newest first, for a file."""
+    narrowed = TrialFilter.of(query).beside(_changes(sources))
+    labelled = _labelled(CountedLabels(sources.labels)())
+    pages = each_page(
+        lambda before, wanted: _find(sources, narrowed, labelled, before, Limits(shown=wanted)),
+        most=MOST_ROWS,
+        scanned=MOST_SCANNED,
+    )
+    return Table(_COLUMNS, [_cells(one.verdict) for one in pages])
+
+
+_COLUMNS: Final = (
+    "id",
+    "exchange",
+    "scored_at",
+    "route",
+    "model",
+    "perturbation",
+    "severity",
+    "task",
+    "format",
+    "language",
+    "rating",
+    "baseline_rating",
+    "quality",
+    "failure",
+    "explanation",
+    "scorer",
+    "judge",
+    "rated_by",
+    "prompt_version",
+    "replay_s",
+    "tokens",
+    "cost_usd",
+    "trace_id",
+)
+
+
+def _cells(verdict: Verdict) -> tuple[str | int | float | bool | None, ...]:
+    changed = verdict.quality_changed
+    return (
+        verdict.id,
+        verdict.exchange_id,
+        verdict.scored_at,
+        verdict.route,
+        verdict.model,
+        verdict.perturbation,
+        verdict.severity,
+        verdict.task,
+        verdict.wanted_format,
+        verdict.wanted_language or verdict.prompt_language,
+        verdict.rating,
+        verdict.baseline_rating,
+        verdict.direction if changed else None if changed is None else "same",
+        verdict.failure.reason if verdict.failure else None,
+        verdict.explanation,
+        verdict.scorer,
+        verdict.judge_model,
+        verdict.rated_by,
+        verdict.prompt_version,
+        verdict.replay_s,
+        verdict.tokens,
+        verdict.cost_usd,
+        verdict.trace_id or None,
+    )
+
+
+def _find(
+    sources: ConsoleSources,
+    narrowed: TrialFilter | None,
+    labelled: Labelled,
+    before: int | None,
+    limits: Limits,
+) -> Found:
+    if narrowed is None:
+        return Found((), None, 0, None, full=False)
+    return search(sources.log, narrowed, before=before, labelled=labelled, limits=limits)
+
+
+def _changes(sources: ConsoleSources) -> tuple[ChangeReport, ...]:
+    return tuple(sources.change_reports()) if sources.change_reports else ()
+
+
+def _labelled(labels: Iterable[Label]) -> Labelled:
+    agrees: dict[str, bool | None] = {}
+    for label in labels:
+        known = agrees.get(label.verdict_id)
+        # One person who says otherwise disputes a verdict.
+        agrees[label.verdict_id] = label.agrees if known is None else known and label.agrees is not False
+    return Labelled(agrees)
+
+
+def _before(query: Mapping[str, Any]) -> int | None:
+    text = str(query.get("before", ""))
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 19 else None  # noqa: PLR2004
+
+
+def _row(one: LoggedVerdict, chosen: TrialFilter, labelled: Labelled, now: float) -> TrialRow:
+    verdict = one.verdict
+    failure = verdict.failure
+    agrees = labelled.agrees.get(verdict.id)
+    labelled_here = verdict.id in labelled.agrees
+    return TrialRow(
+        element_id=f"t-{one.offset}",
+        href=links.verdict_link(verdict.id),
+        at=figures.moment(verdict.scored_at, now),
+        at_iso=figures.iso(verdict.scored_at),
+        at_exact=figures.moment_exact(verdict.scored_at),
+        rating=verdict.rating,
+        rating_words=wording.RATINGS.get(verdict.rating, "not rated") if verdict.rating else "not rated",
+        perturbation=wording.label(verdict.perturbation),
+        severity=figures.number(verdict.severity, 1) if wording.has_severity(verdict.perturbation) else "",
+        quality=tuple(quality_row(score) for score in verdict.quality if score.changed),
+        noisy=bool(verdict.shifted and verdict.baseline_shifted),
+        failure=f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else "",
+        reason_href=links.trials_link(**chosen.parts(reason=failure.reason)) if failure else "",
+        route=verdict.route,
+        model=verdict.model,
+        excerpt=_excerpt(verdict.explanation or (failure.detail if failure else "")),
+        people="" if not labelled_here else "disputed" if agrees is False else "agreed",
+    )
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}…"

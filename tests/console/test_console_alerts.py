@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from console.alerts import alerts_page, alerts_table, explanation
+from metrics.cells import DriftReport
+from metrics.stores.protocols import AlertEvent
+from tests.console.whole_scene import change_report
+
+NOW = 1_786_544_400.0
+
+
+def event(kind, at, *, route="shop", perturbation="general.spelling", what="excess", direction=""):
+    return AlertEvent(
+        f"{kind}-{at}", at, kind, route, "m-1", perturbation, 1, 40, 0.3, "", what=what, direction=direction
+    )
+
+
+@pytest.fixture
+def alerting(make_cell):
+    """One cell that alerts."""
+    return make_cell("shop", "m-1", "general.spelling", moved=0.4, alert=True, at=NOW)
+
+
+def test_a_firing_alert_says_what_where_since_and_how_much(alerting):
+    """The newest raising of the cell is when it began."""
+    events = [event("raised", NOW - 600), event("resolved", NOW - 900), event("raised", NOW - 1500)]
+    (alert,) = alerts_page([alerting], events, (), NOW).firing
+    assert (alert.kind, alert.route, alert.model) == ("excess", "shop", "m-1")
+    assert alert.what == "Answers move under spelling changes"
+    assert (alert.since_s, alert.lasts, alert.until) == (NOW - 600, "10 min", "")
+    assert alert.value.startswith("excess 36")
+    assert alert.evidence_href == "/?route=shop&perturbation=general.spelling&rating=shifted#verdicts"
+    assert alert.runbook_href == "/docs/runbooks/EvenkeelRobustnessBreach"
+
+
+def test_an_alert_older_than_the_history_fires_without_a_time(alerting):
+    """Nothing is invented where the raising is no longer kept."""
+    (alert,) = alerts_page([alerting], [], (), NOW).firing
+    assert (alert.since, alert.lasts, alert.since_s, alert.explanation) == ("", "", None, None)
+
+
+def test_a_resolved_alert_is_paired_with_its_own_raising(alerting):
+    """Events of another cell, or of another kind of alert of the same cell, are not taken for it."""
+    events = [
+        event("resolved", NOW - 100),
+        event("raised", NOW - 150, what="drift", direction="risen"),
+        event("raised", NOW - 200, perturbation="general.casing"),
+        event("raised", NOW - 7300),
+    ]
+    page = alerts_page([replace(alerting, alert=False)], events, (), NOW)
+    assert page.firing == ()
+    (past,) = page.past
+    assert (past.since_s, past.until_s, past.lasts) == (NOW - 7300, NOW - 100, "2 h")
+    assert page.head.title == "Alerts · evenkeel"
+    assert not page.head.alert
+
+
+def test_a_drift_fires_with_its_direction(alerting):
+    """Answers that shift more often than they did are told from those that shift less."""
+    drift = DriftReport("fallen", 0.2, 500, True, 0.1, 0.3, 3.0)
+    report = replace(alerting, alert=False, drift=drift)
+    (alert,) = alerts_page([report], [], (), NOW).firing
+    assert alert.kind == "drift"
+    assert "less often than they did" in alert.what
+    assert alert.runbook_href.endswith("EvenkeelDrift")
+
+
+def test_the_newest_change_that_made_answers_worse_fires(alerting):
+    """Only the last change of a route counts: an older one has been followed by another."""
+    worse = change_report("shop", NOW)
+    fine = replace(worse, id="c-8", at=NOW - 60, effect="none_seen")
+    assert alerts_page([], [], [worse], NOW).firing[0].kind == "change"
+    assert alerts_page([], [], [fine, worse], NOW).firing == ()
+    assert alerts_page([], [], [replace(worse, at=NOW - 90_000)], NOW).firing == ()
+
+
+@pytest.mark.parametrize(
+    ("route", "raised_at", "found"),
+    [
+        ("shop", NOW - 1400, True),  # 100 s after the change
+        ("shop", NOW - 1530, True),  # 30 s before it: both orders of scoring happen
+        ("shop", NOW - 1700, False),
+        ("shop", NOW - 1500 + 8 * 86_400, False),
+        ("chat", NOW - 1400, False),
+        ("shop", None, False),
+    ],
+)
+def test_a_change_explains_the_alerts_after_it(route, raised_at, found):
+    """On its own route, from a minute before it to a week after."""
+    assert (explanation([change_report("shop", NOW)], route, raised_at, NOW) is not None) == found
+
+
+def test_the_file_lists_firing_alerts_first(alerting):
+    """State, times in seconds and the figures with plain spaces."""
+    events = [event("resolved", NOW - 50, perturbation="general.casing"), event("raised", NOW - 600)]
+    table = alerts_table(alerts_page([alerting], events, (), NOW))
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [row["state"] for row in rows] == ["firing", "over"]
+    assert rows[0]["since"] == NOW - 600
+    assert rows[1]["until"] == NOW - 50
+    assert "\u202f" not in rows[0]["measured"]

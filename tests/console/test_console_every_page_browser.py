@@ -1,0 +1,170 @@
+"""Every page in a real browser: what it complains about, what it asks for, how much it weighs."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.resources import files
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from console import GoldenSources, create_app
+from evenkeel.admin_server import serving
+from metrics.feedback import SqliteLabels
+from metrics.goldens import SqliteGoldens
+from metrics.stores.exchanges import SqliteExchangeArchive
+from metrics.stores.sqlite import Database
+from tests.console.whole_scene import whole
+
+pytestmark = pytest.mark.service("chromium")
+
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+_PAGES = (
+    "/",
+    "/alerts",
+    "/routes/case-summaries",
+    "/judge",
+    "/calibration",
+    "/pipeline",
+    "/pipeline/dead/0000000000000001",
+    "/settings",
+    "/changes",
+    "/changes/c-7",
+    "/goldens",
+    "/trials",
+    "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
+    "/verdicts/failed-1",
+    "/docs/runbooks/EvenkeelDrift",
+)
+_MAX_BYTES = 300_000
+_AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+_RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+    .map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`)"""
+
+
+@contextmanager
+def _served(app):
+    """The application on a free port of 127.0.0.1."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def serve():
+        async with serving(app, [listener]):
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait(10)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+        listener.close()
+
+
+@pytest.fixture
+def console(make_scene, make_cell, tmp_path):
+    """Address and scene of a console with everything on it."""
+    shown = whole(make_scene("alert"), make_cell)
+    database = Database(tmp_path / "evenkeel.db")
+    goldens = GoldenSources(SqliteGoldens(database), SqliteExchangeArchive(database))
+    app = create_app(replace(shown.sources, goldens=goldens, labels=SqliteLabels(database)))
+    with _served(app) as address:
+        yield address, shown.scene
+    database.close()
+
+
+def test_every_page_is_light_accessible_and_asks_nobody_else(console):
+    """No page fails an axe rule, logs an error, asks elsewhere, is wider than the screen or above 300 kB."""
+    address, scene = console
+    faults = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
+        for width, scheme, paths in ((1440, "light", _PAGES[::2]), (400, "dark", _PAGES[1::2])):
+            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            visit = _Visit(context.new_page(), faults)
+            for path in paths:
+                visit.look_at(address, path, width)
+            context.close()
+        _walk(browser, address, scene, faults)
+        browser.close()
+    assert faults == []
+
+
+class _Visit:
+    """A tab in which page after page is looked at; faults are noted with the page's path."""
+
+    def __init__(self, page, faults):
+        self._page, self._faults, self._path, self._responses = page, faults, "", []
+        page.on("console", lambda said: self._note(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self._note(str(error)))
+        page.on("response", self._arrived)
+
+    def look_at(self, address, path, width):
+        """Open a page, weigh it and have it examined."""
+        self._path, self._responses = path, []
+        self._page.goto(address + path)
+        if self._page.locator("#connection").count():
+            expect(self._page.locator("#connection")).to_have_text("live")
+        parts = [one for one in self._responses if "/fragments/" not in one.url]
+        weight = sum(len(one.body()) for one in parts)
+        if weight > _MAX_BYTES:
+            self._note(f"{weight} bytes")
+        for one in self._responses:
+            if not one.url.startswith(address):
+                self._note(one.url)
+        if self._page.evaluate("document.documentElement.scrollWidth") > width:
+            self._note(f"wider than {width}")
+        self._page.evaluate(_AXE)
+        for fault in self._page.evaluate(_RUN_AXE):
+            self._note(fault)
+
+    def _arrived(self, response):
+        self._responses.append(response)
+
+    def _note(self, fault):
+        self._faults.append((self._path, fault))
+
+
+def _walk(browser, address, scene, faults):
+    """From the overview through the pages by their links, with the mouse and the keyboard."""
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.on("pageerror", lambda error: faults.append(("walk", str(error))))
+    page.clock.install()
+    page.goto(address)
+    page.get_by_role("link", name="case-summaries", exact=True).first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("case-summaries")
+    page.locator(".matrix a.cell").nth(3).focus()
+    expect(page.locator(".tip")).to_contain_text("robustness")
+    before = page.locator(".tag.bad").count()
+    scene.reports = [replace(report, alert=False) for report in scene.reports]
+    page.clock.run_for(3200)
+    expect(page.locator(".cell-list .tag.bad")).to_have_count(0)
+    assert before > 0
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Alerts").click()
+    expect(page.get_by_role("link", name="Alerts", exact=True)).to_have_attribute("aria-current", "page")
+    page.get_by_role("link", name="What to do").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Evenkeel")
+    page.goto(f"{address}/pipeline")
+    with page.expect_download() as download:
+        page.locator("#flow").get_by_role("link", name="CSV").click()
+    assert download.value.suggested_filename == "evenkeel-pipeline.csv"
+    page.get_by_role("link", name="0000000000000001").click()
+    expect(page.get_by_text("not JSON <b>at all</b>")).to_be_visible()

@@ -1,0 +1,260 @@
+"""Pages about what evenkeel does: routes, judge, calibration, pipeline, settings, documentation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from litestar.testing import TestClient
+from markupsafe import Markup
+
+from console import Amount, PipelineView, Spending, create_app
+from console.chart import Sample
+from console.forest import Interval, Span, bar, span_of
+from console.judge import judged
+from console.judge_series import FEWEST, POINTS, binned, judge_plots
+from console.rendering import code_spans
+from console.settings_view import as_html
+from console.spend import spend_part
+from metrics.provenance import BANDS_RATING, DECIDED_BY
+from tests.console.whole_scene import SECRET, whole
+
+
+@pytest.fixture
+def shown(make_scene, make_cell):
+    """Everything at once."""
+    return whole(make_scene("alert"), make_cell)
+
+
+@pytest.fixture
+def client(shown):
+    with TestClient(create_app(shown.sources)) as client:
+        yield client
+
+
+def _words(response):
+    text = re.sub(r"<[^>]+>", " ", response.text)
+    return " ".join(text.replace("\u202f", " ").replace("\u00a0", " ").split())
+
+
+def test_live_parts_are_sent_once(client):
+    """The page names its live part, which answers 304 to who has it already."""
+    for path in ("/alerts", "/routes/case-summaries", "/judge", "/calibration", "/pipeline", "/settings"):
+        page = client.get(path)
+        assert f'data-source="/fragments{path}"' in page.text
+        current = re.findall(r'<a href="([^"]+)" aria-current="page">', page.text)
+        assert current == ([] if path.startswith("/routes") else [path])
+        first = client.get(f"/fragments{path}")
+        again = client.get(f"/fragments{path}", headers={"if-none-match": first.headers["etag"]})
+        assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+
+
+def test_a_large_installation_keeps_its_pages_light(make_cell, make_scene):
+    """Twenty routes with 26 kinds and 72 pairs of languages each: no page is above 300 kB."""
+    scene = make_scene("alert")
+    languages = ("en", "de", "es", "fr", "fr-CA", "it", "ja", "nl", "pt-BR")
+    kinds = [f"{category}.k{number}" for category in ("general", "format") for number in range(13)]
+    kinds += [f"crosslingual.{a}_to_{b}" for a in languages for b in languages if a != b]
+    scene.reports = [
+        make_cell(f"route-{route:02}", "a-model-of-2026-08", kind, moved=0.3, alert=place % 9 == 0)
+        for route in range(20)
+        for place, kind in enumerate(kinds)
+    ]
+    with TestClient(create_app(scene.sources())) as client:
+        weights = {
+            path: len(client.get(path).content) for path in ("/", "/alerts", "/routes/route-07", "/judge")
+        }
+        shared = sum(len(client.get(f"/static/{name}").content) for name in ("console.css", "live.js"))
+    assert {path: weight for path, weight in weights.items() if weight + shared > 300_000} == {}
+
+
+def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
+    """Cells by category with intervals, the matrix of languages, the last change, the day's spend."""
+    text = _words(client.get("/routes/case-summaries"))
+    for part in (
+        "spelling ▲ alert 62.3 55–70 42 % [34, 50] % 46 % [38, 54] %",
+        "shifts more often than its baseline of 4 %",
+        "from ↓ to → en de fr-CA",
+        "$0.20 today, no limit set",
+        "the model was swapped",
+        "Before and after the last change",
+        "46 % [41, 51] % worse",
+    ):
+        assert part in text
+    assert "billing-replies" not in text.partition("case-summaries")[2].partition("All times")[0]
+
+
+def test_a_route_without_traffic_says_so_and_an_unknown_one_is_not_found(client):
+    """A route of the settings has a page before its first trial."""
+    assert "Nothing has been scored on this route yet" in client.get("/routes/chat").text
+    assert client.get("/routes/nowhere").status_code == 404
+    assert client.get("/fragments/routes/nowhere").status_code == 404
+
+
+def test_route_names_are_never_markup(make_scene):
+    """Names come from outside in a store of old: they are escaped in text and in addresses."""
+    scene = make_scene("hostile")
+    with TestClient(create_app(scene.sources())) as client:
+        links = re.findall(r'href="(/routes/[^"]+)"', client.get("/").text)
+        hostile = next(link for link in links if "script" in link)
+        page = client.get(hostile)
+    assert page.status_code == 200
+    assert '<script>alert("x")' not in page.text
+    assert "&lt;script&gt;" in page.text
+
+
+def test_no_credential_is_on_the_settings_page(client):
+    """Not in an address, not as a header's value, not in place of a variable's name."""
+    page = client.get("/settings")
+    assert SECRET not in page.text
+    text = _words(page)
+    assert "api_key_env not set" in text
+    assert "webhook set" in text
+    assert "headers x-key: set" in text
+    assert "base_url https://judge.example/v1" in text
+    assert "notify 0 of 1 set" in text
+
+
+def test_settings_link_to_their_text(client):
+    """Every section's link leads to a heading of the reference page."""
+    anchors = re.findall(r'href="/docs/settings#([^"]+)"', client.get("/settings").text)
+    reference = client.get("/docs/settings").text
+    assert len(anchors) > 10
+    assert [anchor for anchor in anchors if f'id="{anchor}"' not in reference] == []
+
+
+def test_every_runbook_the_pages_link_to_is_there(client):
+    """Runbooks of all kinds of alerts, and their list."""
+    links = set(re.findall(r'href="(/docs/runbooks/[^"]+)"', client.get("/alerts").text))
+    assert len(links) == 4
+    for link in links:
+        assert client.get(link).status_code == 200
+    for name in ("runbooks%2F..%2Fsettings", "nothing", "runbooks/Nothing", "settings.md", "../pyproject"):
+        assert client.get(f"/docs/{name}").status_code in {404, 400}
+
+
+def test_documents_take_no_markup_and_no_foreign_address():
+    """HTML in the source is text; links lead to pages that are here, or nowhere."""
+    text = (
+        "# A <b>title</b>\n\n<script>alert(1)</script>\n\n[x](javascript:alert(1)) "
+        "[y](https://elsewhere.example) [z](B.md#Part) [w](../settings.md) [v](C.md) [u](#here) ![p](https://elsewhere.example/p.png)"
+    )
+    html = str(as_html(text, "runbooks/A", lambda name: name in {"runbooks/A", "runbooks/B", "settings"}))
+    assert "<script" not in html
+    assert "elsewhere" not in html
+    assert "javascript:alert" not in re.sub(r">[^<]*<", "><", html)
+    assert re.findall(r'href="([^"]*)"', html) == [
+        "/docs/runbooks/B#Part",
+        "/docs/settings",
+        "/docs/runbooks/A#here",
+    ]
+
+
+def test_marks_of_code_become_code_and_nothing_else():
+    """A mark without its partner stays as it is."""
+    assert code_spans("use `<b>` now") == Markup("use <code>&lt;b&gt;</code> now")
+    assert code_spans("a ` b <i>") == Markup("a ` b &lt;i&gt;")
+
+
+def test_dead_letters_are_listed_and_one_can_be_read(client):
+    """With the reason and both bodies as text; one that is no longer kept is said to be."""
+    text = _words(client.get("/pipeline"))
+    assert "0000000000000001 too many attempts" in text
+    one = client.get("/pipeline/dead/0000000000000001")
+    assert "not JSON &lt;b&gt;at all&lt;/b&gt;" in one.text
+    assert "given up: too many attempts" in _words(one)
+    assert client.get("/pipeline/dead/none").status_code == 404
+
+
+def test_shares_of_spend_add_up():
+    """0.20, 0.60 and 0.20 of one dollar; limits of a route's own are shown with it."""
+    amounts = (Amount("b", 10, 0.2), Amount("a", 30, 0.6, 100, 1.2), Amount("c", 20, 0.2))
+    part = spend_part(_view(), Spending(amounts, ()))
+    assert [(line.name, line.share.replace("\u202f", " ")) for line in part.routes] == [
+        ("a", "60 %"),
+        ("c", "20 %"),
+        ("b", "20 %"),
+    ]
+    assert [(meter.text, meter.share) for meter in part.routes[0].meters] == [
+        ("$0.60 of $1.20 today", 0.5),
+        ("30 tokens of 100 today", 0.3),
+    ]
+
+
+def test_without_prices_shares_are_of_tokens():
+    """A self-hosted model costs nothing, yet its calls are to be seen."""
+    part = spend_part(_view(), Spending((Amount("a", 30, 0.0), Amount("b", 10, 0.0)), ()))
+    assert [line.share for line in part.routes] == ["75\u202f%", "25\u202f%"]
+
+
+def _view():
+    return PipelineView("http://127.0.0.1:8100/v1")
+
+
+def test_calls_saved_are_ratings_without_the_judge(shown, client):
+    """Of each route and model once: 400 equal, 310 by bands, 290 by the judge are 71 % saved."""
+    assert len(judged(shown.sources.reports())) == 6
+    text = _words(client.get("/judge"))
+    assert "1,740 of 6,000 ratings" in text
+    assert "rated without a call 71 %" in text
+    assert "6 % [1, 11] % of 80" in text
+
+
+def test_a_console_without_a_judge_says_how_to_get_one(make_scene):
+    """And nothing about noise that nobody measured; likewise without a calibration."""
+    with TestClient(create_app(make_scene("quiet").sources())) as client:
+        assert "No judge is set" in client.get("/judge").text
+        assert "evenkeel calibrate --from-store" in client.get("/calibration").text
+        assert client.get("/settings").status_code == 404
+
+
+def test_points_of_a_plot_have_equally_many_observations():
+    """24 observations make four points of six; fewer than five make none."""
+    seen = [(float(place), place >= 12) for place in range(24)]
+    points = binned(seen)
+    assert [point.at for point in points] == [5.0, 11.0, 17.0, 23.0]
+    assert [point.value for point in points] == [0.0, 0.0, 1.0, 1.0]
+    assert all(point.lower < point.upper for point in points)
+    assert binned(seen[: FEWEST - 1]) == []
+    assert len(binned([(float(place), True) for place in range(5000)])) == POINTS
+
+
+def test_plots_are_made_of_the_judge_s_ratings_only(make_verdict):
+    """Ratings by cheap metrics and failures say nothing about a judge."""
+    rated = []
+    for place in range(12):
+        verdict, _ = make_verdict(place)
+        details = {BANDS_RATING: 3.0 if place % 2 else 1.0, DECIDED_BY: 2.0}
+        rated.append(replace(verdict, scorer="judge", rating=3, details=details))
+    agreement, saved = judge_plots(rated, now=rated[0].scored_at + 1000)
+    assert agreement.title == "Agrees with the cheap metrics"
+    assert [point.value for point in agreement.samples] == [0.5, 0.5]
+    assert [point.value for point in saved.samples] == [0.0, 0.0]
+    assert judge_plots([replace(one, scorer="metrics") for one in rated], now=0.0) == ()
+    assert isinstance(agreement.samples[0], Sample)
+
+
+def test_the_calibration_says_which_metric_watches_what(client):
+    """With its file, date, number of goldens, thresholds and why something is not watched."""
+    text = _words(client.get("/calibration"))
+    for part in (
+        "calibrations/support/calibration.yaml",
+        "2026-08-01",
+        "120 , support cases of July",
+        "missing primary chain_f1",
+        "0.840 [0.820, 0.870]",
+        "none: Mild and moderate damage score alike.",
+        "nobody: No metric reacts to it.",
+        "at most 10 % of answers",
+    ):
+        assert part in text
+
+
+def test_bars_share_a_scale_and_stay_inside_it():
+    """From -0.2 to 0.6 on 200 units with a margin of 4; what lies beyond is drawn at the edge."""
+    span = span_of([Interval(0.3, -0.13, 0.55)], always=(0.0, 0.2))
+    assert span == pytest.approx(Span(-0.2, 0.6))
+    drawn = bar(Interval(0.2, -0.4, 0.4), span, lines=(0.2,))
+    assert (drawn.low, drawn.dot, drawn.high) == (4.0, 100.0, 148.0)
+    assert (drawn.ends, drawn.lines) == ((52.0,), (100.0,))

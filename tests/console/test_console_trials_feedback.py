@@ -1,0 +1,224 @@
+"""What people say of verdicts: the form of a trial, verdicts drawn by chance, the API."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from litestar.testing import TestClient
+
+from console import create_app
+from console.feedback import say
+from console.feedback_views import drawn
+from metrics.feedback import LabelError, SqliteLabels
+from metrics.stores.sqlite import Database
+from metrics.verdict import BASELINE
+
+EVIL = '<script>alert("x")</script>\u202e{{ 7*7 }}'
+
+
+class Desk:
+    """A console with labels, and a browser's view of it."""
+
+    def __init__(self, client, store, scene):
+        self.client, self.store, self.scene = client, store, scene
+        self.verdict = next(one for one in reversed(scene.log.verdicts) if one.rating == 2)
+        self.path = f"/verdicts/{self.verdict.id}"
+
+    def form(self, path=None):
+        html = self.client.get(path or self.path).text
+        return html, re.search(r'name="_csrf_token" value="(\w+)"', html)[1]
+
+    def send(self, headers=None, *, token=None, **fields):
+        given = {"_csrf_token": token or self.form()[1], "verdict": self.verdict.id, "by": "ann"}
+        return self.client.post(
+            "/feedback", data={**given, **fields}, headers=headers, follow_redirects=False
+        )
+
+
+@pytest.fixture
+def desk(make_scene, tmp_path):
+    """The alert scene, whose verdicts were decided by a judge."""
+    scene = make_scene("alert")
+    scene.log.verdicts = [
+        replace(one, scorer="judge", judge_model="j-1", details={"decided_by": 2.0})
+        for one in scene.log.verdicts
+    ]
+    database = Database(tmp_path / "evenkeel.db")
+    store = SqliteLabels(database)
+    with TestClient(create_app(replace(scene.sources(), labels=store))) as client:
+        yield Desk(client, store, scene)
+    database.close()
+
+
+def test_what_somebody_says_is_stored_with_all_that_it_needs(desk):
+    """And shown on the page that the form leads back to; texts are kept beside it."""
+    response = desk.send(rating="3", quality="equal", note="Only the order differs.")
+    assert response.status_code == 303
+    assert response.headers["location"] == f"{desk.path}#feedback"
+    (label,) = desk.store.select()
+    assert (label.by, label.rating, label.quality, label.note) == (
+        "ann",
+        3,
+        "equal",
+        "Only the order differs.",
+    )
+    assert (label.judge_rating, label.judge_model, label.at) == (2, "j-1", desk.scene.now)
+    assert desk.store.texts(desk.verdict.id) == desk.scene.log.evidence(desk.verdict.id)
+    html, _ = desk.form()
+    for text in ("<b>ann</b>: the same; just as good", "not as the verdict says", "Only the order differs."):
+        assert text in html
+    assert "0 of 1" in html  # the agreement with the judge
+
+
+def test_a_correction_replaces_and_taking_back_withdraws(desk):
+    """The page shows the newest version, and that it was taken back."""
+    desk.send(rating="3")
+    desk.send(rating="2")
+    html, _ = desk.form()
+    assert "version 2" in html
+    assert "not as the verdict says" not in html
+    assert "1 of 1" in html
+    assert desk.send(withdraw="1").status_code == 303
+    html, _ = desk.form()
+    assert "taken back" in html
+    assert "1 of 1" not in html
+    assert desk.store.select() == ()
+
+
+def test_a_label_outlives_the_verdict(desk):
+    """Once the log no longer has it, the label still counts and can still be taken back."""
+    desk.send(rating="1")
+    token = desk.form()[1]
+    desk.scene.log.verdicts = [one for one in desk.scene.log.verdicts if one.id != desk.verdict.id]
+    assert len(desk.client.get("/api/labels").json()["labels"]) == 1
+    assert desk.send(token=token, withdraw="1").status_code == 303
+    assert desk.store.select() == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"rating": "3", "by": " "}, "give your name"),
+        ({"rating": "3", "by": "\u202eann"}, "is no name"),
+        ({"rating": "", "quality": ""}, "say how alike"),
+        ({"rating": "5"}, "none of 1, 2, 3"),
+        ({"quality": "mixed"}, "none of worse, equal, better"),
+        ({"rating": "3", "verdict": "none"}, "no verdict of this id"),
+        ({"withdraw": "1", "by": "bob"}, "has said nothing"),
+        ({"rating": "3", "version": "1"}, "is unknown"),
+        ({"rating": "3", "note": "n" * 2001}, "2,001 characters"),
+    ],
+)
+def test_what_cannot_be_said_is_explained(make_scene, tmp_path, fields, said):
+    """The error says what is missing or wrong, and nothing is stored."""
+    scene, store = make_scene("quiet"), SqliteLabels(Database(tmp_path / "evenkeel.db"))
+    asked = {"verdict": scene.log.verdicts[0].id, "by": "ann", **fields}
+    with pytest.raises(LabelError, match=said):
+        say(scene.sources(), store, asked)
+    assert store.revision() == 0
+
+
+def test_a_form_that_cannot_be_used_leads_to_a_page_that_says_why(desk):
+    """With status 400."""
+    response = desk.send(rating="", quality="")
+    assert response.status_code == 400
+    assert "Nothing was stored: say how alike" in response.text
+
+
+def test_forms_of_other_sites_are_refused(desk):
+    """And those without the page's token."""
+    assert desk.send({"sec-fetch-site": "cross-site"}, rating="1").status_code == 403
+    assert desk.send({"origin": "https://evil.example"}, rating="1").status_code == 403
+    assert desk.send(token="0" * 128, rating="1").status_code == 403
+    assert desk.store.select() == ()
+
+
+def test_a_verdict_drawn_by_chance_is_rated_without_seeing_its_rating(desk):
+    """Neither chip nor scores nor explanation nor the other trials; the label says that it was drawn."""
+    response = desk.client.get("/trials/drawn", follow_redirects=False)
+    assert response.status_code == 303
+    path = response.headers["location"]
+    assert path == desk.client.get("/trials/drawn", follow_redirects=False).headers["location"]
+    html, token = desk.form(path)
+    for hidden in ('class="chip', "ROUGE-L", "Unchanged resend", "Numbers of the original", "faithfulness"):
+        assert hidden not in html
+    verdict_id = path.removeprefix("/verdicts/").partition("?")[0]
+    assert desk.send(token=token, verdict=verdict_id, rating="3", drawn="1").status_code == 303
+    (label,) = desk.store.select()
+    assert (label.verdict_id, label.drawn) == (verdict_id, True)
+    # From now on its page shows everything, and another one is drawn.
+    assert 'class="chip' in desk.form(path)[0]
+    assert desk.client.get("/trials/drawn", follow_redirects=False).headers["location"] != path
+
+
+def test_only_verdicts_that_can_be_rated_are_drawn(desk):
+    """Of judged trials with texts and a rating; none is left without them."""
+    log = desk.scene.log
+    chosen = log.find(drawn(log, desk.store))
+    assert chosen.rating is not None
+    assert chosen.perturbation != BASELINE
+    log.texts.clear()
+    assert drawn(log, desk.store) is None
+    assert desk.client.get("/trials/drawn").status_code == 404
+
+
+def test_the_page_of_a_trial_links_to_the_rest_of_its_exchange(desk):
+    """The unchanged resend first; the trial itself is not among them."""
+    html, _ = desk.form()
+    others = [one.id for one in desk.scene.log.of_exchange(desk.verdict.exchange_id)]
+    linked = re.findall(r'class="chip r\d" href="/verdicts/([^"]+)"', html)
+    assert sorted(linked) == sorted(one for one in others if one != desk.verdict.id)
+    baselines = [one for one in others if ".baseline." in one]
+    assert baselines
+    assert linked[: len(baselines)] == baselines
+
+
+def test_the_explorer_knows_what_people_say(desk):
+    """Rows are marked, and can be chosen by it."""
+    desk.send(rating="3")
+    assert "people disagree with the rating" in desk.client.get("/trials?labels=disputed").text
+    assert len(re.findall(r'id="t-\d+"', desk.client.get("/trials?labels=any").text)) == 1
+    assert "people disagree with" not in desk.client.get("/trials?labels=none").text
+
+
+def test_the_api_takes_and_gives_labels(desk):
+    """As JSON, with the agreement; numbers may be numbers."""
+    body = {"verdict": desk.verdict.id, "by": "ci", "rating": 2, "drawn": True}
+    made = desk.client.post("/api/labels", json=body)
+    assert (made.status_code, made.json()["label"]["rating"]) == (201, 2)
+    shown = desk.client.get("/api/labels").json()
+    assert [one["by"] for one in shown["labels"]] == ["ci"]
+    (agreement,) = shown["agreement"]
+    assert (agreement["judge"], agreement["source"], agreement["n"], agreement["value"]) == (
+        "j-1",
+        "drawn",
+        1,
+        1.0,
+    )
+    assert desk.client.get("/api/labels?route=none").json()["labels"] == []
+    for options in ({"json": [1]}, {"content": b"{", "headers": {"content-type": "application/json"}}):
+        assert desk.client.post("/api/labels", **options).status_code == 400
+    assert desk.client.post("/api/labels", data=body).status_code == 415
+    assert desk.client.post("/api/labels", json={"by": "ci"}).json()["error"]["status"] == 400
+
+
+def test_what_people_write_is_never_markup(desk):
+    """Names are refused if they mislead; notes are escaped."""
+    assert desk.send(rating="3", by='<i>ann</i>" onload="x', note=EVIL).status_code == 303
+    html, _ = desk.form()
+    assert "<script>alert" not in html
+    assert "<i>ann" not in html
+    assert "\u202e" not in html
+    assert "{{ 7*7 }}" in html
+
+
+def test_a_console_without_labels_has_no_trace_of_them(make_scene, console_client):
+    """No form, no page, no API."""
+    scene = make_scene("quiet")
+    client = console_client(scene)
+    assert "feedback" not in client.get(f"/verdicts/{scene.log.verdicts[-1].id}?blind=1").text
+    assert client.get("/trials/drawn").status_code == 404
+    assert client.get("/api/labels").status_code == 404
+    assert "/trials/drawn" not in client.get("/trials").text
