@@ -13,7 +13,7 @@ from grafana_foundation_sdk.models import dashboard
 
 from grafana import variables
 from grafana.panels import DATASOURCE
-from grafana.promql import series
+from grafana.promql import highest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,7 +119,7 @@ def _model(board: Board, addresses: Addresses) -> dashboard.Dashboard:
 
 def _changes(matchers: Sequence[str]) -> AnnotationQuery:
     # The value of the series is the time of the change: the mark stands there, not at the scrape.
-    expr = f"{series('evenkeel_last_change_timestamp_seconds', *matchers)} * 1000"
+    expr = f"{highest('evenkeel_last_change_timestamp_seconds', *matchers, by='job, route, kind')} * 1000"
     return (
         AnnotationQuery()
         .name("Changes")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from evenkeel.metrics_reference import documented
+
 RATE: Final = "$__rate_interval"
 RANGE: Final = "$__range"
 CELL: Final = "route, model, perturbation"
 PLACE: Final = "route, model"
+_SHARED: Final = {series.name: series.labels for series in documented() if series.shared}
+"""What every monitor exports alike, and by which labels."""
 
 
 def series(name: str, *matchers: str, over: str = "") -> str:
@@ -24,12 +28,17 @@ def series(name: str, *matchers: str, over: str = "") -> str:
 
 def rate(name: str, *matchers: str, by: str = "") -> str:
     """Events a second, summed: over everything, or by labels."""
-    return _sum(f"rate({series(name, *matchers, over=RATE)})", by)
+    return _sum(_once(name, f"rate({series(name, *matchers, over=RATE)})"), by)
 
 
 def increase(name: str, *matchers: str, by: str = "", over: str = RANGE) -> str:
     """Events in a window, summed: over everything, or by labels."""
-    return _sum(f"increase({series(name, *matchers, over=over)})", by)
+    return _sum(_once(name, f"increase({series(name, *matchers, over=over)})"), by)
+
+
+def total(name: str, *matchers: str, by: str = "") -> str:
+    """A gauge of all deployments together: over everything, or by labels."""
+    return _sum(_once(name, series(name, *matchers)), by)
 
 
 def highest(name: str, *matchers: str, by: str) -> str:
@@ -51,6 +60,12 @@ def quantile(order: float, histogram: str, *matchers: str, by: str = "") -> str:
     """A quantile of a histogram's recent observations, by labels besides the bucket."""
     labels = f"le, {by}" if by else "le"
     return f"histogram_quantile({order}, {rate(histogram + '_bucket', *matchers, by=labels)})"
+
+
+def _once(name: str, what: str) -> str:
+    """What paired monitors report alike is taken once."""
+    labels = _SHARED.get(name)
+    return what if labels is None else f"max by ({', '.join(('job', *sorted(labels)))}) ({what})"
 
 
 def _sum(what: str, by: str) -> str:

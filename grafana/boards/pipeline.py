@@ -8,7 +8,7 @@ from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
 from grafana.boards.pipeline_processes import ARCHIVED, COVERAGE, DEAD, MONITOR, SPANS, STEP, WORKER
 from grafana.panels import Column, Query, Words, bars, lines, number, rows
-from grafana.promql import RATE, increase, rate, series, share
+from grafana.promql import RATE, increase, rate, series, share, total
 
 _ROUTE: Final = 'route=~"$route"'
 _DROPPED: Final = 'reason=~"queue_full|store_full|store_error"'
@@ -16,10 +16,6 @@ _DROPPED: Final = 'reason=~"queue_full|store_full|store_error"'
 
 def _spent(unit: str) -> str:
     return f"max({series(f'evenkeel_spend_today_{unit}')} / {series(f'evenkeel_budget_{unit}_per_day')})"
-
-
-def _total(gauge: str) -> str:
-    return f"sum({series(gauge)})"
 
 
 _dropped = increase("evenkeel_exchanges_skipped_total", _ROUTE, _DROPPED)
@@ -49,7 +45,7 @@ _NUMBERS: Final = Shelf(
             4,
             number(
                 Words("Waiting", "Exchanges in the queue that no worker holds.", "no worker scraped"),
-                Query(f"sum({series('evenkeel_queue_waiting')})"),
+                Query(total("evenkeel_queue_waiting")),
                 "locale",
                 decimals=0,
                 trend=True,
@@ -109,7 +105,7 @@ _NUMBERS: Final = Shelf(
                     "no worker scraped",
                     runbook="EvenkeelDeadLetters",
                 ),
-                Query(f"sum({series('evenkeel_queue_dead')})"),
+                Query(total("evenkeel_queue_dead")),
                 "locale",
                 scales.ANY_IS_A_LOOK,
                 decimals=0,
@@ -141,8 +137,8 @@ _QUEUE: Final = lines(
         runbook="EvenkeelPipelineStalled",
     ),
     (
-        Query(f"sum({series('evenkeel_queue_waiting')})", "waiting"),
-        Query(f"sum({series('evenkeel_queue_leased')})", "in work"),
+        Query(total("evenkeel_queue_waiting"), "waiting"),
+        Query(total("evenkeel_queue_leased"), "in work"),
     ),
     "none",
     stacked=True,

@@ -76,7 +76,8 @@ def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, s
     """Tags are balanced, ids unique, nothing is inline, and no address leads elsewhere."""
     client = console_client(make_scene(scene))
     paths = ("/", "/fragments/overview", "/alerts", "/judge", "/calibration", "/pipeline")
-    routes = [attrs["href"] for attrs in _Page(client.get("/").text).all("a") if attrs.get("class") == "route"]
+    links = _Page(client.get("/").text).all("a")
+    routes = [attrs["href"] for attrs in links if attrs.get("class") == "route"]
     for path in (*paths, *routes[:1]):
         page = _Page(client.get(path).text)
         ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli import main
 from evenkeel.data_plane import _DRAIN_S
+from evenkeel.preflight import missing_keys
 from evenkeel.settings import load
 from metrics.stores.redis.connection import RedisStore
 from metrics.stores.redis.place import RedisPlace
@@ -28,6 +29,10 @@ CHART = ROOT / "deploy" / "helm" / "evenkeel"
 SCHEMA = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 
 LEAST = {"settings": {"redis": {"url": "redis://redis:6379/0"}}}
+ASKING = {
+    "EVENKEEL_JUDGE_API_KEY": {"secret": "judge", "key": "key"},
+    "EVENKEEL_SHADOW_API_KEY": {"secret": "shadow", "key": "key"},
+}
 MOST = {
     "fullnameOverride": "keel",
     "imagePullSecrets": [{"name": "pull"}],
@@ -46,8 +51,8 @@ MOST = {
         "judge": {"model": "judge-1"},
         "budget": {"usd_per_day": None},
     },
-    "secretEnv": {"CASES_KEY": {"secret": "cases", "key": "key"}},
     "proxy": {
+        "secretEnv": {"CASES_KEY": {"secret": "cases", "key": "key"}},
         "autoscaling": {"enabled": False},
         "service": {"port": 8080, "annotations": {"team": "support"}},
         "nodeSelector": {"disk": "ssd"},
@@ -55,12 +60,13 @@ MOST = {
         "affinity": {"nodeAffinity": {}},
     },
     "worker": {
-        "secretEnv": {"EVENKEEL_JUDGE_API_KEY": {"secret": "judge", "key": "key"}},
+        "secretEnv": ASKING,
         "autoscaling": {"by": "keda", "keda": {"passwordSecret": {"secret": "redis", "key": "password"}}},
         "tolerations": [{"key": "spot", "operator": "Exists"}],
     },
     "monitor": {
         "replicas": 2,
+        "secretEnv": ASKING,
         "shards": [{"name": "one", "routes": ["chat"]}, {"name": "two", "routes": ["cases"]}],
         "service": {"annotations": {"team": "support"}},
     },
@@ -208,7 +214,27 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
             role = one["metadata"]["labels"]["app.kubernetes.io/component"]
             keys.setdefault(variable["name"], set()).add(role)
     assert keys["EVENKEEL_ADMIN_TOKEN"] >= {"proxy", "worker"}
-    assert keys.get("EVENKEEL_JUDGE_API_KEY", {"worker"}) == {"worker"}
+    if setup == "most":
+        assert keys["CASES_KEY"] == {"proxy"}
+        assert keys["EVENKEEL_JUDGE_API_KEY"] == {"worker", "monitor-one", "monitor-two"}
+
+
+def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
+    """With the variables of its pod alone, a role misses none of its credentials."""
+    [page] = [one for one in of_kind("ConfigMap", MOST) if "evenkeel.yaml" in one["data"]]
+    (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
+    for one in workloads(MOST):
+        [container] = one["spec"]["template"]["spec"]["containers"]
+        with monkeypatch.context() as pod:
+            for name in ("CASES_KEY", *ASKING):
+                pod.delenv(name, raising=False)
+            for variable in container["env"]:
+                if "valueFrom" in variable:
+                    pod.setenv(variable["name"], "held")
+            settings = load(tmp_path / "evenkeel.yaml", {}, {})
+            assert missing_keys(settings, container["name"]) == []
+            others = {"proxy": "worker"}.get(container["name"], "proxy")
+            assert missing_keys(settings, others) != []
 
 
 @pytest.mark.parametrize("setup", SETUPS)
@@ -229,7 +255,6 @@ def test_the_arguments_are_those_of_the_program(setup):
 def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
     """What the chart lays over the given settings wins, and large numbers stay numbers."""
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token")
-    monkeypatch.setenv("CASES_KEY", "key")
     [page] = [one for one in of_kind("ConfigMap", SETUPS[setup]) if "evenkeel.yaml" in one["data"]]
     (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
     settings = load(tmp_path / "evenkeel.yaml", {}, {})

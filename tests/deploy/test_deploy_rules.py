@@ -16,6 +16,8 @@ PROMETHEUS = ROOT / "deploy" / "prometheus"
 RUNBOOKS = ROOT / "docs" / "runbooks"
 RULE_FILES = sorted((PROMETHEUS / "rules").glob("*.yaml"))
 TEST_FILES = sorted((PROMETHEUS / "tests").glob("*.yaml"))
+PAIRED = [file for file in TEST_FILES if file.stem not in {"proxy", "slo_long"}]
+"""Without what no monitor exports, and without the case of three days: its rules are those of the others."""
 SECTIONS = (
     "What it means",
     "Check in two minutes",
@@ -61,6 +63,27 @@ def promtool(*arguments, **options):
 def test_the_alerts_fire_when_they_must_and_only_then(file):
     """Promtool plays the series of each case and compares what fires, texts included."""
     promtool("test", "rules", file.name, cwd=file.parent)
+
+
+@pytest.mark.service("promtool")
+@pytest.mark.parametrize("file", PAIRED, ids=lambda file: file.stem)
+def test_a_second_monitor_changes_nothing(file, tmp_path):
+    """Every case again, with what monitors export scraped from two of them: alerts, texts and ratios stay."""
+    shared = {series.name for series in documented() if series.shared}
+    cases = yaml.safe_load(file.read_text(encoding="utf-8"))
+    doubled = 0
+    for test in cases["tests"]:
+        for series in list(test["input_series"]):
+            name = series["series"].partition("{")[0]
+            if name in shared:
+                other = re.sub('instance="[^"]*"', 'instance="second:8101"', series["series"])
+                assert other != series["series"]
+                test["input_series"].append({**series, "series": other})
+                doubled += 1
+    assert doubled
+    cases["rule_files"] = [str((file.parent / path).resolve()) for path in cases["rule_files"]]
+    (tmp_path / file.name).write_text(yaml.safe_dump(cases), encoding="utf-8")
+    promtool("test", "rules", file.name, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("name", NAMES)
