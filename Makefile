@@ -7,6 +7,8 @@ UV := $(BIN)/uv
 LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 # Per cent of lines and branches, with all services there; may only rise.
 COVERAGE := 95
+# Extras that every container image has.
+IMAGE := notify encryption redaction
 AUDITED ?= $(wildcard requirements/*.txt)
 
 .DEFAULT_GOAL := help
@@ -60,10 +62,12 @@ lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
 	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic --extra reference \
 		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
-	for extra in otel "semantic --extra otel"; do \
-		$(UV) pip compile --quiet --no-header --generate-hashes --extra $$extra --constraint requirements/semantic.txt \
-		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/image-$${extra%% *}.txt \
-		|| exit; done
+	for image in "image" "image-otel --extra otel" "image-semantic --extra otel --extra semantic"; do \
+		set -- $$image; file=requirements/$$1.txt; shift; rm -f $$file; \
+		$(UV) pip compile --quiet --no-header --generate-hashes --constraint requirements/semantic.txt \
+		$(addprefix --extra ,$(IMAGE)) "$$@" --no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) \
+		pyproject.toml -o $$file || exit; \
+	done
 
 bench-proxy: $(VENV)/.dev ## Measure the proxy beside nginx, LiteLLM and Portkey (ARGS="--quick")
 	$(BIN)/python -m bench.proxy $(ARGS)

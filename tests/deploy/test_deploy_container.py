@@ -95,14 +95,15 @@ def test_the_final_stage_builds_and_installs_nothing():
 
 def test_the_build_takes_only_what_is_pinned_by_hash():
     """Every requirement file that a build argument can choose exists, and is a lock with hashes."""
-    [choice] = re.findall(r"requirements/\$\{EXTRA:\+image-\}\$\{EXTRA:-core\}\.txt", DOCKERFILE)
+    [choice] = re.findall(r"requirements/image\$\{EXTRA:\+-\}\$\{EXTRA\}\.txt", DOCKERFILE)
     assert choice
     assert "--require-hashes --no-deps -r" in DOCKERFILE
     core = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements/core.txt").read_text(), re.MULTILINE))
-    for name in ("otel", "semantic"):
-        text = (ROOT / f"requirements/image-{name}.txt").read_text(encoding="utf-8")
+    for name in ("image", "image-otel", "image-semantic"):
+        text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
         pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
         assert core.items() <= pinned.items(), name
+        assert {"apprise", "cryptography", "google-re2"} <= pinned.keys()
         assert text.count("--hash=sha256:") >= len(pinned)
         assert not pinned.keys() & {"pytest", "ruff", "mypy", "playwright"}
 
