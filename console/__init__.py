@@ -6,9 +6,9 @@ do), `heatmap`, `trends`, `verdicts` (latest trials, `diffs` marks what moved), 
 `overview` puts the parts together, `trial` is the page of one verdict, `api` the same as JSON,
 `probes` the health and metrics endpoints, `app` the Litestar application.
 
-One module a page: `routes` (its `cells` with `forest` bars, `matrix` of languages), `alerts`, `judge` (with
-`judge_series`), `calibration`, `pipeline_page` (with `spend`), `settings_view`. `live` keeps them fresh,
-`navigation` names them, `tables` is what `downloads` gives as files.
+One module a page: `routes` (its `cells` with `forest` bars, `matrix` of languages), `alerts` with
+`alerts_view`, `judge` with `judge_series`, `calibration`, `pipeline_page` with `spend`, `settings_view`.
+`live` keeps them fresh, `navigation` names them, `tables` is what `downloads` gives as files.
 
 `trials` is the explorer: `trial_filter` (what can be chosen), `trial_search` (how it is found), `trial_form`.
 

@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from console import figures, links, wording
-from console.downloads import Table
 from console.heatmap import retired_models
-from console.live import Head, live_handlers
+from console.live import Head
 from metrics.changes.cause import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from litestar.handlers import HTTPRouteHandler
-
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources
     from metrics.cells import CellReport
     from metrics.changes.report import ChangeReport
     from metrics.stores.protocols import AlertEvent
-
-EVENTS_READ: Final = 400
-"""Newest events that the page and its download look at."""
 
 EXPLAINS_S: Final = 7 * 86_400.0
 """A change explains an alert of its route that was raised at most so long after it."""
@@ -123,40 +115,6 @@ def alerts_page(
         tuple(firing),
         tuple(_past(events, changes, retired, now)),
     )
-
-
-def alerts_table(page: AlertsPage) -> Table:
-    """All of them for a file, those that fire first."""
-    columns = ("state", "kind", "what", "route", "model", "since", "until", "measured", "change", "runbook")
-    return Table(
-        columns,
-        [
-            (
-                "firing" if place < len(page.firing) else "over",
-                alert.kind,
-                alert.what,
-                alert.route,
-                alert.model,
-                alert.since_s,
-                alert.until_s,
-                figures.plain(alert.value),
-                alert.explanation.text if alert.explanation else None,
-                RUNBOOKS[alert.kind],
-            )
-            for place, alert in enumerate((*page.firing, *page.past))
-        ],
-    )
-
-
-def alerts_of(sources: ConsoleSources) -> AlertsPage:
-    """The page as it is now."""
-    changes = sources.change_reports() if sources.change_reports else ()
-    return alerts_page(sources.reports(), sources.monitor_store.events(EVENTS_READ), changes, sources.clock())
-
-
-def alert_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/alerts` and its live part."""
-    return live_handlers("/alerts", "_alerts.html", lambda _: alerts_of(sources), renderer)
 
 
 def explanation(
@@ -262,7 +220,7 @@ def _change(change: ChangeReport, now: float) -> Alert:
         lasts=figures.duration(now - change.at),
         value=" ".join(change.effects).rstrip("."),
         route_href=links.route_link(change.route),
-        evidence_href=links.verdicts_link(route=change.route, rating="shifted"),
+        evidence_href=links.trials_link(change=change.id, side="after", rating="shifted"),
         runbook_href=links.runbook_link(RUNBOOKS["change"]),
         explanation=explained,
         since_s=change.at,
@@ -343,7 +301,9 @@ def _alert(
         lasts="just now" if since is not None and until is None and now - since < 60 else lasted,  # noqa: PLR2004
         value=value,
         route_href=links.route_link(route),
-        evidence_href=links.verdicts_link(route=route, perturbation=perturbation, rating="shifted"),
+        evidence_href=links.trials_link(
+            route=route, model=model, perturbation=perturbation, rating="shifted"
+        ),
         runbook_href=links.runbook_link(RUNBOOKS[kind]),
         explanation=explanation(changes, route, since, now),
         since_s=since,

@@ -11,7 +11,7 @@ from litestar.exceptions import HTTPException, NotFoundException, PermissionDeni
 from litestar.params import FromPath
 
 from console.alert_evidence import alert_evidence_handlers
-from console.alerts import alert_handlers
+from console.alerts_view import alert_handlers
 from console.api import api_handlers, json_response
 from console.assets import Assets
 from console.calibration import calibration_handlers

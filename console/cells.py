@@ -39,7 +39,7 @@ class CellLine:
     id: str
     label: str
     href: str
-    """Its verdicts."""
+    """Its trials."""
     alert: bool
     collecting: str
     """"12 of 30 trials" while there are too few for a number, else ""."""
@@ -130,7 +130,7 @@ def _line(report: CellReport, minimum: int, span: Span) -> CellLine:
     return CellLine(
         id=f"line-{cell_id(report)}",
         label=wording.pair_label(key.perturbation),
-        href=links.verdicts_link(route=key.route, perturbation=key.perturbation),
+        href=links.trials_link(route=key.route, model=key.model, perturbation=key.perturbation),
         alert=report.alert,
         collecting="" if robustness else f"{report.trials} of {minimum} trials",
         band=band(robustness.value) if robustness else None,

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from console import figures, links
 from console.downloads import Table
+from console.feedback_views import AgreementLine, agreement_lines
 from console.judge_series import READ, Plot, judge_plots
 from console.live import Head, live_handlers
+from metrics.feedback import CountedLabels, human_agreement
 from metrics.provenance import STAGES
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from console.rendering import Renderer
     from console.sources import ConsoleSources, JudgeSetup, Spending
     from metrics.cells import CellReport, Estimate
+    from metrics.feedback.agreement import HumanAgreement
 
 _PLOTS_KEPT_S: Final = 30.0
 """The plots are made of thousands of verdicts: not anew at each refresh."""
@@ -52,10 +55,16 @@ class JudgePage:
     saved: str
     cost: str
     plots: tuple[Plot, ...]
+    people: tuple[AgreementLine, ...]
+    """How far people agree, by who decided and how the verdicts were chosen."""
+    can_label: bool
+    """Whether people can say what they think of verdicts here."""
 
 
-def judge_page(sources: ConsoleSources, plots: tuple[Plot, ...]) -> JudgePage:
-    """What the cells know of the judge, by route and model."""
+def judge_page(
+    sources: ConsoleSources, plots: tuple[Plot, ...], people: Sequence[HumanAgreement] = ()
+) -> JudgePage:
+    """What the cells know of the judge, by route and model, and what people say of its ratings."""
     reports = sources.reports()
     rows = judged(reports)
     decided = [report.decided for report in rows]
@@ -70,6 +79,8 @@ def judge_page(sources: ConsoleSources, plots: tuple[Plot, ...]) -> JudgePage:
         saved=figures.percent((ratings - asked) / ratings) if ratings else "",
         cost=_cost(sources.spending() if sources.spending else None),
         plots=plots,
+        people=agreement_lines(people),
+        can_label=sources.labels is not None,
     )
 
 
@@ -128,7 +139,45 @@ def judge_handlers(
     sources: ConsoleSources, renderer: Renderer, plots: Callable[[], tuple[Plot, ...]]
 ) -> list[HTTPRouteHandler]:
     """`/judge` and its live part."""
-    return live_handlers("/judge", "_judge.html", lambda _: judge_page(sources, plots()), renderer)
+    labels = CountedLabels(sources.labels)
+
+    def page(_: object) -> JudgePage:
+        return judge_page(sources, plots(), human_agreement(labels()))
+
+    return live_handlers("/judge", "_judge.html", page, renderer)
+
+
+def people_table(agreement: Sequence[HumanAgreement]) -> Table:
+    """How far people agree with ratings, for a file."""
+    columns = (
+        "judge",
+        "decided_by",
+        "verdicts_were",
+        "agreement",
+        "lower",
+        "upper",
+        "n",
+        "agreed",
+        "too_high",
+    )
+    return Table(
+        (*columns, "split"),
+        [
+            (
+                one.judge,
+                one.decided_by,
+                one.source,
+                one.value,
+                one.lower,
+                one.upper,
+                one.n,
+                one.agreed,
+                one.too_high,
+                one.split,
+            )
+            for one in agreement
+        ],
+    )
 
 
 def _flat(estimate: Estimate | None) -> list[float | int | None]:

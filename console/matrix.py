@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console import links, wording
@@ -74,7 +74,10 @@ def _matrix(
 
     def cell(source: str, target: str) -> HeatCell | None:
         report = pairs.get((source, target))
-        return None if report is None else heat_cell(report, f"{source} → {target}", minimum)
+        if report is None:
+            return None
+        trials = links.trials_link(route=route, model=model, perturbation=report.key.perturbation)
+        return replace(heat_cell(report, f"{source} → {target}", minimum), href=trials)
 
     return LanguageMatrix(
         id=element,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from litestar.exceptions import NotFoundException
 
 from console import changes, figures, links
-from console.alerts import EVENTS_READ, alerts_page
+from console.alerts import alerts_page
+from console.alerts_view import EVENTS_READ
 from console.cells import CellGroup, cell_groups, excess_span
 from console.downloads import Table, Value
 from console.heatmap import BANDS, retired_models

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from console.alerts import alerts_of, alerts_table
+from console.alerts_view import alerts_of, alerts_table
 from console.api import MAX_VERDICTS
 from console.calibration import calibration_table
 from console.cells import cells_table
 from console.downloads import Table
-from console.judge import judge_table, plots_table
+from console.judge import judge_table, people_table, plots_table
 from console.pipeline_page import dead_table, flow_table, skips_table
 from console.routes import trends_table
 from console.settings_view import settings_table
 from console.spend import spend_table
 from console.trials import trials_table
+from metrics.feedback import human_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -68,8 +69,11 @@ def tables(
         "dead-letters": lambda _: dead_table(sources),
     }
     changes, goldens, settings = sources.change_reports, sources.goldens, sources.settings
+    labels = sources.labels
     if changes is not None:
         found["changes"] = lambda asked: changes_table(changes(), asked.get("route"))
+    if labels is not None:
+        found["human-agreement"] = lambda _: people_table(human_agreement(labels.select()))
     if goldens is not None:
         found["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
     if settings is not None:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from console.alerts import alerts_page, alerts_table, explanation
+from console.alerts import alerts_page, explanation
+from console.alerts_view import alerts_table
 from metrics.cells import DriftReport
 from metrics.stores.protocols import AlertEvent
 from tests.console.whole_scene import change_report
@@ -32,7 +33,7 @@ def test_a_firing_alert_says_what_where_since_and_how_much(alerting):
     assert alert.what == "Answers move under spelling changes"
     assert (alert.since_s, alert.lasts, alert.until) == (NOW - 600, "10 min", "")
     assert alert.value.startswith("excess 36")
-    assert alert.evidence_href == "/?route=shop&perturbation=general.spelling&rating=shifted#verdicts"
+    assert alert.evidence_href == "/trials?route=shop&model=m-1&perturbation=general.spelling&rating=shifted"
     assert alert.runbook_href == "/docs/runbooks/EvenkeelRobustnessBreach"
 
 

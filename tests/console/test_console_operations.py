@@ -17,7 +17,9 @@ from console.judge_series import FEWEST, POINTS, binned, judge_plots
 from console.rendering import code_spans
 from console.settings_view import as_html
 from console.spend import spend_part
+from metrics.feedback import Said, SqliteLabels, label_of
 from metrics.provenance import BANDS_RATING, DECIDED_BY
+from metrics.stores.sqlite import Database
 from tests.console.whole_scene import SECRET, whole
 
 
@@ -258,3 +260,21 @@ def test_bars_share_a_scale_and_stay_inside_it():
     drawn = bar(Interval(0.2, -0.4, 0.4), span, lines=(0.2,))
     assert (drawn.low, drawn.dot, drawn.high) == (4.0, 100.0, 148.0)
     assert (drawn.ends, drawn.lines) == ((52.0,), (100.0,))
+
+
+def test_the_judge_is_held_against_people(shown, tmp_path):
+    """One of two drawn trials is rated as people rate it; the file says the same."""
+    database = Database(tmp_path / "evenkeel.db")
+    labels = SqliteLabels(database)
+    rated = [one for one in shown.scene.log.verdicts if one.rating is not None][:2]
+    for verdict, rating in zip(rated, (3, 1), strict=True):
+        said = Said("ann", rating=rating, drawn=True)
+        labels.put(label_of(replace(verdict, details={}, rating=3), said, at=1.0), None)
+    with TestClient(create_app(replace(shown.sources, labels=labels))) as client:
+        text = _words(client.get("/judge"))
+        (row,) = client.get("/downloads/human-agreement.json").json()["human_agreement"]
+    database.close()
+    assert "Against people" in text
+    assert (row["n"], row["agreed"], row["decided_by"], row["verdicts_were"]) == (2, 1, "judge", "drawn")
+    assert "50 %" in text
+    assert "1 of 1 rated more alike than people say" in text

@@ -1,228 +1,36 @@
-"""The embedded store: one SQLite file in WAL mode, shared by all processes of one machine."""
+"""The verdict log in a SQLite file."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import json
-import logging
-import os
-import sqlite3
-import threading
 import time
 import zlib
-from dataclasses import asdict
 from math import inf
-from types import MappingProxyType
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from metrics.approval import Approval
 from metrics.stores import sealed_verdict
-from metrics.stores.errors import StoreError
 from metrics.stores.protocols import (
     ANYTHING,
-    AlertEvent,
     LoggedApproval,
     LoggedVerdict,
     Stretch,
-    TrendPoint,
 )
-from metrics.stores.sealing import seal_of
 from metrics.verdict import Verdict, evidence_from_json, evidence_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    import sqlite3
+    from collections.abc import Callable
 
     from metrics.stores.protocols import Narrow
-    from metrics.stores.sealing import Seal
+    from metrics.stores.sqlite.database import Database
     from metrics.verdict import Evidence
 
-__all__ = ["Database", "SqliteMonitorStore", "SqliteVerdictLog", "StoreError"]
 
-log = logging.getLogger("evenkeel.store")
-
-_BUSY_TIMEOUT_S = 10.0
-_INDEX_BYTES = 32_768
-"""Least size of the index of a write-ahead log that is in use."""
 _VERDICTS_KEPT = 500_000
 _EVIDENCE_KEPT = 20_000
 _TRIM_EVERY = 500
 _TRIMMED_AT_ONCE = 2_000
 """More than come between two times of trimming, so that a limit that was lowered is reached."""
-_ALERTS_KEPT = 10_000
-_TREND_KEPT_PER_CELL = 2_000
-
-
-class Database:
-    """A SQLite file with one connection per thread.
-
-    `synchronous=NORMAL` in WAL mode: a commit survives the death of any process; the last commits
-    may be lost if the machine loses power.
-    """
-
-    def __init__(
-        self, path: Path, *, seal: Seal | None = None, lost: Callable[[str], object] | None = None
-    ) -> None:
-        """Open the file, which is made if it is not there.
-
-        Args:
-            path: the file.
-            seal: encrypts prompts and answers. Default: as the environment says, so that none of the many
-                places that open the file can forget it and write what should be encrypted in the clear.
-            lost: called with a sentence, in the thread that finds out, when the file has been deleted or cut
-                short under this process; for one whose memory must agree with the file. Default: a file that
-                was deleted is made again, with the same tables.
-
-        Raises: StoreError if it cannot be written, SealError for keys that cannot be used.
-        """
-        self.seal = seal_of(os.environ) if seal is None else seal
-        self.path = path
-        self._index_path = path.with_name(f"{path.name}-shm")
-        self.recreated = 0
-        """How often the file was found deleted and made again."""
-        self._tell_lost = lost
-        self._lost = ""
-        """Why the file is not used any more."""
-        self._file: tuple[int, int] | None = None
-        """Device and inode of the file that holds the tables."""
-        self._tables: list[str] = []
-        """Statements that make them."""
-        self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self.connection().execute("PRAGMA user_version").fetchone()
-            with self.write():
-                pass
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"cannot write the store {path}: {error}; choose a writable folder with --data-dir"
-            ) from error
-
-    def connection(self) -> sqlite3.Connection:
-        """This thread's connection, opened on first use."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None and not self._lost and self._local.file != _identity(self.path):
-            self._leave(connection)
-            connection = None
-        if connection is not None and not self._lost and self._cut_short():
-            self._abandon()
-            raise self._gone(
-                f"the files of {self.path} were cut short while in use; restore them and start again"
-            )
-        if self._lost:
-            raise sqlite3.OperationalError(self._lost)
-        return self._open() if connection is None else connection
-
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            # What is deleted is text of users: overwritten, as far as that takes no further writes.
-            connection.execute("PRAGMA secure_delete=FAST")
-            file = _identity(self.path)
-            if self._file != file:
-                with _transaction(connection):
-                    for statement in self._tables:
-                        connection.execute(statement)
-        except BaseException:
-            connection.close()
-            raise
-        with self._lock:
-            self._file = file
-            self._connections.append(connection)
-        self._local.connection, self._local.file = connection, file
-        return connection
-
-    def _leave(self, connection: sqlite3.Connection) -> None:
-        """Close this thread's connection to a file that has been deleted or replaced.
-
-        SQLite sees that too, and leaves the write-ahead log of a new file alone.
-        """
-        self._local.connection = None
-        if self._tell_lost is not None:
-            raise self._gone(f"the store {self.path} was deleted while in use")
-        with self._lock:
-            if self._file == self._local.file:  # The first thread that notices.
-                self._file = None
-                self.recreated += 1
-                log.warning("the store %s was deleted while in use; starting an empty one", self.path)
-            if connection in self._connections:
-                self._connections.remove(connection)
-        connection.close()
-
-    def _gone(self, problem: str) -> sqlite3.OperationalError:
-        if self._tell_lost is not None:
-            self._tell_lost(problem)  # May not return: so long other threads must not fail in its place.
-        self._lost = problem
-        return sqlite3.OperationalError(problem)
-
-    def _cut_short(self) -> bool:
-        """Whether somebody truncated the index of the write-ahead log, as copying a backup over it does.
-
-        SQLite has it mapped into memory: to touch what is no longer there would kill the process.
-        """
-        try:
-            return self._index_path.stat().st_size < _INDEX_BYTES
-        except OSError:
-            return False  # Deleted: what is mapped stays readable.
-
-    def _abandon(self) -> None:
-        """Never touch the connections again, not even to close them: that would kill the process too."""
-        with self._lock:
-            for connection in self._connections:
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-            self._connections.clear()
-
-    @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: all of it, or nothing."""
-        with _transaction(self.connection()) as connection:
-            yield connection
-
-    def create(self, *statements: str) -> None:
-        """Create tables and indexes that are not there yet; again if the file is deleted."""
-        with self.write() as connection:
-            for statement in statements:
-                connection.execute(statement)
-        self._tables += statements
-
-    def close(self) -> None:
-        """Close the connections of all threads."""
-        with self._lock:
-            for connection in self._connections:
-                connection.close()
-            self._connections.clear()
-        self._local = threading.local()
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one in its place; None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # a full disk ends some by itself, and leaves others open
-            connection.execute("ROLLBACK")
-        raise
 
 
 class SqliteVerdictLog:
@@ -495,110 +303,3 @@ def _narrowed(narrow: Narrow) -> tuple[list[str], list[str | int]]:
         conditions.append(f"({' OR '.join(either) or '0'})")
         values += given
     return conditions, values
-
-
-class SqliteMonitorStore:
-    """The monitor's checkpoint, alert events and trend points."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        database.create(
-            """CREATE TABLE IF NOT EXISTS monitor_state (
-                 id INTEGER PRIMARY KEY CHECK (id = 1), offset INTEGER NOT NULL, body BLOB NOT NULL)""",
-            "CREATE TABLE IF NOT EXISTS monitor_parts (name TEXT PRIMARY KEY, body BLOB NOT NULL)",
-            """CREATE TABLE IF NOT EXISTS alert_events (
-                 seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL,
-                 delivered INTEGER NOT NULL DEFAULT 0)""",
-            """CREATE TABLE IF NOT EXISTS trend (
-                 seq INTEGER PRIMARY KEY AUTOINCREMENT, route TEXT NOT NULL, model TEXT NOT NULL,
-                 perturbation TEXT NOT NULL, body TEXT NOT NULL)""",
-            "CREATE INDEX IF NOT EXISTS trend_cell ON trend (route, model, perturbation, seq)",
-        )
-
-    def load(self) -> tuple[bytes | None, int]:
-        """The last committed checkpoint and the log offset it includes."""
-        row = self._database.connection().execute("SELECT body, offset FROM monitor_state").fetchone()
-        return (zlib.decompress(row[0]), row[1]) if row else (None, 0)
-
-    def offset(self) -> int:
-        """The log offset that the last committed checkpoint includes; 0 before the first."""
-        row = self._database.connection().execute("SELECT offset FROM monitor_state").fetchone()
-        return int(row[0]) if row else 0
-
-    def parts(self) -> dict[str, bytes]:
-        """Every part of the checkpoint, by name."""
-        rows = self._database.connection().execute("SELECT name, body FROM monitor_parts ORDER BY rowid")
-        return dict(rows.fetchall())
-
-    def commit(
-        self,
-        state: bytes,
-        offset: int,
-        events: Sequence[AlertEvent],
-        trend: Sequence[tuple[str, str, str, TrendPoint]],
-        *,
-        parts: Mapping[str, bytes] = MappingProxyType({}),
-        whole: bool = False,
-    ) -> None:
-        """Store checkpoint, changed parts, events and trend points in one transaction."""
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO monitor_state (id, offset, body) VALUES (1, ?, ?)",
-                (offset, zlib.compress(state, 1)),
-            )
-            if whole:
-                connection.execute("DELETE FROM monitor_parts")
-            connection.executemany(
-                "INSERT INTO monitor_parts (name, body) VALUES (?, ?)"
-                " ON CONFLICT (name) DO UPDATE SET body = excluded.body",
-                parts.items(),
-            )
-            connection.executemany(
-                "INSERT OR IGNORE INTO alert_events (id, body) VALUES (?, ?)",
-                [(event.id, json.dumps(asdict(event))) for event in events],
-            )
-            if events:
-                connection.execute(
-                    "DELETE FROM alert_events WHERE delivered AND seq <="
-                    " (SELECT max(seq) FROM alert_events) - ?",
-                    (_ALERTS_KEPT,),
-                )
-            connection.executemany(
-                "INSERT INTO trend (route, model, perturbation, body) VALUES (?, ?, ?, ?)",
-                [(*cell, msgspec.json.encode(point).decode()) for *cell, point in trend],
-            )
-            for cell in {tuple(cell) for *cell, _ in trend}:
-                connection.execute(
-                    "DELETE FROM trend WHERE route = ?1 AND model = ?2 AND perturbation = ?3 AND seq <= ("
-                    " SELECT seq FROM trend WHERE route = ?1 AND model = ?2 AND perturbation = ?3"
-                    " ORDER BY seq DESC LIMIT 1 OFFSET ?4)",
-                    (*cell, _TREND_KEPT_PER_CELL),
-                )
-
-    def events(self, limit: int) -> list[AlertEvent]:
-        """The newest alert events, newest first."""
-        rows = self._database.connection().execute(
-            "SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,)
-        )
-        return [AlertEvent(**json.loads(body)) for (body,) in rows.fetchall()]
-
-    def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Events not yet notified, oldest first."""
-        rows = self._database.connection().execute(
-            "SELECT body FROM alert_events WHERE delivered = 0 ORDER BY seq LIMIT ?", (limit,)
-        )
-        return [AlertEvent(**json.loads(body)) for (body,) in rows.fetchall()]
-
-    def mark_delivered(self, event_id: str) -> None:
-        """Remember that an event was notified."""
-        with self._database.write() as connection:
-            connection.execute("UPDATE alert_events SET delivered = 1 WHERE id = ?", (event_id,))
-
-    def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
-        """The newest `limit` points of one cell, oldest first."""
-        rows = self._database.connection().execute(
-            "SELECT body FROM trend WHERE route = ? AND model = ? AND perturbation = ?"
-            " ORDER BY seq DESC LIMIT ?",
-            (route, model, perturbation, limit),
-        )
-        return [TrendPoint(**json.loads(body)) for (body,) in reversed(rows.fetchall())]

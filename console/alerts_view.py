@@ -1,0 +1,53 @@
+"""Alerts as a page and as a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from console import figures
+from console.alerts import RUNBOOKS, AlertsPage, alerts_page
+from console.downloads import Table
+from console.live import live_handlers
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+
+    from console.rendering import Renderer
+    from console.sources import ConsoleSources
+
+EVENTS_READ: Final = 400
+"""Newest events that the page and its download look at."""
+
+
+def alerts_table(page: AlertsPage) -> Table:
+    """All of them for a file, those that fire first."""
+    columns = ("state", "kind", "what", "route", "model", "since", "until", "measured", "change", "runbook")
+    return Table(
+        columns,
+        [
+            (
+                "firing" if place < len(page.firing) else "over",
+                alert.kind,
+                alert.what,
+                alert.route,
+                alert.model,
+                alert.since_s,
+                alert.until_s,
+                figures.plain(alert.value),
+                alert.explanation.text if alert.explanation else None,
+                RUNBOOKS[alert.kind],
+            )
+            for place, alert in enumerate((*page.firing, *page.past))
+        ],
+    )
+
+
+def alerts_of(sources: ConsoleSources) -> AlertsPage:
+    """The page as it is now."""
+    changes = sources.change_reports() if sources.change_reports else ()
+    return alerts_page(sources.reports(), sources.monitor_store.events(EVENTS_READ), changes, sources.clock())
+
+
+def alert_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/alerts` and its live part."""
+    return live_handlers("/alerts", "_alerts.html", lambda _: alerts_of(sources), renderer)
