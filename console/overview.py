@@ -57,9 +57,10 @@ def overview(sources: ConsoleSources, choice: Choice, exhibitor: Exhibitor) -> O
     now = sources.clock()
     reports, view = sources.reports(), sources.pipeline()
     events = sources.monitor_store.events(EVENTS_READ)
+    changes = sources.change_reports() if sources.change_reports else ()
     matrices = language_matrices(reports, minimum=view.minimum_trials)
     return Overview(
-        status=status(reports, events, view, now),
+        status=status(reports, events, view, now, changes),
         heatmap=heatmap(reports, minimum=view.minimum_trials, now=now),
         matrices=matrices[:MATRICES],
         matrices_left=len(matrices[MATRICES:]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from console import figures, links, wording
+from console.alerts import explanation
 from console.drift import drift_notices
 from console.heatmap import cell_id, retired_models
 from metrics.verdict import BASELINE
@@ -13,8 +14,10 @@ from metrics.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from console.alerts import Explanation
     from console.sources import PipelineView
     from metrics.cells import CellReport
+    from metrics.changes.report import ChangeReport
     from metrics.stores.protocols import AlertEvent
 
 State = Literal["empty", "collecting", "steady", "alert"]
@@ -68,6 +71,8 @@ class Status:
     steps: tuple[str, ...]
     """What to do next, in order."""
     notices: tuple[str, ...]
+    behind: Explanation | None = None
+    """The change that came before the first alert."""
 
     @property
     def announcement(self) -> str:
@@ -79,7 +84,11 @@ class Status:
 
 
 def status(
-    reports: Sequence[CellReport], events: Sequence[AlertEvent], pipeline: PipelineView, now: float
+    reports: Sequence[CellReport],
+    events: Sequence[AlertEvent],
+    pipeline: PipelineView,
+    now: float,
+    changes: Sequence[ChangeReport] = (),
 ) -> Status:
     """Condense reports and alert history into one line and its next steps.
 
@@ -88,11 +97,12 @@ def status(
         events: raised and resolved alerts, newest first.
         pipeline: for the notices and the minimum number of trials.
         now: Unix time in seconds.
+        changes: newest first.
     """
     notices = (*pipeline.notices, *_pipeline_notices(pipeline), *drift_notices(reports))
     alerting = sorted((report for report in reports if report.alert), key=_by_excess)
     if alerting:
-        return _alert(alerting, reports, events, notices, now)
+        return _alert(alerting, reports, events, changes, notices, now)
     watched = [report for report in reports if report.excess is not None]
     if watched:
         return Status("steady", "Steady · evenkeel", (), (), _steady_summary(watched, now), (), notices)
@@ -142,6 +152,7 @@ def _alert(
     alerting: Sequence[CellReport],
     reports: Sequence[CellReport],
     events: Sequence[AlertEvent],
+    changes: Sequence[ChangeReport],
     notices: tuple[str, ...],
     now: float,
 ) -> Status:
@@ -162,6 +173,7 @@ def _alert(
         summary="",
         steps=tuple(_steps(alerting, reports, events, now)),
         notices=notices,
+        behind=explanation(changes, alerting[0].key.route, _raised_at(alerting[0], events), now),
     )
 
 

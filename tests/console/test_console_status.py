@@ -6,6 +6,7 @@ from console import PipelineView
 from console.status import status
 from metrics.cells import DriftReport, Estimate
 from metrics.stores.protocols import AlertEvent
+from tests.console.whole_scene import change_report
 
 NOW = 1_786_544_400.0
 VIEW = PipelineView(base_url="http://127.0.0.1:8080/v1")
@@ -64,6 +65,16 @@ def test_alert_says_what_where_since_when_and_how_much(make_cell):
     assert line.evidence_href == "/?route=summaries&perturbation=general.spelling&rating=shifted#verdicts"
     assert found.title.startswith("▲ 1 alert")
     assert "shortly before 14:03 UTC" in " ".join(found.steps)
+
+
+def test_the_change_before_an_alert_is_linked(make_cell):
+    """On its route and before it was raised; nothing is blamed for what came later or happened elsewhere."""
+    event = _event("raised", NOW - 1020)
+    change = change_report("summaries", NOW)
+    behind = status([_alerting(make_cell)], [event], VIEW, NOW, [change]).behind
+    assert (behind.href, behind.text) == ("/changes/c-7", "the model was swapped")
+    for other in (change_report("chat", NOW), replace(change, at=NOW - 60)):
+        assert status([_alerting(make_cell)], [event], VIEW, NOW, [other]).behind is None
 
 
 def test_cells_of_one_model_share_a_headline(make_cell):
