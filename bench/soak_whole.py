@@ -3,11 +3,11 @@
     python -m bench.soak --whole [--minutes 30] [--rate 5] [--json FILE]
 
 A SIMULATED model, judge and rewriter; clients that stream, clients that leave within an answer, and bodies
-up to a quarter of a megabyte. Every few seconds the kernel is asked what each process of `up` has: resident
+up to 128 kB. Every few seconds the kernel is asked what each process of `up` has: resident
 memory, open files, sockets among them, threads. The first half, in which caches fill, is left out. What is
-left is averaged by the minute, since neighbouring readings are alike, and a line is fitted to it; "flat" means
-that zero lies within two standard errors of its slope. Tasks of an event loop cannot be seen from outside:
-each that waits for a connection holds a socket, which can.
+left is averaged by the minute, since neighbouring readings are alike, and a line is fitted to it; "flat"
+means that zero lies within two standard errors of its slope. Tasks of an event loop cannot be seen from
+outside: each that waits for a connection holds a socket, which can.
 """
 
 from __future__ import annotations
@@ -191,15 +191,11 @@ async def _soak(folder: Path, minutes: float, rate: float) -> tuple[Traffic, dic
     }
     config = folder / "soak.yaml"
     config.write_text(json.dumps(settings))
+    served = [sys.executable, "-m", "bench.chaos.upstream", "--latency", "0.1"]
     simulated = [
-        Process(
-            name,
-            [sys.executable, "-m", "bench.chaos.upstream", "--port", str(port), "--log", folder / f"{name}.calls",
-             "--latency", "0.1"],
-            folder,
-        )
+        Process(name, [*served, "--port", str(port), "--log", folder / f"{name}.calls"], folder)
         for name, port in (("model", upstream), ("judge", judge))
-    ]  # fmt: skip
+    ]
     keys = {"EVENKEEL_JUDGE_API_KEY": "k", "EVENKEEL_REWRITER_API_KEY": "k"}
     up = Process("up", evenkeel("up", config), folder, ready="console +http", environment=keys)
     readings: dict[str, list[Reading]] = {}

@@ -77,7 +77,7 @@ class Mix(NamedTuple):
     faults: float = 0.04
     leavers: float = 0.03
     large: float = 0.0
-    large_bytes: int = 256 << 10
+    large_bytes: int = 128 << 10
 
 
 class _CutError(Exception):
@@ -116,7 +116,7 @@ class Traffic:
         self._clients = clients
         self._rate = rate
         self._mix = mix or Mix()
-        self._padding = "x" * (self._mix.large_bytes // 2)
+        self._padding = "x" * self._mix.large_bytes
 
     async def run(self) -> None:
         """Go on until `stop` is set; then every client finishes its request."""
