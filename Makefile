@@ -12,7 +12,7 @@ IMAGE := notify encryption redaction
 AUDITED ?= $(wildcard requirements/*.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage check lint types format lock semantic audit docs bench-proxy clean
+.PHONY: help demo test coverage check lint types format lock semantic audit docs site bench-proxy clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,5 +83,9 @@ docs: $(VENV)/.dev ## Write the generated reference pages
 	$(BIN)/python -m evenkeel.reference docs
 	$(BIN)/python -m grafana
 
+# The setting keeps the theme from advertising what comes after mkdocs.
+site: $(VENV)/.dev ## Make the documentation as a site in site/, which needs no network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info build site

@@ -1,10 +1,10 @@
 """Run the tutorial as it is written and take its pictures: `.venv/bin/python -m bench.pictures`.
 
 The pages of `docs/tutorial` are followed in order, in an empty folder: titled blocks become files, blocks of
-`sh` are run (those titled "terminal …" in the background, to the end). At each `<!-- picture: NAME PLACE -->`
-the script waits until all that was sampled is scored and takes `docs/pictures/NAME.png` of that page of the
-console. Blocks that begin with `make` are left out: they set up what this script runs with. Needs Chromium;
-`--keep-pictures` follows the pages without it.
+`sh` are run (those titled "terminal …" in the background, to the end). At each
+`<!-- picture: NAME PLACE HEIGHT -->` the script waits until all that was sampled is scored and takes
+`docs/pictures/NAME.png` of that page of the console. Blocks that begin with `make` are left out: they set up
+what this script runs with. Needs Chromium; `--keep-pictures` follows the pages without it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ CHROMIUM = "/usr/bin/chromium"
 _PROXY, _ADMIN, _SIMULATION = 8100, 8101, 8102
 _STEP = re.compile(
     r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$'
-    r"|^<!-- picture: (?P<picture>\S+) (?P<place>\S+) -->$",
+    r"|^<!-- picture: (?P<picture>\S+) (?P<place>\S+)(?: (?P<height>\d+))? -->$",
     re.MULTILINE | re.DOTALL,
 )
 _EXPORT = re.compile(r"^export (\w+)=(.*)$", re.MULTILINE)
 _LARGEST_BYTES = 120_000
 _WIDTH, _HEIGHT = 1200, 900
-_START_S = 30.0
+_START_S = 120.0
 _SETTLE_S = 300.0
 _QUIET_LOOKS = 4
 
@@ -62,7 +62,7 @@ class Walk:
             language, title, content = step["language"], step["title"] or "", self._local(step["text"] or "")
             if step["picture"]:
                 self._settle()
-                self._shoot(step["picture"], step["place"])
+                self._shoot(step["picture"], step["place"], int(step["height"] or _HEIGHT))
             elif language in {"yaml", "python"}:
                 (self._folder / title).write_text(content, encoding="utf-8")
             elif language == "sh" and title:
@@ -122,23 +122,25 @@ class Walk:
             if time.monotonic() > deadline:
                 sys.exit("the queue does not empty")
 
-    def _shoot(self, name: str, place: str) -> None:
+    def _shoot(self, name: str, place: str, height: int) -> None:
         if self._page is None:
             return
-        shifted = "/trials?model=helpdesk-2&perturbation=general.spelling&rating=1"
+        shifted = "/trials?model=helpdesk-2&perturbation=general.spelling&outcome=worse"
         if place == "first-shifted":
             place = self._first_link(shifted, "/verdicts/")
         elif place == "first-change":
             place = self._first_link("/changes", "/changes/")
-        self._page.goto(f"{self._console}{place}")
+        answer = self._page.goto(f"{self._console}{place}")
+        if answer is None or not answer.ok:
+            sys.exit(f"{place} cannot be shown")
         self._page.wait_for_timeout(500)
         self._page.evaluate("document.fonts.ready")
-        height = min(_HEIGHT, int(self._page.evaluate("document.body.scrollHeight")))
+        height = min(height, int(self._page.evaluate("document.body.scrollHeight")))
         path = PICTURES / f"{name}.png"
         shot = Image.open(
             BytesIO(self._page.screenshot(clip={"x": 0, "y": 0, "width": _WIDTH, "height": height}))
         ).convert("RGB")
-        shot.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+        shot.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(path, optimize=True)
         size = path.stat().st_size
         print(f"{path.relative_to(ROOT)}: {size:,} bytes", flush=True)
         if size > _LARGEST_BYTES:

@@ -27,7 +27,7 @@ the program is `.venv/bin/evenkeel`.
 Most options can also be set in a [settings file](settings.md). Exit codes, where a page does not say more:
 0 = done, 1 = a finding or a failure, 2 = wrong use or wrong settings, with one line that says what to do.
 
-| command | |
+| command | does |
 |---|---|
 """
 

@@ -1,0 +1,53 @@
+"""The reference of the alerts against the rules."""
+
+from __future__ import annotations
+
+import yaml
+
+from evenkeel.alerts_reference import RULES, alerts_page
+from tests.docs.documentation import DOCS, ROOT, text_of
+
+ONE_RULE = """
+groups:
+  - name: things
+    rules:
+      - record: evenkeel:rate
+        expr: sum(x)
+      - alert: EvenkeelThing
+        expr: |
+          x > 1
+        for: 5m
+        labels: {severity: warning, concern: pipeline}
+        annotations:
+          summary: "{{ $labels.route }} has {{ $value | humanize }} things."
+"""
+
+
+def test_the_reference_of_the_alerts_is_what_the_rules_say():
+    """`make docs` has been run since a rule changed."""
+    assert text_of(DOCS / "alerts.md") == alerts_page(ROOT / RULES)
+
+
+def test_every_alert_of_every_rule_file_is_on_the_page():
+    """None is left out, also not one of two with the same name."""
+    page = alerts_page(ROOT / RULES)
+    rules = [
+        rule
+        for file in (ROOT / RULES).glob("*.yaml")
+        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    ]
+    assert len(rules) > 20
+    assert all(rule["expr"].strip() in page for rule in rules)
+    assert page.count("\n### ") == len(rules)
+
+
+def test_a_rule_is_shown_with_its_labels_named(tmp_path):
+    """Templates become the names of their labels; recording rules are not alerts."""
+    (tmp_path / "one.yaml").write_text(ONE_RULE, encoding="utf-8")
+    assert alerts_page(tmp_path).endswith(
+        "\n## things\n\n### EvenkeelThing (warning)\n\n"
+        "*route* has … things. [Runbook](runbooks/EvenkeelThing.md)\n\n"
+        "Concern: pipeline. Has to hold for: 5m.\n\n```promql\nx > 1\n```\n"
+    )

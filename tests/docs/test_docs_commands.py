@@ -1,0 +1,158 @@
+"""Commands that the documentation names: they exist, with the options that are shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+import pytest
+
+from evenkeel.cli import main
+from evenkeel.command_line_reference import command_line_page
+from tests.docs.documentation import DOCS, PAGES, ROOT, all_blocks, blocks_of, inline_code_of, text_of
+
+WRITTEN = DOCS / "command-line.md"
+OPERATORS = {"|", "||", "&", "&&", ";", ">", "<", "2>", ">>"}
+SHELL = ("", "sh", "bash", "console", "yaml")
+
+
+class WrongCommandError(Exception):
+    """A command line that would be refused."""
+
+
+def commands_in(text):
+    """The arguments of each `evenkeel …` in a text of shell commands."""
+    for line in text.replace("\\\n", " ").split("\n"):
+        if not re.search(r"(^|[\s/`$(])evenkeel\s+[a-z-]", line):
+            continue
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:  # prose with an apostrophe
+            words = line.split()
+        for place, word in enumerate(words):
+            before = words[place - 1] if place else ";"
+            starts = before in {*OPERATORS, "$", "exec", "run:", "-"} or re.fullmatch(r"[A-Z_]+=.*", before)
+            if word.rpartition("/")[2] == "evenkeel" and (starts or "bin/" in word):
+                rest = words[place + 1 :]
+                ends = [at for at, one in enumerate(rest) if one in OPERATORS or one.endswith(";")]
+                yield [one.strip("[]`),") for one in rest[: ends[0] if ends else None]]
+
+
+def check(arguments):
+    """Hold a command line against the real parsers; `…` and `[--option]` may stand for more."""
+    command = main
+    path = ["evenkeel"]
+    context = click.Context(main, info_name="evenkeel")
+    rest = [one for one in arguments if one not in {"", "…", "...", "[OPTIONS]"}]
+    while isinstance(command, click.Group) and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
+        below = command.get_command(context, rest[0])
+        if below is None:
+            if command.params and getattr(command, "invoke_without_command", False):
+                break
+            raise WrongCommandError(f"{' '.join(path)} has no command {rest[0]!r}")
+        command, path = below, [*path, rest.pop(0)]
+        context = click.Context(command, parent=context, info_name=path[-1])
+    known = {name: one for one in command.get_params(context) for name in (*one.opts, *one.secondary_opts)}
+    for word in rest:
+        option, _, value = word.partition("=")
+        if option.startswith("-") and option != "-" and not re.fullmatch(r"-\d.*", option):
+            found = known.get(option)
+            if found is None:
+                raise WrongCommandError(f"{' '.join(path)} has no option {option}")
+            if value and getattr(found, "is_flag", False):
+                raise WrongCommandError(f"{' '.join(path)}: {option} takes no value")
+    return command
+
+
+def test_the_reference_of_the_command_line_is_what_the_code_says():
+    """`make docs` has been run since an option or its help changed."""
+    assert text_of(WRITTEN) == command_line_page()
+
+
+def test_the_reference_has_every_command_and_every_option():
+    """Nothing that `--help` shows is missing, groups and their commands included; hidden commands are."""
+    page = command_line_page()
+    seen = []
+
+    def walk(command, path):
+        seen.append(path)
+        if path != "evenkeel":
+            section = page.split(f"\n## {path}\n")[1].split("\n## ")[0]
+            shown = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+            assert [name for one in shown for name in one.opts if name not in section] == []
+        for name, below in getattr(command, "commands", {}).items():
+            if not below.hidden:
+                walk(below, f"{path} {name}")
+
+    walk(main, "evenkeel")
+    assert {"evenkeel up", "evenkeel goldens approve"} <= set(seen)
+    assert "evenkeel child" not in page
+
+
+def test_every_command_line_in_a_block_is_one_that_evenkeel_takes():
+    """Commands and options in fenced blocks of all pages exist."""
+    wrong, checked = [], 0
+    for block in all_blocks(*SHELL):
+        for arguments in commands_in(block.text):
+            checked += 1
+            try:
+                check(arguments)
+            except WrongCommandError as error:
+                wrong.append(f"{block}: {error}")
+    assert not wrong
+    assert checked > 30
+
+
+def test_every_command_in_running_text_is_one_that_evenkeel_takes():
+    """The same for commands between backticks."""
+    wrong, checked = [], 0
+    for page in PAGES:
+        for code in inline_code_of(page):
+            for arguments in commands_in(code):
+                checked += 1
+                try:
+                    check(arguments)
+                except WrongCommandError as error:
+                    wrong.append(f"{page.relative_to(ROOT)}: {error}")
+    assert not wrong
+    assert checked > 30
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("evenkeel serve", "no command 'serve'"),
+        (".venv/bin/evenkeel up --upstreem http://x", "no option --upstreem"),
+        ("evenkeel goldens list --all --nobody", "no option --nobody"),
+        ("evenkeel demo --headless=yes", "takes no value"),
+        ("FOO=1 evenkeel changes lst | less --raw", "no command 'lst'"),
+    ],
+)
+def test_a_wrong_command_line_would_be_found(line, fault):
+    """The two tests above can fail."""
+    (arguments,) = commands_in(line)
+    with pytest.raises(WrongCommandError, match=fault):
+        check(arguments)
+
+
+def test_make_targets_and_benchmarks_that_pages_name_exist():
+    """`make x` is a target of the Makefile and `python -m bench.x` a program in bench/."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    missing = []
+    for page in PAGES:
+        shell = [block.text for block in blocks_of(page) if block.language in {"sh", "bash"}]
+        shown = "\n".join([*inline_code_of(page), *shell])
+        missing += [
+            f"{page.name}: make {target}"
+            for target in re.findall(r"(?:^|\s)make ([a-z][a-z-]*)", shown)
+            if not re.search(rf"^{target}:", makefile, re.MULTILINE)
+        ]
+        missing += [
+            f"{page.name}: python -m {module}"
+            for module in re.findall(r"python -m (bench(?:\.\w+)+)", shown)
+            if not any(
+                (ROOT / f"{module.replace('.', '/')}{end}").is_file() for end in (".py", "/__main__.py")
+            )
+        ]
+    assert not missing
