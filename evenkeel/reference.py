@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from evenkeel.alerts_reference import RULES, alerts_page
 from evenkeel.command_line_reference import command_line_page
 from evenkeel.metrics_reference import metrics_page
 from evenkeel.perturbations_reference import measured, perturbations_page
@@ -190,6 +191,7 @@ def data_plane_page() -> str:
 def main() -> None:
     """Write every generated page into the given folder."""
     folder = Path(sys.argv[1])
+    (folder / "alerts.md").write_text(alerts_page(folder.resolve().parent / RULES), encoding="utf-8")
     (folder / "settings.md").write_text(settings_page(), encoding="utf-8")
     (folder / "command-line.md").write_text(command_line_page(), encoding="utf-8")
     (folder / "data-plane.md").write_text(data_plane_page(), encoding="utf-8")
