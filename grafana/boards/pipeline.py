@@ -6,7 +6,7 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
-from grafana.boards.pipeline_processes import ARCHIVED, COVERAGE, DEAD, MONITOR, SPANS, STEP, WORKER
+from grafana.boards.pipeline_processes import ARCHIVED, COVERAGE, DEAD, MONITOR, SETTINGS, SPANS, STEP, WORKER
 from grafana.panels import Column, Query, Words, bars, lines, number, rows
 from grafana.promql import RATE, increase, rate, series, share, total
 
@@ -253,7 +253,7 @@ PIPELINE: Final = Board(
         ),
         Section(
             (
-                Shelf(7, ((6, DEAD), (6, WORKER), (8, MONITOR), (4, STEP))),
+                Shelf(7, ((5, DEAD), (5, WORKER), (7, MONITOR), (4, STEP), (3, SETTINGS))),
                 Shelf(7, ((6, COVERAGE), (6, ARCHIVED), (6, _TOKENS), (6, SPANS))),
             ),
             "Worker, monitor and more",

@@ -60,6 +60,19 @@ STEP: Final = number(
     scales.STANDING_S,
     decimals=0,
 )
+SETTINGS: Final = number(
+    Words(
+        "Settings refused",
+        "Processes that have read changed settings and could not take them; the old ones are in force there.",
+        "no process scraped",
+        runbook="EvenkeelSettingsRefused",
+        console="/settings",
+    ),
+    Query(f"sum({series('evenkeel_settings_reload_success')} == bool 0)"),
+    "locale",
+    scales.ANY_IS_A_LOOK,
+    decimals=0,
+)
 COVERAGE: Final = bars(
     Words(
         "Coverage by route",

@@ -184,10 +184,10 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     wait_for(lambda: chain.told(JUDGE, "firing"))
     wait_for(lambda: chain.state_of(BREACH) == {("suppressed", True)})
 
-    # 4. The judge is repaired: the alert on robustness is on again.
+    # 4. The judge is repaired: the alert on robustness is on again, once new ratings outweigh the missing ones.
     chain.simulation.change(JUDGE_MODEL, {"error_rate": 0.0})
     wait_for(lambda: chain.told(JUDGE, "resolved"))
-    wait_for(lambda: chain.state_of(BREACH) == {("active", False)})
+    chain.send_until(lambda: chain.state_of(BREACH) == {("active", False)})
 
     # 5. The model is fixed: the evidence ends the alert, and that is told.
     chain.simulation.change("simulated-1", {"fragility": 0.0})
