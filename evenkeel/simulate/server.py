@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 _SHUTDOWN_S: Final = 1
 
+_DEPLOYMENTS: Final = "/openai/deployments"
+"""Where Azure OpenAI serves models, each under its name. The request's body names it as well."""
+
 _KEEP_ALIVE_S = 75
 """As usual in production. A server that closes a kept connection just when a request is on its way fails that
 request, through a proxy as without one: uvicorn's 5 seconds would make tests fail by chance."""
@@ -63,7 +66,8 @@ class BreakableProtocol(HttpToolsProtocol):
 def create_app(simulation: Simulation) -> Litestar:
     """The application: the API under `/v1`, the admin calls under `/simulate`.
 
-    - `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/messages`
+    - `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/messages`, and the same under
+      `/openai/deployments/NAME` in place of `/v1`
     - `POST /v1/embeddings`, of `EMBEDDINGS_MODEL` alone
     - `GET /v1/models`, `GET /v1/models/{id}`
     - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
@@ -115,6 +119,7 @@ def create_app(simulation: Simulation) -> Litestar:
     return Litestar(
         route_handlers=[
             *calls,
+            _deployments_handler(simulation),
             embeddings,
             list_models,
             one_model,
@@ -134,6 +139,19 @@ def create_app(simulation: Simulation) -> Litestar:
 def _call_handler(simulation: Simulation, api: Api) -> ASGIRouteHandler:
     @asgi(api.path, copy_scope=False)
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        await ModelCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
+
+    return call
+
+
+def _deployments_handler(simulation: Simulation) -> ASGIRouteHandler:
+    @asgi(_DEPLOYMENTS, is_mount=True, copy_scope=False)
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"].rstrip("/")  # which a mount adds
+        # Chat stands before completions: its path ends in theirs.
+        api = next((api for api in APIS if path.endswith(api.path.removeprefix("/v1"))), None)
+        if api is None:
+            raise HTTPException("Not Found", status_code=404)
         await ModelCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
 
     return call

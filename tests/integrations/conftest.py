@@ -1,0 +1,120 @@
+"""One proxy in front of a simulated model and of what other servers answer: a route for each page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
+from metrics.stores.sqlite import Database
+from shadow.queues.sqlite import SqliteExchangeQueue
+from tests.clients.relaying import running, settings_file
+from tests.clients.test_clients_node import node_modules  # noqa: F401 - the SDK is installed once for all
+from tests.integrations.pages import PAGES
+from tests.integrations.peers import PEERS, peers
+from tests.services import wait_for
+
+if TYPE_CHECKING:
+    from shadow.handoff import Exchange
+
+CLIENTS = ("langchain-openai==1.7.3", "anthropic==2.11.0")
+"""Too large for everybody's environment, and LangChain brings a pytest plugin of its own."""
+
+
+@dataclass
+class Rig:
+    """The proxy and what it captured."""
+
+    port: int
+    upstreams: dict[str, str]
+    """Base URL behind each page's route."""
+    bodies: list[dict[str, object]]
+    """What other servers than the simulated one were sent."""
+    queue: SqliteExchangeQueue
+
+    def captured(self, page: str) -> Exchange:
+        """The exchange that a page's program made, which is the only one of its route."""
+        found = wait_for(lambda: self.queue.reserve(10, 60.0), "for an exchange", timeout_s=20)
+        assert [lease.exchange.route for lease in found] == [page]
+        self.queue.acknowledge([found[0].exchange.id])
+        return found[0].exchange
+
+
+@pytest.fixture(scope="session")
+def rig(tmp_path_factory):
+    """Everything is sampled; the simulated model has neither noise nor fragility."""
+    folder = tmp_path_factory.mktemp("integrations")
+    model = Simulation(
+        [ModelState("simulated-1", fragility=0, noise=0)], SimulationSettings(deterministic=True)
+    )
+    with serving(model) as simulated, peers() as (others, bodies):
+        # As the pages name them: with `/v1` where the client's own path has it, too.
+        bare = {"azure-openai": simulated, "anthropic": simulated}
+        upstreams = {page.stem: bare.get(page.stem, f"{simulated}/v1") for page in PAGES}
+        upstreams |= {name: f"{others}/{name}/v1" for name in PEERS}
+        routes = [
+            {"name": name, "prefix": f"/{name}", "upstream": url, "sampling_rate": 1}
+            for name, url in upstreams.items()
+        ]
+        config = settings_file(folder, routes=routes)
+        with running("proxy", folder, "--config", str(config)) as proxy:
+            database = Database(proxy.data / "evenkeel.db")
+            yield Rig(proxy.port, upstreams, bodies, SqliteExchangeQueue(database, time.time))
+            database.close()
+
+
+@pytest.fixture(scope="session")
+def site(pytestconfig, tmp_path_factory):
+    """Folder with the larger Python clients: installed once and kept in pytest's cache, if it has one."""
+    name = "-".join(CLIENTS).replace("==", "-")
+    cache = getattr(pytestconfig, "cache", None)
+    folder = cache.mkdir(name) if cache else tmp_path_factory.mktemp(name)
+    found = folder / "site"
+    if not found.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as fresh:
+            target = Path(fresh) / "site"
+            uv = Path(sys.executable).with_name("uv")
+            command = (
+                [uv, "pip", "install", "--quiet", "--python", sys.executable]
+                if uv.exists()
+                else [sys.executable, "-m", "pip", "install", "--quiet"]
+            )
+            done = subprocess.run(
+                [*command, "--target", target, *CLIENTS],
+                capture_output=True,
+                text=True,
+                timeout=110,
+                check=False,
+            )
+            if done.returncode:
+                why = (done.stderr.strip().splitlines() or ["the installer failed"])[-1]
+                pytest.skip(f"needs the clients: pip install {' '.join(CLIENTS)} ({why})")
+            # Another process of the same run may have been faster.
+            with contextlib.suppress(OSError):
+                target.rename(found)
+    return found
+
+
+@pytest.fixture
+def environment(rig, monkeypatch):
+    """Sets what a page exports, with the proxy's address; gives it."""
+
+    def export(exported, page):
+        here = {
+            name: value.replace("127.0.0.1:8100", f"127.0.0.1:{rig.port}/{page}").replace("…", "none")
+            for name, value in exported.items()
+        }
+        assert json.dumps(here).count(f":{rig.port}/{page}") == 1
+        for name, value in here.items():
+            monkeypatch.setenv(name, value)
+
+    return export

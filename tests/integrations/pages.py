@@ -1,0 +1,55 @@
+"""What stands on the pages about integrations: programs, exported variables, settings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = Path(__file__).parents[2] / "docs" / "integrations"
+PAGES = sorted(FOLDER.glob("*.md"))
+_BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block."""
+
+    page: str
+    language: str
+    title: str
+    text: str
+
+
+def blocks() -> Iterator[Block]:
+    """All of them, page by page."""
+    for path in PAGES:
+        for language, title, text in _BLOCK.findall(path.read_text(encoding="utf-8")):
+            yield Block(path.stem, language, title, text)
+
+
+def programs() -> list[Block]:
+    """Those that an application is."""
+    return [block for block in blocks() if block.title.endswith((".py", ".cjs"))]
+
+
+def exports(page: str) -> dict[str, str]:
+    """Variables that a page exports for the application."""
+    lines = [
+        line
+        for block in blocks()
+        if block.page == page and block.language == "sh"
+        for line in block.text.splitlines()
+    ]
+    return dict(line.removeprefix("export ").split("=", 1) for line in lines if line.startswith("export "))
+
+
+def settings_text(page: str) -> str | None:
+    """The page's `evenkeel.yaml`, if it has one."""
+    return next(
+        (block.text for block in blocks() if block.page == page and block.title == "evenkeel.yaml"), None
+    )

@@ -1,0 +1,137 @@
+"""The programs on the pages about integrations, run as they stand through a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+
+import httpx2
+import pytest
+
+from evenkeel.replays import reader, replay_target
+from evenkeel.settings import load
+from metrics.verdict import Failure
+from shadow.original import Original
+from shadow.prompt import api_of
+from shadow.prompt.template import TemplateLearner
+from shadow.replay import Replayer
+from tests.integrations.pages import PAGES, exports, programs, settings_text
+from tests.integrations.peers import PEERS, TEXT
+
+OF_THE_SITE = {"langchain", "anthropic"}
+"""Pages whose client is not in the project's own environment."""
+CREDENTIALS = {"azure-openai": ("api-key", "for-replays"), "anthropic": ("x-api-key", "for-replays")}
+"""What replays send where it is not a bearer token."""
+
+
+@pytest.fixture
+def printed(request, capsys, tmp_path):
+    """Runs a program; gives what it printed."""
+
+    def run(block):
+        if block.language == "python" and block.page not in OF_THE_SITE:
+            names = {"__name__": "__main__"}
+            exec(compile(block.text, block.title, "exec"), names)
+            if "client" in names:  # the program's end would do that
+                names["client"].close()
+            return capsys.readouterr().out
+        if block.language == "python":
+            command, more = sys.executable, {"PYTHONPATH": str(request.getfixturevalue("site"))}
+        else:
+            command, more = "node", {"NODE_PATH": str(request.getfixturevalue("node_modules"))}
+        program = tmp_path / block.title
+        program.write_text(block.text, encoding="utf-8")
+        done = subprocess.run(
+            [command, program], capture_output=True, timeout=100, check=False, env={**os.environ, **more}
+        )
+        assert (done.returncode, done.stderr.decode()) == (0, "")
+        return done.stdout.decode()
+
+    return run
+
+
+@pytest.fixture
+def settings(rig, monkeypatch, tmp_path):
+    """Reads a page's settings, with the upstream that stands in for the one it names."""
+    monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "for-replays")
+
+    def read(page):
+        path = tmp_path / "evenkeel.yaml"
+        path.write_text(settings_text(page) or "{}", encoding="utf-8")
+        route = {"upstream": rig.upstreams[page], "name": page, "prefix": f"/{page}"}
+        return load(path, {}, route)
+
+    return read
+
+
+async def replayed(target, view):
+    """What the upstream answers to a replay of an unchanged prompt."""
+    replayer = Replayer(concurrency=1, timeout_s=20)
+    try:
+        return await replayer.send(target, view.for_replay(), api=view.api)
+    finally:
+        await replayer.close()
+
+
+@pytest.mark.parametrize("block", programs(), ids=lambda block: f"{block.page}/{block.title}")
+def test_a_pages_program_gets_its_answer_and_is_replayed(rig, environment, settings, printed, block):
+    """The client prints the text that was captured, and a replay with its own key gets that text again."""
+    environment(exports(block.page), block.page)
+    said = printed(block).strip()
+    found = settings(block.page)
+    original = reader(found, TemplateLearner()).read(rig.captured(block.page))
+    assert isinstance(original, Original)
+    assert original.answer.text == said
+    if block.page in PEERS:
+        assert said == TEXT
+    assert original.task == ("case_summary" if block.title == "task.py" else None)
+    target = replay_target(found)(original.exchange)
+    assert target.headers[-1] == CREDENTIALS.get(block.page, ("authorization", "Bearer for-replays"))
+    replay = asyncio.run(replayed(target, original.view))
+    assert not isinstance(replay, Failure)
+    assert replay.answer.text == said
+
+
+def test_parameters_that_only_vllm_knows_are_in_the_replay(rig, environment, settings, printed):
+    """The program's request and its replay are equal at the server."""
+    block = next(block for block in programs() if block.page == "vllm")
+    environment(exports("vllm"), "vllm")
+    rig.bodies.clear()
+    printed(block)
+    found = settings("vllm")
+    original = reader(found, TemplateLearner()).read(rig.captured("vllm"))
+    asyncio.run(replayed(replay_target(found)(original.exchange), original.view))
+    sent, again = rig.bodies
+    assert sent == again
+    assert (sent["top_k"], sent["chat_template_kwargs"]) == (20, {"enable_thinking": False})
+    assert found.prices["Qwen/Qwen3-8B"].output_usd == 0.2
+
+
+def test_azures_paths_and_versions_are_in_the_replay(rig, environment, settings, printed):
+    """A replay goes to the deployment that answered, by the version that was asked for."""
+    block = next(block for block in programs() if block.page == "azure-openai")
+    environment(exports(block.page), block.page)
+    printed(block)
+    target = replay_target(settings(block.page))(rig.captured(block.page))
+    assert target.url.endswith("/openai/deployments/YOUR-DEPLOYMENT/chat/completions?api-version=2024-10-21")
+
+
+def test_the_simulated_model_serves_no_other_path_of_azure(rig):
+    """A misspelt path is told apart, as it is at Azure."""
+    found = httpx2.post(f"{rig.upstreams['azure-openai']}/openai/deployments/d/chat/completion", json={})
+    assert found.status_code == 404
+    assert "/d/chat/completion" in found.json()["error"]["message"]
+
+
+def test_ollamas_own_api_is_none_that_is_replayed():
+    """As the page says: it is forwarded only."""
+    assert api_of("/api/chat") is None
+    assert api_of("/api/generate") is None
+
+
+def test_the_index_leads_to_every_page():
+    """Nobody has to guess what there is."""
+    text = PAGES[0].with_name("index.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES if page.stem != "index" and f"]({page.name})" not in text] == []
