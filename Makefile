@@ -34,7 +34,7 @@ demo: $(VENV)/.core ## Watch a simulated model being swapped for a fragile one (
 	$(BIN)/evenkeel demo $(if $(HEADLESS),--headless)
 
 test: $(VENV)/.dev ## Run the tests (STRICT=1: nothing may skip)
-	$(BIN)/python -m pytest -q -n 2 $(if $(STRICT),--strict-services) $(ARGS)
+	$(BIN)/python -m pytest -q -n 3 $(if $(STRICT),--strict-services) $(ARGS)
 
 coverage: $(VENV)/.dev ## Run the tests with all services and hold their coverage against the floor (half as slow again)
 	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term:skip-covered --strict-services --cov-fail-under=$(COVERAGE) $(ARGS)

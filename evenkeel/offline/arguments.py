@@ -12,12 +12,13 @@ from rich.console import Console
 
 from evenkeel import choices
 from evenkeel import settings as settings_module
-from evenkeel.offline.command import NotConfirmedError, StoppedError, run_bench
+from evenkeel.offline.command import run_bench
 from evenkeel.offline.models import PARAMETERS, model_at, read_models
 from evenkeel.offline.options import BenchOptions, Outputs
 from evenkeel.offline.prompts import TASKS
 from evenkeel.offline.protocol import Protocol
 from evenkeel.offline.reading import BUILTIN, ItemError, builtin_items, read_items
+from evenkeel.offline.stopping import AGAIN, NotConfirmedError, StoppedError
 from evenkeel.replays import capabilities
 from evenkeel.settings import SettingsError
 from metrics.tasks import task_named
@@ -59,8 +60,7 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
         return STOPPED
     except KeyboardInterrupt:
         click.echo(
-            f"evenkeel: stopped; every answer so far is in {given['journal']}: give the same command again "
-            "to go on from there",
+            f"evenkeel: stopped; every answer so far is in {given['journal']}: {AGAIN}",
             err=True,
         )
         return STOPPED

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.gate.cache import AnswerCache
+from evenkeel.offline.stopping import UnusableError, advised
 from metrics.verdict import Failure
 from shadow.spend import estimate_tokens
 
@@ -40,7 +41,9 @@ def call_key(model: ModelUnderTest, body: bytes, draw: str) -> bytes:
 class Asker:
     """Asks the models of one run."""
 
-    def __init__(self, replayer: Replayer, database: Database, prices: Prices, ledger: Ledger) -> None:
+    def __init__(
+        self, replayer: Replayer, database: Database, prices: Prices, ledger: Ledger, *, models: int
+    ) -> None:
         """Begin.
 
         Args:
@@ -48,6 +51,7 @@ class Asker:
             database: The journal: answers are in it before anybody sees them.
             prices: Of models.
             ledger: Where calls and costs are added up, and where the limit is.
+            models: How many there are: once none of them answers, the run ends.
         """
         self._replayer = replayer
         self._answers = AnswerCache(database)
@@ -57,6 +61,9 @@ class Asker:
         self._in_a_row: dict[str, int] = {}
         self.unusable: dict[str, Failure] = {}
         """Models that are not asked any more, and what they answered last."""
+        self.unusable_as_told: dict[str, str] = {}
+        """The same for people, with what to do."""
+        self._models = models
 
     async def ask(self, model: ModelUnderTest, view: PromptView, draw: str) -> Answer | Failure:
         """A model's answer to a prompt, or why there is none.
@@ -66,7 +73,7 @@ class Asker:
             view: The prompt.
             draw: Names the call among those with the same request.
 
-        Raises: BudgetUsedUpError.
+        Raises: BudgetUsedUpError; UnusableError once no model is left.
         """
         body = model.body(view)
         key = call_key(model, body, draw)
@@ -86,7 +93,7 @@ class Asker:
             outcome = await self._send(model, body, view, account)
         if isinstance(outcome, Failure):
             account.failed += 1
-            self._failed(model.name, outcome)
+            self._failed(model, outcome)
             return outcome
         self._answered.add(model.name)
         self._in_a_row[model.name] = 0
@@ -113,10 +120,17 @@ class Asker:
             said = estimate_tokens(answer.text)
         return asked + said, self._prices.usd(model.model, asked, said)
 
-    def _failed(self, name: str, failure: Failure) -> None:
+    def _failed(self, model: ModelUnderTest, failure: Failure) -> None:
+        name = model.name
         self._in_a_row[name] = self._in_a_row.get(name, 0) + 1
         patience = _PATIENCE if name in self._answered else _PATIENCE_AT_FIRST
         if failure.reason == "unauthorized" and name not in self._answered:
             patience = 1
-        if self._in_a_row[name] >= patience:
-            self.unusable[name] = failure
+        if self._in_a_row[name] < patience or name in self.unusable:
+            return
+        self.unusable[name] = failure
+        said = advised(failure.reason, failure.detail, **model.options)
+        self.unusable_as_told[name] = f"{said} ({model.target.url})"
+        if len(self.unusable) == self._models:
+            told = "\n".join(f"  {one}: {why}" for one, why in self.unusable_as_told.items())
+            raise UnusableError(f"no model answers any more:\n{told}\nPut that right")

@@ -45,7 +45,12 @@ def document(outcome: Outcome) -> str:
         "rewritten_by": outcome.rewritten_by,
         "duration_s": outcome.duration_s,
         "spent": {payee: asdict(account) for payee, account in outcome.ledger.accounts.items()},
-        "estimates": {"thumb_usd": outcome.thumb_usd, "measured_usd": outcome.measured_usd},
+        "estimates": {
+            "thumb_usd": outcome.thumb_usd,
+            "measured_usd": outcome.measured_usd,
+            "spent_usd": outcome.spent_usd,
+            "ratio": outcome.estimate_ratio,
+        },
         "notes": outcome.notes,
         "unusable": outcome.unusable,
         "models": [_model(row) for row in outcome.tables.models],

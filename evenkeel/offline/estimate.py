@@ -144,16 +144,22 @@ def planned(
     return Planned(calls, dict(expenses))
 
 
-def factors_of(expected: Planned, ledger: Ledger) -> dict[str, float]:
+def factors_of(expected: Planned, ledger: Ledger, booked: Mapping[str, Expense]) -> dict[str, float]:
     """How far off the rule of thumb was, by payee, once these issues are paid for.
 
     Remembered answers count as if they had been asked for.
+
+    Args:
+        expected: By rule of thumb.
+        ledger: Of this run.
+        booked: Spent on these issues by this run and earlier ones: what remembered rulings and texts cost
+            stands nowhere else.
     """
     found = {}
     for payee, one in expected.expenses.items():
-        account = ledger.of(payee)
-        tokens = account.tokens + account.remembered_tokens
-        dollars = account.usd + account.remembered_usd
+        account, before = ledger.of(payee), booked.get(payee, NO_EXPENSE)
+        tokens = max(account.tokens + account.remembered_tokens, before.tokens)
+        dollars = max(account.usd + account.remembered_usd, before.usd)
         if one.usd:
             found[payee] = dollars / one.usd
         elif one.tokens:

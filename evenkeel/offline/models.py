@@ -37,6 +37,18 @@ class ModelUnderTest:
     target: Target
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Members of every request, besides the model and the messages."""
+    key_env: str = ""
+    """Variable that holds the key, for messages."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What advice about this model's endpoint names."""
+        return {
+            "variable": self.key_env,
+            "key_option": "--api-key-env",
+            "url_option": "--base-url",
+            "members": ", ".join(self.parameters) or "such requests",
+        }
 
     def body(self, view: PromptView) -> bytes:
         """The request that puts a prompt to this model."""
@@ -74,7 +86,9 @@ def model_at(
     credential = Credential.read(key_env, key_header)
     headers = ((credential.header, credential.value),) if credential else ()
     kept = {key: value for key, value in parameters.items() if value is not None}
-    return ModelUnderTest(name, model or name, Target(f"{origin}{path}", headers, upstream.unix_path), kept)
+    return ModelUnderTest(
+        name, model or name, Target(f"{origin}{path}", headers, upstream.unix_path), kept, key_env
+    )
 
 
 class _Entry(BaseModel):

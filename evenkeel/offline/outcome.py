@@ -35,7 +35,15 @@ class Outcome:
     """Estimate by rule of thumb, before the first call; None where costs were measured by an earlier run."""
     measured_usd: float | None = None
     """Estimate of the whole run, made when its first issues were through; None if there was none."""
+    spent_usd: float = 0.0
+    """Spent by this run and those before it that had the same plan and journal."""
     notes: tuple[str, ...] = ()
     unusable: Mapping[str, str] = field(default_factory=dict)
     """Models that stopped answering → what they said last."""
     duration_s: float = 0.0
+
+    @property
+    def estimate_ratio(self) -> float | None:
+        """The estimate over what was spent; by rule of thumb where none was measured, None without both."""
+        estimate = self.thumb_usd if self.measured_usd is None else self.measured_usd
+        return estimate / self.spent_usd if estimate is not None and self.spent_usd else None

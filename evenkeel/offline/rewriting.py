@@ -10,6 +10,7 @@ from shadow.rewriter.cache import cache_key
 
 if TYPE_CHECKING:
     from evenkeel.offline.spending import Ledger
+    from evenkeel.offline.stopping import Service
     from metrics.stores.sqlite import Database
     from shadow.perturbations import RewriteTask
     from shadow.rewriter import Purse, Rewriter
@@ -23,7 +24,14 @@ class OnceRewritten:
     """A rewriter whose rejections outlive the process; accepted texts are in its own cache."""
 
     def __init__(
-        self, rewriter: Rewriter, database: Database, ledger: Ledger, purse: Purse, *, name: str
+        self,
+        rewriter: Rewriter,
+        database: Database,
+        ledger: Ledger,
+        purse: Purse,
+        watch: Service,
+        *,
+        name: str,
     ) -> None:
         """Wire it.
 
@@ -32,12 +40,14 @@ class OnceRewritten:
             database: The journal.
             ledger: Refuses further calls once too much is spent.
             purse: Who pays.
+            watch: Ends the run if the rewriter never answers.
             name: Of the rewriter's models: another one may do better.
         """
         self._rewriter = rewriter
         self._database = database
         self._ledger = ledger
         self._purse = purse
+        self._watch = watch
         self._name = name
         database.create(
             "CREATE TABLE IF NOT EXISTS bench_rejections (key TEXT PRIMARY KEY, reason TEXT NOT NULL,"
@@ -47,7 +57,7 @@ class OnceRewritten:
     async def __call__(self, task: RewriteTask) -> str | Rejection:
         """The text, or why there is none that would do.
 
-        Raises: BudgetUsedUpError.
+        Raises: BudgetUsedUpError; UnusableError if the rewriter never answers.
         """
         key = cache_key(task, self._name)
         row = (
@@ -59,10 +69,14 @@ class OnceRewritten:
             return Rejection(row[0], row[1])
         outcome = await self._rewriter.rewrite(task, self._purse)
         if isinstance(outcome, Rejection):
+            self._watch.failed(outcome.reason, outcome.detail)
             if outcome.reason == "budget":
                 self._ledger.check()
             if outcome.reason in _FAULTS:
+                self._watch.answered()
                 await asyncio.to_thread(self._remember, key, outcome)
+        else:
+            self._watch.answered()
         return outcome
 
     def _remember(self, key: str, rejection: Rejection) -> None:

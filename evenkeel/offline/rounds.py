@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.offline.items import Item
     from evenkeel.offline.models import ModelUnderTest
     from evenkeel.offline.spending import Ledger
+    from evenkeel.offline.stopping import Service
     from evenkeel.offline.variants import Case, Variant
     from metrics.pair import Answer
     from metrics.scoring import TwoStageScorer
@@ -71,19 +72,34 @@ class Rounds:
     """Makes rounds."""
 
     def __init__(
-        self, asker: Asker, scorer: TwoStageScorer, items: Mapping[str, Item], ledger: Ledger
+        self,
+        asker: Asker,
+        scorer: TwoStageScorer,
+        items: Mapping[str, Item],
+        ledger: Ledger,
+        watch: Service | None = None,
     ) -> None:
+        """Begin.
+
+        Args:
+            asker: Asks the models.
+            scorer: Compares answers.
+            items: The issues by id.
+            ledger: Books what the judge costs.
+            watch: Ends the run if the judge never answers; None without a judge.
+        """
         self._asker = asker
         self._scorer = scorer
         self._items = items
         self._ledger = ledger
+        self._watch = watch
 
     async def make(self, model: ModelUnderTest, case: Case, run: int) -> Round:
         """Ask for the original, its identical resend and all variants, and compare.
 
         The original is asked first; if it is not answered, no variant is asked.
 
-        Raises: BudgetUsedUpError.
+        Raises: BudgetUsedUpError; UnusableError if no model answers any more, or the judge never does.
         """
         original = await self._asker.ask(model, case.original, f"{run} original")
         if isinstance(original, Failure):
@@ -133,7 +149,16 @@ class Rounds:
         account = self._ledger.of(JUDGE)
         account.tokens += judgement.tokens
         account.usd += judgement.cost_usd
+        self._see(judgement)
         return self._judged(model, case, variant, run, pair, judgement)
+
+    def _see(self, judgement: Judgement) -> None:
+        if self._watch is None:
+            return
+        if judgement.rated_by:
+            self._watch.answered()
+        elif judgement.rating is None:
+            self._watch.failed(judgement.failures[0].reason, judgement.failures[0].detail)
 
     def _judged(
         self,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from metrics.endpoints.price import Expense
+
 if TYPE_CHECKING:
     from shadow.spend import Spend
 
@@ -43,6 +45,10 @@ class Ledger:
     def of(self, payee: str) -> Account:
         """The account of a model by its name in the tables, of `JUDGE` or of `REWRITER`."""
         return self.accounts.setdefault(payee, Account())
+
+    def expenses(self) -> dict[str, Expense]:
+        """Spent in this run, by payee."""
+        return {payee: Expense(one.tokens, one.usd) for payee, one in self.accounts.items()}
 
     @property
     def usd(self) -> float:

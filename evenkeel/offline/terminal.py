@@ -9,6 +9,7 @@ from rich.table import Table
 
 from console.figures import number
 from evenkeel.offline import wording
+from evenkeel.offline.layout import Grid, laid_out
 from shadow.surrogates import well_formed
 
 if TYPE_CHECKING:
@@ -27,40 +28,46 @@ def show(outcome: Outcome, console: Console) -> None:
     """Print the tables, what could not be measured, and what it took."""
     tables = outcome.tables
     console.print(_safe(wording.measured(outcome)), soft_wrap=True)
-    console.print(_overall(tables))
+    _print(_overall(tables), "score", console)
     console.print(_difficulty(tables))
-    shown: tuple[tuple[str, Callable[[ModelRow], Mapping[str, Scores]], bool], ...] = (
-        ("Quality delta by language (lower is better)", lambda row: row.languages, True),
-        ("Robustness by format, against a free answer", lambda row: row.formats, False),
-        ("Crosslingual robustness by language of the input", lambda row: row.inputs, False),
-        ("Crosslingual robustness by language of the answer", lambda row: row.answers, False),
-        ("Robustness by task", lambda row: row.tasks, False),
+    shown: tuple[tuple[str, Callable[[ModelRow], Mapping[str, Scores]], bool, str], ...] = (
+        ("Quality delta by language (lower is better)", lambda row: row.languages, True, "language"),
+        ("Robustness by format, against a free answer", lambda row: row.formats, False, "format"),
+        ("Crosslingual robustness by language of the input", lambda row: row.inputs, False, "input"),
+        ("Crosslingual robustness by language of the answer", lambda row: row.answers, False, "answer"),
+        ("Robustness by task", lambda row: row.tasks, False, "task"),
     )
-    for title, of, delta in shown:
+    for title, of, delta, what in shown:
         if tables.columns(of):
-            console.print(_by(tables, title, of, delta=delta))
+            _print(_by(tables, title, of, delta=delta), what, console)
     if any(row.entities is not None for row in tables.models):
         found = (f"{row.model} {wording.share(row.entities)}" for row in tables.models)
         console.print(_safe(f"Expected entities found (F1): {', '.join(found)}"), soft_wrap=True)
-    for line in (*wording.failures(outcome), *outcome.notes, wording.effort(outcome)):
+    for line in (
+        *wording.failures(outcome),
+        *outcome.notes,
+        wording.effort(outcome),
+        *wording.estimated(outcome),
+    ):
         console.print(_safe(line), style="dim", soft_wrap=True)
 
 
-def _overall(tables: Tables) -> Table:
-    table = Table(
-        title="Robustness, in points of 100: mean ± standard deviation over runs [95 %]", title_justify="left"
-    )
-    table.add_column("model")
-    names = ("overall", "content delta", "quality delta", *tables.categories)
-    for name in names:
-        table.add_column(name, justify="right")
+def _print(grid: Grid, columns: str, console: Console) -> None:
+    for table in laid_out(grid, console.width, columns):
+        console.print(table)
+
+
+def _overall(tables: Tables) -> Grid:
+    title = "Robustness, in points of 100: mean ± standard deviation over runs [95 %]"
+    rows = []
     for row in tables.models:
         figures = (
             row.overall.robustness, row.overall.content_delta, row.overall.quality_delta,
             *(_robustness(row.categories, name) for name in tables.categories),
         )  # fmt: skip
-        table.add_row(_safe(row.model), *(_cell(figure) for figure in figures))
-    return table
+        rows.append((_safe(row.model), tuple(map(_cell, figures))))
+    columns = ("overall", "content delta", "quality delta", *tables.categories)
+    return Grid(title, "model", columns, tuple(rows))
 
 
 def _difficulty(tables: Tables) -> Table:
@@ -73,18 +80,15 @@ def _difficulty(tables: Tables) -> Table:
     return table
 
 
-def _by(tables: Tables, title: str, of: Callable[[ModelRow], Mapping[str, Scores]], *, delta: bool) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("model")
+def _by(tables: Tables, title: str, of: Callable[[ModelRow], Mapping[str, Scores]], *, delta: bool) -> Grid:
     names = tables.columns(of)
-    for name in names:
-        table.add_column(name, justify="right")
+    rows = []
     for row in tables.models:
         cells = of(row)
         found = [cells.get(name) for name in names]
         figures = [None if one is None else one.quality_delta if delta else one.robustness for one in found]
-        table.add_row(_safe(row.model), *(_cell(figure) for figure in figures))
-    return table
+        rows.append((_safe(row.model), tuple(map(_cell, figures))))
+    return Grid(title, "model", tuple(name.replace("_", " ") for name in names), tuple(rows))
 
 
 def _robustness(scores: Mapping[str, Scores], name: str) -> Figure | None:

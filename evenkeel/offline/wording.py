@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.figures import duration, number, usd
+from evenkeel.offline.stopping import FAULTS
 
 if TYPE_CHECKING:
     from evenkeel.offline.outcome import Outcome
@@ -54,6 +55,17 @@ def effort(outcome: Outcome) -> str:
     )
 
 
+def estimated(outcome: Outcome) -> list[str]:
+    """The estimate and what was spent, in a line; none where nothing cost money."""
+    ratio, measured = outcome.estimate_ratio, outcome.measured_usd
+    estimate = outcome.thumb_usd if measured is None else measured
+    if ratio is None or estimate is None:
+        return []
+    how = "by rule of thumb" if measured is None else "on the first issues"
+    spent = f"{usd(outcome.spent_usd)} (estimate / spent {number(ratio, 2)})"
+    return [f"estimated {how}: {usd(estimate)}; spent in all: {spent}"]
+
+
 def failures(outcome: Outcome) -> list[str]:
     """What could not be measured, a line for each model."""
     lines = [
@@ -62,4 +74,7 @@ def failures(outcome: Outcome) -> list[str]:
         for row in outcome.tables.models
         if row.failures
     ]
+    reasons = {reason.removeprefix("quality_") for row in outcome.tables.models for reason in row.failures}
+    if reasons & FAULTS:
+        lines.append("The same command asks again for what an endpoint did not answer, and for nothing else.")
     return lines + [f"{model}: not asked any more: {said}" for model, said in outcome.unusable.items()]

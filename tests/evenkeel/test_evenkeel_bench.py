@@ -90,6 +90,10 @@ def test_the_cost_was_known_to_a_tenth(measured):
     """The estimate made on the first issues is within 10 % of what the run took in the end."""
     spent = sum(account["usd"] for account in measured[2]["spent"].values())
     assert measured[2]["estimates"]["measured_usd"] == pytest.approx(spent, rel=0.1)
+    assert measured[2]["estimates"]["spent_usd"] == pytest.approx(spent)
+    ratio = measured[2]["estimates"]["ratio"]
+    assert ratio == pytest.approx(measured[2]["estimates"]["measured_usd"] / spent)
+    assert f"(estimate / spent {ratio:.2f})" in measured[1]
     # By rule of thumb, without any call, it is of the right order.
     assert 0.5 < measured[2]["estimates"]["thumb_usd"] / spent < 2
 
@@ -164,6 +168,19 @@ def test_a_model_that_never_answers_is_given_up(served, tmp_path):
     output = run(arguments(served[1], tmp_path, *more, models=("broken", "steady")), exit_code=1)
     assert "broken: not asked any more" in output
     assert "server_error 6" in output
+
+
+def test_a_run_ends_once_no_model_answers(served, tmp_path):
+    """It does not go through the other issues, and says what the endpoint did and what to do."""
+    items = planted_issues(tmp_path / "issues.jsonl", 12)
+    more = ("--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing")
+    before = calls(served[0], "broken")
+    output = run(arguments(served[1], tmp_path, *more, models=("broken",)), exit_code=1)
+    assert "no model answers any more" in output
+    assert "the upstream answered 500; check that it is up" in output
+    assert "same command again" in output
+    # Three failures, and the calls of the three other prompts that were under way.
+    assert calls(served[0], "broken") - before <= 6
 
 
 @pytest.mark.parametrize(

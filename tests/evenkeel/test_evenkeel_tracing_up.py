@@ -69,10 +69,10 @@ def test_relay_and_worker_tell_one_story(traced):
     assert "harbour" not in str(collector.spans())
 
 
-@pytest.mark.parametrize("fault", ["no listener", "silent", "500"])
+@pytest.mark.parametrize("fault", ["no listener", "silent"])
 def test_a_dead_collector_costs_nothing(traced, fault):
     """Requests pass as fast as ever, every exchange is scored, the loss is counted, and the stop is quick."""
-    with collecting(500 if fault == "500" else 0) as collector:
+    with collecting(0) as collector:
         url = "http://127.0.0.1:9" if fault == "no listener" else collector.url
         with traced(url) as running:
             durations = [ask(running) for _ in range(5)]
