@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import openai
-import pytest
 
 from evenkeel.simulate import make_prompt
 

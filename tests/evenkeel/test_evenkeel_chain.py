@@ -184,7 +184,7 @@ def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_betwe
     wait_for(lambda: chain.told(JUDGE, "firing"))
     wait_for(lambda: chain.state_of(BREACH) == {("suppressed", True)})
 
-    # 4. The judge is repaired: the alert on robustness is on again, once new ratings outweigh the missing ones.
+    # 4. The judge is repaired: the other alert is on again once new ratings outweigh the missing ones.
     chain.simulation.change(JUDGE_MODEL, {"error_rate": 0.0})
     wait_for(lambda: chain.told(JUDGE, "resolved"))
     chain.send_until(lambda: chain.state_of(BREACH) == {("active", False)})
