@@ -7,21 +7,12 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from console import create_app
+from tests.console.chromium import browser
 
 pytestmark = pytest.mark.service("chromium")
-
-_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @contextmanager
@@ -50,10 +41,8 @@ def _served(scene, port=0):
 @pytest.fixture(scope="module")
 def chromium():
     """One browser for this module."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
-        yield browser
-        browser.close()
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture

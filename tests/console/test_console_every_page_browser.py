@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from console import GoldenSources, create_app
-from evenkeel.admin_server import serving
 from metrics.feedback import SqliteLabels
 from metrics.goldens import SqliteGoldens
 from metrics.stores.exchanges import SqliteExchangeArchive
 from metrics.stores.sqlite import Database
+from tests.console.chromium import browser, served
 from tests.console.whole_scene import whole
 
 pytestmark = pytest.mark.service("chromium")
-
-_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 _PAGES = (
     "/",
@@ -55,30 +41,6 @@ _RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]}
     .map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`)"""
 
 
-@contextmanager
-def _served(app):
-    """The application on a free port of 127.0.0.1."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-
-    async def serve():
-        async with serving(app, [listener]):
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait(10)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-        loop.close()
-        listener.close()
-
-
 @pytest.fixture
 def console(make_scene, make_cell, tmp_path):
     """Address and scene of a console with everything on it."""
@@ -86,7 +48,7 @@ def console(make_scene, make_cell, tmp_path):
     database = Database(tmp_path / "evenkeel.db")
     goldens = GoldenSources(SqliteGoldens(database), SqliteExchangeArchive(database))
     app = create_app(replace(shown.sources, goldens=goldens, labels=SqliteLabels(database)))
-    with _served(app) as address:
+    with served(app) as address:
         yield address, shown.scene
     database.close()
 
@@ -95,16 +57,14 @@ def test_every_page_is_light_accessible_and_asks_nobody_else(console):
     """No page fails an axe rule, logs an error, asks elsewhere, is wider than the screen or above 300 kB."""
     address, scene = console
     faults = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
+    with browser() as chromium:
         for width, scheme, paths in ((1440, "light", _PAGES[::2]), (400, "dark", _PAGES[1::2])):
-            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
             visit = _Visit(context.new_page(), faults)
             for path in paths:
                 visit.look_at(address, path, width)
             context.close()
-        _walk(browser, address, scene, faults)
-        browser.close()
+        _walk(chromium, address, scene, faults)
     assert faults == []
 
 
@@ -143,9 +103,9 @@ class _Visit:
         self._faults.append((self._path, fault))
 
 
-def _walk(browser, address, scene, faults):
+def _walk(chromium, address, scene, faults):
     """From the overview through the pages by their links, with the mouse and the keyboard."""
-    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.on("pageerror", lambda error: faults.append(("walk", str(error))))
     page.clock.install()
     page.goto(address)

@@ -2,63 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from console import GoldenSources, create_app
-from evenkeel.admin_server import serving
 from metrics.goldens import SqliteGoldens
 from metrics.pair import Answer
 from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
 from metrics.stores.sqlite import Database
+from tests.console.chromium import browser, served
 
 pytestmark = pytest.mark.service("chromium")
-
-_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-]
-
-
-@contextmanager
-def served(app):
-    """The application on a free port of 127.0.0.1."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-
-    async def serve():
-        async with serving(app, [listener]):
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait(10)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-        loop.close()
-        listener.close()
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
-        yield browser
-        browser.close()
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture

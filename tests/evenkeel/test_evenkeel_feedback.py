@@ -16,25 +16,11 @@ from metrics.feedback.redis_store import RedisLabels
 from metrics.pair import Answer
 from metrics.similarity.cheap import CheapRater
 from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import Evidence, QualityScore, Verdict
+from metrics.verdict import Evidence, QualityScore
+from tests.metrics.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 
-BASE = Verdict(
-    id="v",
-    exchange_id="x",
-    scored_at=1.0,
-    route="desk",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="judge",
-    rating=3,
-    baseline_rating=3,
-    details={"decided_by": 2.0},
-    judge_model="j-1",
-)
+BASE = replace(VERDICT, route="desk", details={"decided_by": 2.0}, judge_model="j-1")
 TEXTS = Evidence("How long?", "How lnog?", Answer("Four days."), Answer("It takes five days."))
 JUDGE = (3, 3, 3, 2, 2, 1, 1, 3, 2, 1)
 PEOPLE = (3, 3, 2, 2, 2, 1, 1, 3, 1, 1)

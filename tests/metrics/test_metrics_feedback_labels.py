@@ -18,25 +18,10 @@ from metrics.feedback.exporter import LabelCollector
 from metrics.feedback.label import label_from_json, label_to_json
 from metrics.pair import Answer, ToolCall
 from metrics.stores.sqlite import Database
-from metrics.verdict import Evidence, Failure, QualityScore, Verdict
+from metrics.verdict import Evidence, Failure, QualityScore
+from tests.metrics.planted_verdicts import VERDICT as JUDGED
 
-VERDICT = Verdict(
-    id="v",
-    exchange_id="x",
-    scored_at=900.0,
-    route="desk",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="judge",
-    rating=3,
-    baseline_rating=3,
-    details={"decided_by": 2.0},
-    judge_model="j",
-    rated_by="similarity@1",
-)
+VERDICT = replace(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model="j", rated_by="similarity@1")
 
 
 def label(verdict=VERDICT, by="ann", at=1.0, **what):

@@ -1,0 +1,55 @@
+"""The console in a real browser: served on the loopback, looked at with Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from contextlib import contextmanager
+
+from playwright.sync_api import sync_playwright
+
+from evenkeel.admin_server import serving
+
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def browser():
+    """A Chromium without a screen."""
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_FLAGS)
+        yield started
+        started.close()
+
+
+@contextmanager
+def served(app):
+    """The application on a free port of 127.0.0.1, served as the product serves it."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+
+    async def serve():
+        async with serving(app, [listener]):
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait(10)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+        listener.close()
