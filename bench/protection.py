@@ -18,6 +18,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from evenkeel.responsiveness import take_short_turns
 from metrics.stores.sealing import KEY_VARIABLE, Seal, seal_of
 from shadow.handoff import Exchange
 from shadow.protection import BUILTIN, Redactor
@@ -112,6 +113,7 @@ def main() -> None:
     rng = random.Random(1)
     keyed, plain = seal_of({KEY_VARIABLE: base64.b64encode(bytes(32)).decode()}), Seal()
     redactor = Redactor(BUILTIN)
+    take_short_turns()  # as a data plane that redacts does
     print(f"{'bytes':>9}  {'work':<24} {'ms':>8} {'loop late p99 ms':>17}")
     print(f"{'':>9}  {'nothing beside it':<24} {'':>8} {late_ms(lambda: time.sleep(0.01)):>17.2f}")
     for size in _SIZES_BYTES:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel.responsiveness import take_short_turns
+
 if TYPE_CHECKING:
     from evenkeel.settings.protecting import Redaction
     from metrics.stores.counters import Tally
@@ -35,7 +37,7 @@ def redactor(settings: Redaction) -> Redactor:
 
 
 def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> ExchangeSink:
-    """The sink, with redaction before it if there is any.
+    """The sink, with redaction before it if there is any; then the process's threads take short turns.
 
     Raises: ProtectionError, as `redactor`.
     """
@@ -43,4 +45,5 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
         return sink
     from shadow.protection import RedactedSink  # noqa: PLC0415
 
+    take_short_turns()
     return RedactedSink(sink, redactor(settings), tally)
