@@ -72,7 +72,7 @@ def bounded_mean(histogram: Mapping[float, int], *, alpha: float = 0.05) -> Esti
     return _bounded_mean(tuple(sorted(histogram.items())), alpha)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _bounded_mean(histogram: tuple[tuple[float, int], ...], alpha: float) -> Estimate | None:
     """The same: windows that hold the same observations are estimated once."""
     values = np.array([value for value, _ in histogram])

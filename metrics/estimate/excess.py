@@ -76,7 +76,7 @@ def log_evidence(excess: float, plus: int, minus: int, zero: int) -> float:
     return _log_mixture(plus, minus, zero) - _profile(excess, plus, minus, zero).value
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def paired_excess(plus: int, minus: int, zero: int, *, alpha: float = 0.05) -> Estimate | None:
     """Rate of shifts in the variant minus that in the identical resend of the same exchanges.
 

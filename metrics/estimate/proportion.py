@@ -38,7 +38,7 @@ def log_evidence(rate: float, successes: int, trials: int) -> float:
     return _log_mixture(successes, trials) - likelihood
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def proportion(successes: int, trials: int, *, alpha: float = 0.05) -> Estimate | None:
     """The rate of successes among independent trials, with its confidence sequence.
 

@@ -99,7 +99,7 @@ def detail_overlap(reference: Reading, candidate: Reading) -> float:
     return (kept + sum(reference.keeps(detail) for detail in candidate.details)) / total
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def read_details(text: str) -> Reading:
     """Find the details of a text. Cached: an answer is read once for every metric and trial."""
     value = parse_json(text)

@@ -121,7 +121,7 @@ def _stem(word: str) -> str:
 _STEM_MIN_LENGTH = 3
 _LONGEST_KEPT = 40
 """Longer words are no words, and would fill memory."""
-_kept_stem = lru_cache(maxsize=16_384)(_stem)
+_kept_stem = lru_cache(maxsize=4096)(_stem)
 """The same words come in every answer."""
 
 
