@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[2] / "docs" / "integrations"
 PAGES = sorted(FOLDER.glob("*.md"))
+LARGER = {"other-clients"}
+"""Pages whose clients `python -m bench.clients` installs, each in an environment of its own."""
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
@@ -33,19 +35,29 @@ def blocks() -> Iterator[Block]:
 
 
 def programs() -> list[Block]:
-    """Those that an application is."""
-    return [block for block in blocks() if block.title.endswith((".py", ".cjs"))]
+    """Those that an application is, of clients that are there when the tests run."""
+    return [block for block in every_program() if block.page not in LARGER]
+
+
+def every_program() -> list[Block]:
+    """Those that an application is, of all pages."""
+    return [block for block in blocks() if block.title.endswith((".py", ".cjs", ".mjs"))]
 
 
 def exports(page: str) -> dict[str, str]:
-    """Variables that a page exports for the application."""
+    """Variables that a page exports for the application; not those for evenkeel and LiteLLM's proxy."""
     lines = [
         line
         for block in blocks()
         if block.page == page and block.language == "sh"
         for line in block.text.splitlines()
     ]
-    return dict(line.removeprefix("export ").split("=", 1) for line in lines if line.startswith("export "))
+    found = (line.removeprefix("export ").split("=", 1) for line in lines if line.startswith("export "))
+    return {
+        name: value.partition(" ")[0]
+        for name, value in found
+        if not name.startswith(("EVENKEEL_", "LITELLM_"))
+    }
 
 
 def settings_text(page: str) -> str | None:

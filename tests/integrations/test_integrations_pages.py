@@ -10,15 +10,16 @@ import sys
 import httpx2
 import pytest
 
+from bench.clients import installed_for
 from evenkeel.replays import reader, replay_target
 from evenkeel.settings import load
 from metrics.verdict import Failure
 from shadow.original import Original
 from shadow.prompt import api_of
 from shadow.prompt.template import TemplateLearner
-from shadow.replay import Replayer
-from tests.integrations.pages import PAGES, exports, programs, settings_text
+from tests.integrations.pages import PAGES, every_program, exports, programs, settings_text
 from tests.integrations.peers import PEERS, TEXT
+from tests.integrations.replaying import replayed
 
 OF_THE_SITE = {"langchain", "anthropic"}
 """Pages whose client is not in the project's own environment."""
@@ -64,15 +65,6 @@ def settings(rig, monkeypatch, tmp_path):
         return load(path, {}, route)
 
     return read
-
-
-async def replayed(target, view):
-    """What the upstream answers to a replay of an unchanged prompt."""
-    replayer = Replayer(concurrency=1, timeout_s=20)
-    try:
-        return await replayer.send(target, view.for_replay(), api=view.api)
-    finally:
-        await replayer.close()
 
 
 @pytest.mark.parametrize("block", programs(), ids=lambda block: f"{block.page}/{block.title}")
@@ -129,6 +121,12 @@ def test_ollamas_own_api_is_none_that_is_replayed():
     """As the page says: it is forwarded only."""
     assert api_of("/api/chat") is None
     assert api_of("/api/generate") is None
+
+
+def test_every_program_stands_after_what_it_needs():
+    """Whoever follows a page has installed the client before the program is run."""
+    assert [block for block in every_program() if not installed_for(block)] == []
+    assert {block.page for block in every_program()} == {page.stem for page in PAGES} - {"index"}
 
 
 def test_the_index_leads_to_every_page():

@@ -205,6 +205,9 @@ def test_a_cut_stream_is_never_taken_for_a_whole_one(length: int) -> None:
         (SSE, b"data: 7\n\n", "not_json"),
         (SSE, stream(delta(content="a"), {"error": {"type": "server_error"}}), "error_body"),
         (SSE, stream({"choices": []}), "no_choices"),
+        (SSE, stream(delta(content="a"), {"error": "x", **delta("error")}), "error_body"),
+        (SSE, stream({"choices": [{"error": {"code": 502}, "delta": {"content": "a"}}]}), "error_body"),
+        (JSON, b'{"choices": [{"message": {"content": "a"}, "finish_reason": "error"}]}', "error_body"),
     ],
 )
 def test_unreadable_answers_say_why(headers, body, reason) -> None:

@@ -1,0 +1,14 @@
+"""One replay, as a worker sends it."""
+
+from __future__ import annotations
+
+from shadow.replay import Replayer
+
+
+async def replayed(target, view):
+    """What the upstream answers to a replay of an unchanged prompt."""
+    replayer = Replayer(concurrency=1, timeout_s=20)
+    try:
+        return await replayer.send(target, view.for_replay(), api=view.api)
+    finally:
+        await replayer.close()
