@@ -121,7 +121,7 @@ def verdicts(case: str, seed: int, trials: int = TRIALS) -> Iterator[tuple[str, 
     """The log of a run with the route of each verdict; the first route changes half-way, not all at once."""
     rng = random.Random(f"{seed}:{case}")
     before = {route: World(noise=0.03 + 0.02 * place) for place, route in enumerate(ROUTES)}
-    after = replace(before[ROUTES[0]], **CHANGES[case])  # type: ignore[arg-type]
+    after = replace(before[ROUTES[0]], **CHANGES[case])
     count = offset = 0
     while offset < trials:
         route = ROUTES[count % len(ROUTES)]
@@ -199,7 +199,7 @@ def _trial(
         details=details,
         rated_by="similarity@1" if asked else "",
         judge_model="judge-1" if asked else "",
-        **common,  # type: ignore[arg-type]
+        **common,
     )
 
 
@@ -249,7 +249,7 @@ def run(case: str, seed: int, trials: int = TRIALS) -> Run:
         if moved and changed_at is None:
             changed_at = seen[route]
         if seen[route] % CANARY_EVERY == 0:
-            world = replace(World(), **CHANGES[case]) if moved else World()  # type: ignore[arg-type]
+            world = replace(World(), **CHANGES[case]) if moved else World()
             runs.append(
                 golden_run(
                     rng, route, one.scored_at, world.golden_breach, one.requested_model or "", len(runs)

@@ -12,22 +12,15 @@ and script before compression. Browser, server and monitor share the machine: me
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import random
-import socket
 import statistics
 import tempfile
-import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from playwright.sync_api import sync_playwright
-
 from console import ConsoleSources, PipelineView, RouteFlow, create_app
-from evenkeel.admin_server import serving
 from evenkeel.documents import document
 from evenkeel.effective_settings import settings_in_effect
 from evenkeel.settings import Route, Settings
@@ -36,11 +29,9 @@ from metrics.pair import Answer
 from metrics.provenance import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN
 from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 from metrics.verdict import BASELINE, Evidence, QualityScore, Verdict
+from tests.console.chromium import browser, served
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from litestar import Litestar
     from playwright.sync_api import Browser
     from playwright.sync_api import Response as PageResponse
 
@@ -67,13 +58,6 @@ _PAGES = (
     "/calibration",
     "/pipeline",
     "/settings",
-)
-_FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
 )
 _PAINT = """() => new Promise((done) => new PerformanceObserver((seen) => {
     const paint = seen.getEntriesByName("first-contentful-paint")[0];
@@ -114,13 +98,11 @@ def main() -> None:
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
         with (
             served(create_app(sources(log, monitor_store, monitor))) as address,
-            sync_playwright() as playwright,
+            browser() as chromium,
         ):
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=list(_FLAGS))
             print(f"{'page':26}{'first byte ms':>20}{'first paint ms':>20}{'kB':>8}    (median, max)")
             for path in _PAGES:
-                report(path, [opened(browser, address + path) for _ in range(asked.runs)])
-            browser.close()
+                report(path, [opened(chromium, address + path) for _ in range(asked.runs)])
         database.close()
 
 
@@ -182,32 +164,9 @@ def sources(log: SqliteVerdictLog, store: SqliteMonitorStore, monitor: Monitor) 
     )
 
 
-@contextmanager
-def served(app: Litestar) -> Iterator[str]:
-    """The application on a free port of 127.0.0.1."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-
-    async def serve() -> None:
-        async with serving(app, [listener]):
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    started.wait(10)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-        loop.close()
-
-
-def opened(browser: Browser, address: str) -> Opened:
+def opened(chromium: Browser, address: str) -> Opened:
     """Open a page with an empty cache and wait for its first contentful paint."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     parts: list[PageResponse] = []
     page.on("response", lambda one: parts.append(one))  # noqa: PLW0108 - it takes functions only

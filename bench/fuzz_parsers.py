@@ -75,8 +75,8 @@ def _run(target: str, options: argparse.Namespace) -> int:
 def _fuzz(target: str, arguments: list[str]) -> int:
     import atheris  # noqa: PLC0415 - only here, and before what it instruments
 
-    with atheris.instrument_imports(include=["proxy", "shadow", "metrics"]):
-        from tests.security.parser_targets import TARGETS  # noqa: PLC0415
+    with atheris.instrument_imports(include=["proxy", "shadow", "metrics", "console", "evenkeel"]):
+        from tests.security.parser_targets import TARGETS  # noqa: PLC0415 - instrumented
 
     atheris.Setup([sys.argv[0], *arguments], TARGETS[target])
     atheris.Fuzz()

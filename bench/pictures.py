@@ -19,18 +19,20 @@ import tempfile
 import time
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
 
 from evenkeel.demo.processes import free_port
+from tests.console.chromium import browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIAL = ("index.md", "alert.md")
 PICTURES = ROOT / "docs" / "pictures"
-CHROMIUM = "/usr/bin/chromium"
 _PROXY, _ADMIN, _SIMULATION = 8100, 8101, 8102
 _STEP = re.compile(
     r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$'
@@ -161,11 +163,7 @@ def main() -> None:
     with contextlib.ExitStack() as held:
         page = None
         if not given.keep_pictures:
-            browser = held.enter_context(sync_playwright()).chromium.launch(
-                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
-            )
-            held.callback(browser.close)
-            page = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT})
+            page = held.enter_context(browser()).new_page(viewport={"width": _WIDTH, "height": _HEIGHT})
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="evenkeel-tutorial-")))
         (folder / ".venv").symlink_to(ROOT / ".venv")
         walk = Walk(folder, page)

@@ -105,7 +105,7 @@ async def under_load(folder: Path, upstream: str, reloads: int) -> str:
         process = await asyncio.create_subprocess_exec(*command, *options, stdout=output, stderr=output)
     try:
         async with asyncio.timeout(START_S):
-            while not (found := re.search(r"base URL +(http://\S+?)/v1 ", log.read_text())):  # noqa: ASYNC110
+            while not (found := re.search(r"base URL +(http://\S+?)/v1 ", log.read_text())):  # noqa: ASYNC110 - a file
                 await asyncio.sleep(0.1)
         url = found[1]
         stop, statuses = asyncio.Event(), list[int]()

@@ -149,7 +149,7 @@ def made_up(rng: random.Random, articles: Sequence[str] = ()) -> dict[str, str]:
     """
     values = {field: prose(rng) for field in ("issue", "notes", "answer", "letter", "text", "earlier")}
     for field in ("doc1", "doc2", "doc3", "doc4"):
-        values[field] = rng.choice(articles) if articles and rng.random() < 0.3 else prose(rng, 5)  # noqa: PLR2004
+        values[field] = rng.choice(articles) if articles and rng.random() < 0.3 else prose(rng, 5)  # noqa: PLR2004 - a share
     values["question"] = rng.choice(("hello", "thanks")) if rng.random() < 0.1 else question(rng)  # noqa: PLR2004
     values["follow_up"] = question(rng)
     values["name"] = rng.choice(_NAMES)

@@ -218,7 +218,7 @@ def _row(route: Route, values: Values, seed: int, edits: int, requests: int) -> 
     places = word_places(route)
     chosen = places if edits == 0 else rng.sample(places, min(edits, len(places)))
     noticed = [edit(route, with_word(route, place, "altered"), values, rng) for place in chosen]
-    in_time = [one for one in noticed if one.after is not None and one.after <= 5]  # noqa: PLR2004
+    in_time = [one for one in noticed if one.after is not None and one.after <= 5]  # noqa: PLR2004 - requests
     slowest = max((one.after or 0 for one in noticed), default=0)
     once = sum(one.changes == 1 for one in noticed)
     spent, size = milliseconds(route, values, rng)

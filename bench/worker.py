@@ -162,7 +162,7 @@ def main() -> None:
         trials = TrialMaker(
             SqliteVerdictLog(database),
             cheap_scorer(CheapRater(language_of=language_of)),
-            upstream,  # type: ignore[arg-type] - scripted: it answers without a connection
+            upstream,  # scripted: it answers without a connection
             SpendLedger(database, Budget(), time.time),
             Prices(),
             target=lambda exchange: Target(exchange.path),

@@ -12,9 +12,10 @@ One module a page: `routes` (its `cells` with `forest` bars, `matrix` of languag
 
 `trials` is the explorer: `trial_filter` (what can be chosen), `trial_search` (how it is found), `trial_form`.
 
-Two things can be changed here. Goldens: `goldens` (list and page of one), `goldens_api`, `golden_changes`
-(what may be asked for). Labels: `feedback` (what people say of verdicts), `feedback_views`. `writing` sees to
-it that only the console's own pages and programs ask.
+Three things can be changed here. Goldens: `goldens` (list and page of one), `goldens_api`, `golden_changes`
+(what may be asked for). Labels: `feedback` (what people say of verdicts), `feedback_views`. Baselines:
+`baselines`. `writing` sees to it that only the console's own pages and programs ask, `identity` says who does
+and what they may, `actions` shows what was done.
 """
 
 from console.app import create_app
@@ -32,6 +33,7 @@ from console.sources import (
     RouteFlow,
     SettingLine,
     SettingsSection,
+    Share,
     Spending,
     Thresholds,
     Untried,
@@ -50,6 +52,7 @@ __all__ = [
     "RouteFlow",
     "SettingLine",
     "SettingsSection",
+    "Share",
     "Spending",
     "Thresholds",
     "Untried",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from console import figures, links, wording
 from console.heatmap import retired_models
 from console.live import Head
+from metrics.cells import CellKey
 from metrics.changes.cause import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from console.baselines import ApprovalLine
     from metrics.cells import CellReport
     from metrics.changes.report import ChangeReport
     from metrics.stores.protocols import AlertEvent
@@ -74,6 +76,8 @@ class Alert:
     since_s: float | None
     """Unix time in seconds."""
     until_s: float | None
+    baseline_href: str = ""
+    """Where the level it has drifted to can be approved; "" unless it drifts now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,8 @@ class AlertsPage:
     head: Head
     firing: tuple[Alert, ...]
     past: tuple[Alert, ...]
+    approved: tuple[ApprovalLine, ...] = ()
+    """Baselines that were approved last."""
     shown: int = SHOWN
     """How many of either are printed."""
 
@@ -92,6 +98,7 @@ def alerts_page(
     events: Sequence[AlertEvent],
     changes: Sequence[ChangeReport],
     now: float,
+    approved: Sequence[ApprovalLine] = (),
 ) -> AlertsPage:
     """Put alerts of all kinds into two lists.
 
@@ -100,6 +107,7 @@ def alerts_page(
         events: raised and resolved alerts, newest first.
         changes: newest first.
         now: Unix time in seconds.
+        approved: baselines, newest first.
     """
     retired = retired_models(reports)
     firing = [
@@ -114,6 +122,7 @@ def alerts_page(
         Head(title, alert=any(report.alert for report in reports), announcement=said),
         tuple(firing),
         tuple(_past(events, changes, retired, now)),
+        tuple(approved),
     )
 
 
@@ -165,15 +174,12 @@ def _excess(
     retired: set[tuple[str, str]],
     now: float,
 ) -> Alert:
-    key = report.key
     measured = figures.estimate_text(report.excess) if report.excess else "not known"
     return _alert(
         "excess",
-        f"Answers move under {wording.phrase(key.perturbation)}",
-        key.route,
-        key.model,
-        perturbation=key.perturbation,
-        retired=(key.route, key.model) in retired,
+        "Answers move under",
+        report.key,
+        retired,
         since=_raised_at(report, "excess", events),
         value=f"excess {measured}, allowed {figures.percent(report.threshold)}, {report.trials:,} trials",
         changes=changes,
@@ -188,21 +194,23 @@ def _drift(
     retired: set[tuple[str, str]],
     now: float,
 ) -> Alert:
-    key, drift = report.key, report.drift
+    drift = report.drift
     assert drift is not None
     line = figures.percent(drift.upper if drift.state == "risen" else drift.lower)
-    return _alert(
+    made = "first" if drift.provisional else "approved"
+    found = _alert(
         "drift",
-        f"Answers shift {_DRIFTED[drift.state]}, under {wording.phrase(key.perturbation)}",
-        key.route,
-        key.model,
-        perturbation=key.perturbation,
-        retired=(key.route, key.model) in retired,
+        f"Answers shift {_DRIFTED[drift.state]}, under",
+        report.key,
+        retired,
         since=_raised_at(report, "drift", events),
-        value=f"{figures.percent(drift.baseline)} in the first {drift.trials:,} trials, now beyond {line}",
+        value=f"{figures.percent(drift.baseline)} in the {made} {drift.trials:,} trials, now beyond {line}",
         changes=changes,
         now=now,
     )
+    key = report.key
+    href = links.baselines_link(key.route, model=key.model, perturbation=key.perturbation)
+    return replace(found, baseline_href=href)
 
 
 def _change(change: ChangeReport, now: float) -> Alert:
@@ -241,18 +249,15 @@ def _past(
             continue
         raised = next((one for one in events[place + 1 :] if _same_cell(one, event)), None)
         began = raised.at if raised is not None and raised.kind == "raised" else None
-        phrase = wording.phrase(event.perturbation)
         drifted = _DRIFTED.get(raised.direction if raised else "", "differently")
-        said = f"shift {drifted}, under {phrase}" if event.what == "drift" else f"move under {phrase}"
+        said = f"Answers shift {drifted}, under" if event.what == "drift" else "Answers move under"
         excess = raised.excess if raised is not None else None
         found.append(
             _alert(
                 event.what if event.what in RUNBOOKS else "excess",
-                f"Answers {said}",
-                event.route,
-                event.model,
-                perturbation=event.perturbation,
-                retired=(event.route, event.model) in retired,
+                said,
+                CellKey(event.route, event.model, event.perturbation),
+                retired,
                 since=began,
                 until=event.at,
                 value="" if excess is None else f"excess {figures.percent(excess)} when it was raised",
@@ -274,38 +279,38 @@ def _same_cell(one: AlertEvent, other: AlertEvent) -> bool:
 
 def _alert(
     kind: str,
-    what: str,
-    route: str,
-    model: str,
+    begins: str,
+    key: CellKey,
+    retired: set[tuple[str, str]],
     *,
-    perturbation: str,
-    retired: bool,
     since: float | None,
     value: str,
     changes: Sequence[ChangeReport],
     now: float,
     until: float | None = None,
 ) -> Alert:
-    lasted = "" if since is None else figures.duration((until if until is not None else now) - since)
+    if since is None:
+        lasts = ""
+    else:
+        lasts = figures.lasting(now - since) if until is None else figures.duration(until - since)
     return Alert(
         kind=kind,
-        what=what,
-        route=route,
-        model=model,
-        retired=retired,
+        what=f"{begins} {wording.phrase(key.perturbation)}",
+        route=key.route,
+        model=key.model,
+        retired=(key.route, key.model) in retired,
         since="" if since is None else figures.moment(since, now),
         since_iso="" if since is None else figures.iso(since),
         until="" if until is None else figures.moment(until, now),
         until_iso="" if until is None else figures.iso(until),
-        # Seconds would make the page change at every refresh.
-        lasts="just now" if since is not None and until is None and now - since < 60 else lasted,  # noqa: PLR2004
+        lasts=lasts,
         value=value,
-        route_href=links.route_link(route),
+        route_href=links.route_link(key.route),
         evidence_href=links.trials_link(
-            route=route, model=model, perturbation=perturbation, rating="shifted"
+            route=key.route, model=key.model, perturbation=key.perturbation, rating="shifted"
         ),
         runbook_href=links.runbook_link(RUNBOOKS[kind]),
-        explanation=explanation(changes, route, since, now),
+        explanation=explanation(changes, key.route, since, now),
         since_s=since,
         until_s=until,
     )

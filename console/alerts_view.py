@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from console import figures
 from console.alerts import RUNBOOKS, AlertsPage, alerts_page
+from console.baselines import approval_lines
 from console.downloads import Table
 from console.live import live_handlers
 
@@ -45,7 +46,8 @@ def alerts_table(page: AlertsPage) -> Table:
 def alerts_of(sources: ConsoleSources) -> AlertsPage:
     """The page as it is now."""
     changes = sources.change_reports() if sources.change_reports else ()
-    return alerts_page(sources.reports(), sources.monitor_store.events(EVENTS_READ), changes, sources.clock())
+    now, events = sources.clock(), sources.monitor_store.events(EVENTS_READ)
+    return alerts_page(sources.reports(), events, changes, now, approval_lines(sources.log.approvals(), now))
 
 
 def alert_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

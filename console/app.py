@@ -10,10 +10,12 @@ from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.params import FromPath
 
+from console.actions import action_handlers
 from console.alert_evidence import alert_evidence_handlers
 from console.alerts_view import alert_handlers
 from console.api import api_handlers, json_response
 from console.assets import Assets
+from console.baselines import baseline_handlers
 from console.calibration import calibration_handlers
 from console.changes import change_handlers
 from console.downloads import download_handlers
@@ -22,6 +24,7 @@ from console.goldens import golden_handlers
 from console.goldens_api import golden_api_handlers
 from console.judge import PlotReader, judge_handlers
 from console.navigation import (
+    ACTIONS,
     ALERTS,
     CALIBRATION,
     CHANGES,
@@ -63,6 +66,10 @@ _SECURITY_HEADERS = (
 
 _KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
 
+_NO_PAGE = "There is no page at this address. What it was about may no longer be kept."
+
+_OLD_FORM = "The form was not sent from a page of this console, or its page had been open for too long."
+
 FileName = FromPath[str]
 
 _log = logging.getLogger("evenkeel.console")
@@ -79,6 +86,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
     assets = Assets()
     goldens = sources.goldens
     labels = sources.labels
+    actions = sources.actions
     reports = sources.change_reports
     settings, documents = sources.settings, sources.documents
     pages = (
@@ -91,6 +99,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
         CALIBRATION,
         PIPELINE,
         *((SETTINGS,) if settings else ()),
+        *((ACTIONS,) if actions else ()),
     )
     renderer = Renderer(assets, pages, documents=documents is not None)
     plots = PlotReader(sources)
@@ -99,6 +108,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *overview_handlers(sources, renderer),
             *route_handlers(sources, renderer),
             *alert_handlers(sources, renderer),
+            *baseline_handlers(sources, renderer),
             *trial_explorer_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
@@ -109,6 +119,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
             *(settings_handlers(sources, settings, renderer) if settings else ()),
+            *(action_handlers(sources, actions, renderer) if actions else ()),
             *(document_handlers(documents, renderer) if documents else ()),
             *download_handlers(tables(sources, plots)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
@@ -154,7 +165,11 @@ def _error_handler(renderer: Renderer) -> Any:
         """A page for people, JSON for machines; details of a fault go to the log only."""
         if isinstance(error, HTTPException):
             status_code, text = error.status_code, str(error.detail)
+            if isinstance(error, NotFoundException) and not error.extra and text == "Not Found":
+                text = _NO_PAGE
             if isinstance(error, PermissionDeniedException):
+                if text.startswith("CSRF"):
+                    text = _OLD_FORM
                 text = f"{text.rstrip('.')}. Nothing was changed; open the page anew and try again."
         elif isinstance(error, SealError):
             status_code, text = 503, f"This cannot be shown: {error}."
@@ -167,7 +182,8 @@ def _error_handler(renderer: Renderer) -> Any:
             )
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
-        content = renderer.page("message.html", title=f"Error {status_code}", text=text)
+        sent = request.method == "POST"
+        content = renderer.page("message.html", title=f"Error {status_code}", text=text, sent=sent)
         return Response(content, status_code=status_code, media_type=MediaType.HTML)
 
     return handle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from console import figures
+from console import figures, wording
 from console.downloads import Table, Value
 from console.forest import Bar, Interval, Span, bar
 from console.live import Head, live_handlers
@@ -188,7 +188,7 @@ def _role(mode: str, part: str, role: Role, *, harmless: bool) -> RoleLine:
 
 def _measured(share: Measured) -> str:
     low, high = figures.number(share.lower * 100), figures.number(share.upper * 100)
-    return f"{figures.percent(share.value)} [{low},\u00a0{high}]"
+    return f"{figures.percent(share.value)} [{low},\u00a0{high}]\u202f% of {share.n:,}"
 
 
 def _heatmap(found: Calibration) -> Heatmap:
@@ -214,7 +214,7 @@ def _heatmap(found: Calibration) -> Heatmap:
 
 def _bands(bands: Bands) -> list[BandLine]:
     return [
-        BandLine(answers, band.metric.replace("_", " "), _end(band.same_from), _end(band.other_below))
+        BandLine(answers, wording.score_words(band.metric), _end(band.same_from), _end(band.other_below))
         for answers, own in (
             ("free text", bands.text),
             ("data", bands.structured),

@@ -53,7 +53,7 @@ class CellLine:
     allowed: str
     quality: str
     lately: str
-    """Share of shifted answers in the last 24 hours."""
+    """Share of shifted answers in the last 24 hours, with the number of trials."""
     drift: str
     """How it left its own baseline, "" if it did not."""
     trials: str
@@ -145,7 +145,7 @@ def _line(report: CellReport, minimum: int, span: Span) -> CellLine:
         else None,
         allowed="" if baseline else figures.percent(report.threshold),
         quality=_quality(report),
-        lately=figures.percent(lately.content_delta.value) if lately and lately.content_delta else "–",
+        lately=figures.estimate_of(lately.content_delta) if lately and lately.content_delta else "–",
         drift=_drift(report),
         trials=f"{report.trials:,}",
         failures=", ".join(

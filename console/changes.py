@@ -163,7 +163,7 @@ def _sides(sides: Sides, *, up_is_worse: bool) -> SidesView:
     if sides.moved:
         moved = "worse" if sides.rose == up_is_worse else "better"
     return SidesView(
-        "–" if sides.before is None else figures.estimate_text(sides.before),
-        "–" if sides.after is None else figures.estimate_text(sides.after),
+        "–" if sides.before is None else figures.estimate_of(sides.before),
+        "–" if sides.after is None else figures.estimate_of(sides.after),
         moved,
     )

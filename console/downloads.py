@@ -12,6 +12,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
 from console.api import json_response
+from metrics.export.spreadsheets import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool | None
 FileName = FromPath[str]
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What spreadsheets take for the beginning of a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def _cell(value: Value) -> str | int | float:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return harmless(value)
     return value
 
 

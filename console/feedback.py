@@ -6,13 +6,14 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from litestar import MediaType, Response, Router, get, post
+from litestar import MediaType, Request, Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, QueryParameter, RawBody, URLEncodedBody
 
 from console import links
 from console.api import json_response
 from console.feedback_views import drawn
+from console.identity import Recorder, needs, signed, visitor_of
 from console.writing import json_only, own_pages_only
 from metrics.feedback import CountedLabels, LabelError, Said, human_agreement, label_of
 
@@ -21,13 +22,16 @@ if TYPE_CHECKING:
 
     from litestar.types import ControllerRouterHandler
 
+    from console.identity import Visitor
     from console.rendering import Renderer
     from console.sources import ConsoleSources
+    from metrics.actions import What
     from metrics.feedback import Label, LabelStore
 
 Form = URLEncodedBody[dict[str, str]]
 Limit = Annotated[int, QueryParameter(ge=1, le=10_000)]
 QueryText = FromQuery[str | None]
+AnyRequest = Request[Any, Any, Any]
 
 _FIELDS = ("verdict", "by", "rating", "quality", "note", "drawn", "withdraw")
 
@@ -50,11 +54,11 @@ def feedback_handlers(
             return Response(content, status_code=404, media_type=MediaType.HTML)
         return Response(b"", status_code=303, headers={"location": f"{links.verdict_link(found)}?blind=1"})
 
-    @post("/feedback", sync_to_thread=True, guards=[own_pages_only])
-    def said(data: Form) -> Response[bytes]:
+    @post("/feedback", sync_to_thread=True, guards=[own_pages_only, needs("labeller")])
+    def said(request: AnyRequest, data: Form) -> Response[bytes]:
         asked = {name: value for name, value in data.items() if name != "_csrf_token"}
         try:
-            label = say(sources, store, asked)
+            label = _signed_label(sources, store, visitor_of(request), asked)
         except LabelError as error:
             raise HTTPException(f"Nothing was stored: {error}.", status_code=400) from error
         return Response(
@@ -69,8 +73,8 @@ def feedback_handlers(
         agreement = [{**asdict(one), "value": one.value} for one in human_agreement(every)]
         return json_response({"labels": [asdict(label) for label in chosen], "agreement": agreement})
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only])
-    def given(body: RawBody) -> Response[bytes]:
+    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only, needs("labeller")])
+    def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """One label, as `say` takes it."""
         try:
             asked = json.loads(body)
@@ -79,7 +83,7 @@ def feedback_handlers(
         if not isinstance(asked, dict):
             raise HTTPException("The body is not a JSON object.", status_code=400)
         try:
-            label = say(sources, store, {name: _text(value) for name, value in asked.items()})
+            label = _signed_label(sources, store, visitor_of(request), asked)
         except LabelError as error:
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"label": asdict(label)}, 201)
@@ -120,6 +124,17 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
         drawn=bool(asked.get("drawn")),
     )
     return store.put(label_of(verdict, said, at=at), sources.log.evidence(verdict_id))
+
+
+def _signed_label(
+    sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Mapping[str, Any]
+) -> Label:
+    """Store what a visitor says, under their name, and put that on record."""
+    label = say(sources, store, {name: _text(value) for name, value in signed(visitor, asked).items()})
+    what: What = "label_given" if label.withdrawn_at is None else "label_withdrawn"
+    record, at = Recorder(sources.actions), sources.clock()
+    record(visitor, label.by, what, label.verdict_id, at=at, detail=f"route {label.route}")
+    return label
 
 
 def _text(value: Any) -> str:

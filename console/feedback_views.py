@@ -29,8 +29,8 @@ QUALITIES: Final = {
 }
 _DECIDERS: Final = {
     "judge": "the judge",
-    "bands": "the cascade's bands",
-    "equality": "equality of the answers",
+    "bands": "cheap metrics in place of the judge",
+    "equality": "equal answers, in place of the judge",
     "metrics": "cheap metrics",
 }
 _SOURCES: Final = {"drawn": "drawn by chance and rated blind", "chosen": "chosen by people"}

@@ -41,6 +41,11 @@ def estimate_text(estimate: Estimate) -> str:
     return f"{percent(estimate.value)} {interval(estimate)}"
 
 
+def estimate_of(estimate: Estimate) -> str:
+    """Value, interval and number of trials, "31 % [24, 38] % of 96"."""
+    return f"{estimate_text(estimate)} of {estimate.n:,}"
+
+
 def usd(amount: float) -> str:
     """US dollars; an amount that would round to nothing says so."""
     if 0 < amount < 0.01:  # noqa: PLR2004 - a cent
@@ -63,6 +68,11 @@ def moment_exact(at: float) -> str:
 def iso(at: float) -> str:
     """The time as a machine reads it (RFC 3339, UTC)."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def lasting(seconds: float) -> str:
+    """How long something has been so: seconds would make a page change at every refresh, so "just now"."""
+    return duration(seconds) if seconds >= _MINUTE_S else "just now"
 
 
 def duration(seconds: float) -> str:

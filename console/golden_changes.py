@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from console.sources import GoldenSources
+    from metrics.actions import What
     from metrics.goldens import Golden
 
 DEEDS = ("exchange", "golden", "retire", "unretire")
@@ -49,6 +50,18 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
         )
     golden = golden_of(exchange, name=asked.get("name", ""), note=asked.get("note", ""))
     return sources.store.approve(golden, by=by, at=at)
+
+
+def done(asked: Mapping[str, Any]) -> What:
+    """What `change` has done if it was asked for this, for the record."""
+    if asked.get("retire"):
+        return "golden_retired"
+    return "golden_unretired" if asked.get("unretire") else "golden_approved"
+
+
+def version_of(golden: Golden) -> str:
+    """Which version of a golden, of which route, for the record."""
+    return f"version {golden.version}, route {golden.route}"
 
 
 def _checked(asked: Mapping[str, Any]) -> str:

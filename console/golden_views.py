@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from console import diffs, figures, links
 from console.verdicts import FilterLink, answer_text
+from metrics.actions import KNOWN_BY
 from metrics.goldens.asked import asked
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from console.diffs import Run, SideBySide
     from console.sources import GoldenSources
+    from metrics.actions import Action
     from metrics.goldens import Entry, Golden, GoldenStore
 
 SHOWN = 200
@@ -91,6 +93,8 @@ class TrailLine:
     stamp: Stamp
     model: str
     prompt_version: str
+    known: str
+    """How the name is known, "" if that is no longer on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +174,19 @@ def golden_list(
     )
 
 
-def golden_page(history: Sequence[Golden], trail: Sequence[Entry], now: float) -> GoldenPage:
+def golden_page(
+    history: Sequence[Golden], trail: Sequence[Entry], now: float, actions: Sequence[Action] = ()
+) -> GoldenPage:
     """The page of one golden.
 
     Args:
         history: all versions, oldest first, at least one.
         trail: what was done to it, oldest first.
         now: Unix time in seconds.
+        actions: what is on record, in any order.
     """
     newest = history[-1]
+    known = {(one.by, one.at): KNOWN_BY[one.known_by] for one in actions if one.what.startswith("golden")}
     kept = history[-_MOST_VERSIONS:]
     before = [None, *history][-len(kept) - 1 : -1]
     versions = [_version(old, new, now) for old, new in zip(before, kept, strict=True)]
@@ -197,6 +205,7 @@ def golden_page(history: Sequence[Golden], trail: Sequence[Entry], now: float) -
                 _stamp(entry.by, entry.at, now),
                 entry.model or "",
                 entry.prompt_version or "",
+                known.get((entry.by, entry.at), ""),
             )
             for entry in reversed(trail)
         ),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any
 
 from litestar import MediaType, Request, Response, Router, get, post
@@ -11,9 +9,11 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromPath, FromQuery, URLEncodedBody
 
 from console import links
-from console.golden_changes import change
+from console.golden_changes import change, done, version_of
 from console.golden_views import golden_list, golden_page
+from console.identity import Recorder, needs, signed, visitor_of
 from console.writing import form_token, own_pages_only
+from metrics.actions import MOST_READ
 from metrics.goldens import GoldenError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def golden_handlers(
     sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
     """GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
+    record = Recorder(sources.actions)
 
     @get("/", sync_to_thread=True)
     def listed(
@@ -43,7 +44,7 @@ def golden_handlers(
                 goldens.store, route or None, task or None, retired=show == "all", now=sources.clock()
             ),
             token=form_token(request),
-            user=user_of(request),
+            visitor=visitor_of(request),
         )
         return Response(content, media_type=MediaType.HTML)
 
@@ -59,31 +60,28 @@ def golden_handlers(
             return Response(content, status_code=404, media_type=MediaType.HTML)
         content = renderer.page(
             "golden.html",
-            golden=golden_page(history, goldens.store.trail(name), sources.clock()),
+            golden=golden_page(
+                history,
+                goldens.store.trail(name),
+                sources.clock(),
+                sources.actions.latest(MOST_READ) if sources.actions else (),
+            ),
             token=form_token(request),
-            user=user_of(request),
+            visitor=visitor_of(request),
         )
         return Response(content, media_type=MediaType.HTML)
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only])
-    def changed(data: Form) -> Response[bytes]:
-        asked = {name: value for name, value in data.items() if name != "_csrf_token"}
+    @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
+    def changed(request: AnyRequest, data: Form) -> Response[bytes]:
+        visitor = visitor_of(request)
+        asked = signed(visitor, {name: value for name, value in data.items() if name != "_csrf_token"})
+        at = sources.clock()
         try:
-            golden = change(goldens, asked, sources.clock())
+            golden = change(goldens, asked, at)
         except GoldenError as error:
             raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
+        record(visitor, asked["by"].strip(), done(asked), golden.id, at=at, detail=version_of(golden))
         return Response(b"", status_code=303, headers={"location": links.golden_link(golden.id)})
 
     # Two handlers of one path: an application that is given them one by one wraps the first one twice.
     return [Router("/goldens", route_handlers=[listed, changed]), one]
-
-
-def user_of(request: AnyRequest) -> str:
-    """The name under which a browser has signed in with the admin token, to begin with; "" for none."""
-    scheme, _, value = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "basic":
-        return ""
-    try:
-        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[0]
-    except (binascii.Error, UnicodeDecodeError):
-        return ""

@@ -6,12 +6,13 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from litestar import Response, Router, get, post
+from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromPath, FromQuery, QueryParameter, RawBody
 
 from console.api import json_response
-from console.golden_changes import change
+from console.golden_changes import change, done, version_of
+from console.identity import Recorder, needs, signed, visitor_of
 from console.writing import json_only, own_pages_only
 from metrics.goldens import GoldenError, golden_lines
 
@@ -30,6 +31,7 @@ GoldenId = FromPath[str]
 
 def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list[ControllerRouterHandler]:
     """GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
+    record = Recorder(sources.actions)
 
     @get("/", sync_to_thread=True)
     def listed(
@@ -54,8 +56,8 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         trail = [asdict(entry) for entry in goldens.store.trail(name)]
         return json_response({"versions": _records(history), "trail": trail})
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only])
-    def changed(body: RawBody) -> Response[bytes]:
+    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only, needs("approver")])
+    def changed(request: Request[Any, Any, Any], body: RawBody) -> Response[bytes]:
         """One change, as `golden_changes.change` takes it."""
         try:
             asked = json.loads(body)
@@ -63,10 +65,13 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
             asked = None
         if not isinstance(asked, dict):
             raise HTTPException("The body is not a JSON object.", status_code=400)
+        visitor, at = visitor_of(request), sources.clock()
+        asked = signed(visitor, asked)
         try:
-            golden = change(goldens, asked, sources.clock())
+            golden = change(goldens, asked, at)
         except GoldenError as error:
             raise HTTPException(str(error), status_code=400) from error
+        record(visitor, asked["by"].strip(), done(asked), golden.id, at=at, detail=version_of(golden))
         return json_response({"golden": _records([golden])[0]})
 
     # Two handlers of one path: an application that is given them one by one wraps the first one twice.

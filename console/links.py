@@ -55,15 +55,14 @@ def dead_letter_link(exchange_id: str) -> str:
     return f"/pipeline/dead/{path_part(exchange_id)}"
 
 
+def baselines_link(route: str, **parts: str | None) -> str:
+    """Where baselines of a route are approved, narrowed to `model`, `perturbation`, or to one `approved`."""
+    return f"/baselines?{overview_query(route=route, **parts)}"
+
+
 def runbook_link(name: str) -> str:
     """What to do about an alert of that name."""
     return f"/docs/runbooks/{path_part(name)}"
-
-
-def download_link(table: str, kind: str, **parts: str | None) -> str:
-    """A table as a file of the kind "csv" or "json", narrowed."""
-    query = overview_query(**parts)
-    return f"/downloads/{table}.{kind}{'?' if query else ''}{query}"
 
 
 def trials_link(**parts: str | None) -> str:

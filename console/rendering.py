@@ -44,14 +44,7 @@ class Renderer:
             pages: the navigation.
             documents: whether there are pages of documentation to link to.
         """
-        self._environment = Environment(
-            loader=PackageLoader("console"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=visible,
-        )
+        self._environment = environment("console")
         self._environment.globals["asset"] = assets.url
         self._environment.globals["pages"] = tuple(pages)
         self._environment.globals["has_documents"] = documents
@@ -63,6 +56,18 @@ class Renderer:
         Models can answer with half of a surrogate pair, which has no UTF-8; it becomes "?".
         """
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")
+
+
+def environment(package: str) -> Environment:
+    """The templates of a package; what they print is escaped and made visible."""
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+    )
 
 
 def code_spans(text: str) -> Markup:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from metrics.actions import ActionLog
     from metrics.calibration import Calibration
     from metrics.cells import CellReport, RollupReport, RouteChanges
     from metrics.changes.report import ChangeReport
@@ -84,7 +85,7 @@ class Amount:
     """What shadow calls of one route, or for one purpose, have cost this UTC day."""
 
     name: str
-    """Of the route, or "replay", "judge" or "rewriter"."""
+    """Of the route, or "replay", "golden", "judge" or "rewriter"."""
     tokens: int
     usd: float
     budget_tokens: int | None = None
@@ -94,11 +95,24 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What calls of one route for one purpose have cost this UTC day."""
+
+    route: str
+    purpose: str
+    """As the name of its `Amount`."""
+    tokens: int
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class Spending:
-    """The day's spend, twice: the amounts of either add up to the whole."""
+    """The day's spend, in three ways: the amounts of each add up to the whole."""
 
     routes: tuple[Amount, ...]
     purposes: tuple[Amount, ...]
+    shares: tuple[Share, ...] = ()
+    """By route and purpose, those of which there is any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +252,8 @@ class ConsoleSources:
     """None leaves the pages about goldens out."""
     labels: LabelStore | None = None
     """What people say of verdicts; None leaves that out."""
+    actions: ActionLog | None = None
+    """Who has done what; None leaves the page about it out."""
     trace_url: str | None = None
     """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""
     spending: Callable[[], Spending] | None = None

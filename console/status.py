@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -107,11 +108,7 @@ def status(
     if watched:
         return Status("steady", "Steady · evenkeel", (), (), _steady_summary(watched, now), (), notices)
     if any(report.trials or report.failures for report in reports):
-        most = max(report.trials for report in reports)
-        summary = (
-            f"The furthest cell has {most} of the {pipeline.minimum_trials} trials a number needs. "
-            "Nothing to do: numbers appear as traffic goes on."
-        )
+        summary = _collecting_summary(reports, pipeline)
         return Status("collecting", "Collecting · evenkeel", (), (), summary, (), notices)
     return Status("empty", "Waiting for traffic · evenkeel", (), (), "", (), notices)
 
@@ -130,6 +127,26 @@ def _pipeline_notices(pipeline: PipelineView) -> list[str]:
     return notices
 
 
+def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
+    most = max(report.trials for report in reports)
+    if most:
+        return (
+            f"The furthest cell has {most} of the {pipeline.minimum_trials} trials a number needs. "
+            "Nothing to do: numbers appear as traffic goes on."
+        )
+    reasons: Counter[str] = Counter()
+    for report in reports:
+        reasons.update(report.failures)
+    ordered = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+    text = f"No trial could be rated so far: {', '.join(f'{count} {reason}' for reason, count in ordered)}."
+    if "unauthorized" in reasons and not pipeline.notices:  # a judge without a key has a notice of its own
+        text += (
+            " Replays have a key of their own, which the endpoint has to accept: the variable that "
+            "shadow.api_key_env names holds it, EVENKEEL_SHADOW_API_KEY unless it was changed."
+        )
+    return text
+
+
 def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     routes = {report.key.route for report in watched}
     worst = min(watched, key=_by_excess)
@@ -137,7 +154,7 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     last = max(report.last_scored_at or 0.0 for report in watched)
     text = (
         f"{_count(len(watched), 'cell')} watched on {_count(len(routes), 'route')}. "
-        f"Largest excess over noise: {figures.percent(worst.excess.value)} "
+        f"Largest excess over noise: {figures.estimate_of(worst.excess)} trials "
         f"for {wording.phrase(worst.key.perturbation)} on {worst.key.route} "
         f"(allowed {figures.percent(worst.threshold)})."
     )
@@ -173,8 +190,20 @@ def _alert(
         summary="",
         steps=tuple(_steps(alerting, reports, events, now)),
         notices=notices,
-        behind=explanation(changes, alerting[0].key.route, _raised_at(alerting[0], events), now),
+        behind=_behind(alerting, events, changes, now),
     )
+
+
+def _behind(
+    alerting: Sequence[CellReport],
+    events: Sequence[AlertEvent],
+    changes: Sequence[ChangeReport],
+    now: float,
+) -> Explanation | None:
+    """The change before the first of the alerts of the first one's route for which one is known."""
+    route = alerting[0].key.route
+    raised = [_raised_at(one, events) for one in alerting if one.key.route == route]
+    return next(filter(None, (explanation(changes, route, at, now) for at in raised)), None)
 
 
 def _raised_at(report: CellReport, events: Sequence[AlertEvent]) -> float | None:
@@ -195,7 +224,7 @@ def _alert_line(
         change=wording.phrase(key.perturbation),
         since=figures.moment(since, now) if since is not None else "",
         since_iso=figures.iso(since) if since is not None else "",
-        lasts=_lasting(now - since) if since is not None else "",
+        lasts=figures.lasting(now - since) if since is not None else "",
         excess=figures.estimate_text(report.excess) if report.excess else "not known",
         allowed=figures.percent(report.threshold),
         trials=report.trials,
@@ -205,18 +234,18 @@ def _alert_line(
     )
 
 
-def _lasting(seconds: float) -> str:
-    # Seconds would make the page change at every refresh.
-    return figures.duration(seconds) if seconds >= 60 else "just now"  # noqa: PLR2004 - a minute
-
-
 def _steps(
     alerting: Sequence[CellReport], reports: Sequence[CellReport], events: Sequence[AlertEvent], now: float
 ) -> list[str]:
-    first = alerting[0]
+    row = alerting[0].key.parts[:2]
+    # A perturbation that the model before was never tried with cannot show that the model changed.
+    swapped = [one for one in alerting if one.key.parts[:2] == row and _previous_model(one, reports)]
+    first = (swapped or alerting)[0]
     since = _raised_at(first, events)
     when = f" shortly before {figures.moment(since, now)} UTC" if since is not None else ""
-    steps = ["Read a few of the pairs: open “see the pairs” below and judge whether the answers got worse."]
+    steps = [
+        "Read a few of the pairs: open “see the pairs” of an alert and judge whether the answers got worse."
+    ]
     before = _previous_model(first, reports)
     if before is not None:
         was = f" with an excess of {figures.percent(before.excess.value)}" if before.excess else ""

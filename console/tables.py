@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from console.actions import actions_table
 from console.alerts_view import alerts_of, alerts_table
 from console.api import MAX_VERDICTS
 from console.calibration import calibration_table
@@ -13,7 +14,7 @@ from console.judge import judge_table, people_table, plots_table
 from console.pipeline_page import dead_table, flow_table, skips_table
 from console.routes import trends_table
 from console.settings_view import settings_table
-from console.spend import spend_table
+from console.spend import spend_table, split_table
 from console.trials import trials_table
 from metrics.feedback import human_agreement
 
@@ -66,16 +67,19 @@ def tables(
         "pipeline": lambda _: flow_table(sources.pipeline()),
         "skips": lambda _: skips_table(sources.pipeline()),
         "spend": lambda _: spend_table(sources.pipeline(), sources.spending() if sources.spending else None),
+        "spend-split": lambda _: split_table(sources.spending() if sources.spending else None),
         "dead-letters": lambda _: dead_table(sources),
     }
     changes, goldens, settings = sources.change_reports, sources.goldens, sources.settings
-    labels = sources.labels
+    labels, actions = sources.labels, sources.actions
     if changes is not None:
         found["changes"] = lambda asked: changes_table(changes(), asked.get("route"))
     if labels is not None:
         found["human-agreement"] = lambda _: people_table(human_agreement(labels.select()))
     if goldens is not None:
         found["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
+    if actions is not None:
+        found["actions"] = lambda _: actions_table(actions)
     if settings is not None:
         found["settings"] = lambda _: settings_table(settings())
     return found

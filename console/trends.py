@@ -42,6 +42,8 @@ class Trend:
     alert: bool
     value: str
     """Latest excess with its interval."""
+    trials: str
+    """How many it rests on."""
     allowed: str
     href: str
     chart: Chart
@@ -90,6 +92,7 @@ def trends(
                 earlier=tuple(_earlier(report, retired) for report in members[:-1]),
                 alert=any(report.alert for report in members),
                 value=figures.estimate_text(current.excess),
+                trials=f"{current.excess.n:,}",
                 allowed=figures.percent(current.threshold),
                 href=links.verdicts_link(route=current.key.route, perturbation=current.key.perturbation),
                 chart=chart(series, marks, threshold=current.threshold, scale=scale, now=now),

@@ -10,7 +10,7 @@ from litestar.params import FromPath, FromQuery
 from console import figures, links, wording
 from console.feedback_views import feedback, siblings
 from console.golden_views import approval
-from console.goldens import user_of
+from console.identity import visitor_of
 from console.verdicts import exhibit_in_full, view
 from console.writing import form_token
 from metrics.changes.cause import SAID
@@ -80,7 +80,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             feedback=said,
             blind=bool(blind) and said is not None and not said.labels,
             token=form_token(request),
-            user=user_of(request),
+            visitor=visitor_of(request),
         )
         return Response(content, media_type=MediaType.HTML)
 

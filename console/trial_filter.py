@@ -37,6 +37,7 @@ LONGEST: Final = 300
 """Characters of a value; longer ones are cut."""
 _LAST_OF_MINUTE_S: Final = 59.999
 _TICK_S: Final = 0.001
+_FIRST_YEAR: Final = 1970
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +147,11 @@ class TrialFilter:
 
 
 def unix_time(text: str) -> float | None:
-    """Unix seconds of a time in ISO 8601, in UTC where it has no offset; None if it is none."""
+    """Unix seconds of a time in ISO 8601, in UTC without an offset; None if it is none of 1970 to 9999."""
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return seconds if datetime.fromtimestamp(seconds, UTC).year >= _FIRST_YEAR else None
     except (ValueError, OverflowError):
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from console import figures, links, wording
 from metrics.changes.cause import SAID
@@ -137,9 +137,8 @@ def _field(chosen: TrialFilter, name: str, label: str, options: tuple[Option, ..
     return Field(name, label, value, options)
 
 
-def _plain(values: Iterable[str], rank: Callable[[str], object] | None = None) -> tuple[Option, ...]:
-    ordered = sorted(set(values), key=rank) if rank else sorted(set(values))  # type: ignore[arg-type]
-    return tuple(Option(value, value) for value in ordered if value)
+def _plain(values: Iterable[str], rank: Callable[[str], Any] | None = None) -> tuple[Option, ...]:
+    return tuple(Option(value, value) for value in sorted(set(values), key=rank) if value)
 
 
 def _rank(category: str) -> tuple[int, int, str]:

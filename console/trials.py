@@ -34,6 +34,8 @@ MOST_ROWS: Final = 10_000
 """Trials in a file."""
 MOST_SCANNED: Final = 400_000
 """Verdicts read for a file."""
+_LONGEST_PLACE: Final = 18
+"""Digits of a place in the log; more would not fit the store's 64 bits."""
 _LIVE_SCAN: Final = 2_000
 """A page that took more reading than this is not kept fresh."""
 _EXCERPT: Final = 160
@@ -257,7 +259,7 @@ def _labelled(labels: Iterable[Label]) -> Labelled:
 
 def _before(query: Mapping[str, Any]) -> int | None:
     text = str(query.get("before", ""))
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 19 else None  # noqa: PLR2004
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_PLACE else None
 
 
 def _row(one: LoggedVerdict, chosen: TrialFilter, labelled: Labelled, now: float) -> TrialRow:

@@ -32,6 +32,7 @@ async def serving(
             app,
             log_config=None,
             access_log=False,
+            proxy_headers=False,  # else whoever asks from this machine could say to ask from elsewhere
             lifespan="on",
             timeout_graceful_shutdown=2,
             ssl_context_factory=None if tls is None else lambda _config, _default: tls,

@@ -15,6 +15,7 @@ from console import (
     DeadLetter,
     DeadLetters,
     JudgeSetup,
+    Share,
     Spending,
     Thresholds,
 )
@@ -37,7 +38,7 @@ log = logging.getLogger("evenkeel")
 _SHOWN_BYTES: Final = 1 << 20
 """Bodies that are larger once decoded are not shown."""
 
-_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "judge", "rewriter")
+_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "judge", "rewriter")
 
 
 def with_operations(
@@ -60,14 +61,15 @@ def with_operations(
 
 
 def spending(settings: Settings, ledger: Ledger) -> Spending:
-    """The day's spend by route and by purpose. Blocks on the ledger."""
+    """The day's spend by route, by purpose, and by both. Blocks on the ledger."""
     limits = budgets(settings).routes
     routes = []
     for route in settings.routes:
         spent, own = ledger.today(route.name), limits[route.name]
         routes.append(Amount(route.name, spent.tokens, spent.usd, own.tokens_per_day, own.usd_per_day))
     purposes = [Amount(kind, *ledger.of_kind(kind)) for kind in _PURPOSES]
-    return Spending(tuple(routes), tuple(purposes))
+    shares = [Share(route, kind, *spent) for (route, kind), spent in ledger.by_route_and_kind().items()]
+    return Spending(tuple(routes), tuple(purposes), tuple(shares))
 
 
 def dead_letters(queue: ExchangeQueue) -> DeadLetters:

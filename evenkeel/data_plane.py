@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.changes.burst import SqliteBursts, follow
 from evenkeel.children import when_orphaned
+from evenkeel.open_files import connection_limit
 from evenkeel.redacting import redacting
 from evenkeel.settings import route_table
 from evenkeel.tracing import open_spans
+from evenkeel.trouble import Trouble
 from metrics.stores.counters import CounterStore, Tally, merge
 from metrics.stores.sqlite import Database
 from proxy.counters import Counters
 from proxy.handoff import HandOff
+from proxy.lanes import Limits
 from proxy.memory import keep_freed_memory
 from proxy.server import DataPlane
 from shadow.queues.sqlite import SqliteExchangeQueue
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from evenkeel.changes.burst import Bursts
     from evenkeel.children import Briefing
     from evenkeel.settings import Settings
+    from evenkeel.settings.serving import Listen
     from metrics.stores.counters import CounterWriting, Snapshot
     from proxy.lanes import Lane
     from shadow.handoff import Exchange, ExchangeQueue
@@ -91,6 +95,12 @@ class _OpenedWhenUsed:
         """How often the store was found deleted and made again; 0 on a Redis."""
         return self._queue.recreated if isinstance(self._queue, SqliteExchangeQueue) else 0
 
+    def snapshot(self) -> Snapshot:
+        """How often the store was found cut short and opened again; nothing on a Redis."""
+        if not isinstance(self._queue, SqliteExchangeQueue):
+            return {}
+        return {"counters": [["store_reopened", {}, self._queue.reopened]]}
+
 
 def open_queue(settings: Settings) -> ExchangeQueue:
     """The exchange queue in the settings' Redis, or else in their data folder."""
@@ -147,11 +157,11 @@ async def serve(
     queued = _OpenedWhenUsed(lambda: open_queue(settings))
     sink = redacting(settings.redaction, spans.sink(queued), tally)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
-    plane = DataPlane(route_table(settings.routes), handoff)
+    plane = DataPlane(route_table(settings.routes), handoff, limits=_limits(settings.listen))
     loop = asyncio.get_running_loop()
 
     def snapshot() -> Snapshot:
-        return merge([plane.snapshot(), spans.snapshot(), tally.snapshot()])
+        return merge([plane.snapshot(), spans.snapshot(), tally.snapshot(), queued.snapshot()])
 
     def take(settings: Settings) -> None:
         try:
@@ -175,6 +185,11 @@ async def serve(
     await asyncio.to_thread(handoff.close, _DRAIN_S)
     await asyncio.to_thread(spans.finish, LAST_SPANS_S)
     return snapshot
+
+
+def _limits(listen: Listen) -> Limits:
+    most = connection_limit(listen.connections)
+    return Limits(max_connections=most, max_connections_per_address=listen.connections_per_address or most)
 
 
 def _bursts(settings: Settings) -> Bursts:
@@ -215,16 +230,11 @@ def publish(
         snapshot: reads the counters.
         supervisor: its process id; None = the parent.
     """
-    reported = False
+    trouble = Trouble(log, "counters cannot be published (%s); forwarding goes on")
     with contextlib.ExitStack() as opened:
         counters: CounterWriting | None = None
         while True:
             time.sleep(_PUBLISH_EVERY_S)
-            try:
+            with trouble:
                 counters = counters or opened.enter_context(_counters(settings, supervisor or os.getppid()))
                 counters.publish(source, snapshot())
-                reported = False
-            except Exception as error:  # noqa: BLE001 - telemetry never stops the relay
-                if not reported:
-                    log.warning("counters cannot be published (%s); forwarding goes on", error)
-                    reported = True

@@ -6,6 +6,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from evenkeel.trouble import Trouble
+
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
@@ -48,14 +50,9 @@ class Lately(Generic[Found]):
 
     def run(self, stop: threading.Event) -> None:
         """Look every second until `stop` is set. A store in trouble is tried again."""
-        reported = False
+        trouble = Trouble(log, "figures of queue, spend and changes cannot be read (%s)")
         while True:
-            try:
+            with trouble:
                 self.look()
-                reported = False
-            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
-                if not reported:
-                    log.warning("figures of queue, spend and changes cannot be read (%s)", error)
-                    reported = True
             if stop.wait(_EVERY_S):
                 return

@@ -56,6 +56,11 @@ class Pipeline:
             "counters": [],
             "gauges": [
                 *([name, {}, number] for name, number in gauges.items()),
+                *(
+                    [f"spend_today_by_purpose_{unit}", {"route": route, "purpose": kind}, amount]
+                    for (route, kind), spent in self._ledger.by_route_and_kind().items()
+                    for unit, amount in spent._asdict().items()
+                ),
                 *(["sampling_coverage", {"route": route}, share] for route, share in covered.items()),
             ],
         }

@@ -21,6 +21,7 @@ def redactor(settings: Redaction) -> Redactor:
 
     Raises: ProtectionError if Presidio cannot be loaded, or a pattern not be used.
     """
+    # Loaded on demand, here and below: a proxy that redacts nothing stays small.
     from shadow.protection import BUILTIN, Detector, Redactor  # noqa: PLC0415
     from shadow.protection.own_patterns import OwnPattern  # noqa: PLC0415
     from shadow.protection.presidio import PresidioDetector, load_analyser  # noqa: PLC0415
@@ -43,7 +44,7 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
     """
     if not settings.active:
         return sink
-    from shadow.protection import RedactedSink  # noqa: PLC0415
+    from shadow.protection import RedactedSink  # noqa: PLC0415 - as above
 
     take_short_turns()
     return RedactedSink(sink, redactor(settings), tally)

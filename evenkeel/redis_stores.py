@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evenkeel.changes.store import ChangeStore
     from evenkeel.settings import Redis, Settings
     from evenkeel.stores import Lease, Templates
+    from metrics.actions import ActionLog
     from metrics.feedback.store import LabelStore
     from metrics.goldens import GoldenStore
     from metrics.judge import JudgeCache
@@ -130,7 +131,7 @@ class RedisStores:
     @cached_property
     def verdicts(self) -> RedisVerdictLog:
         """As `Stores`, within the limits of the settings."""
-        from metrics.stores.redis.verdicts import RedisVerdictLog  # noqa: PLC0415
+        from metrics.stores.redis.verdicts import RedisVerdictLog
 
         return RedisVerdictLog(
             self.store,
@@ -142,7 +143,7 @@ class RedisStores:
     @cached_property
     def watched(self) -> VerdictLog:
         """As `Stores`: those of `monitor.routes`."""
-        from evenkeel.roles.routes_log import RoutesLog  # noqa: PLC0415
+        from evenkeel.roles.routes_log import RoutesLog
 
         routes = self._settings.monitor.routes
         return RoutesLog(self.verdicts, routes) if routes else self.verdicts
@@ -154,19 +155,19 @@ class RedisStores:
 
     def monitors(self) -> list[MonitorStore]:
         """As `Stores`."""
-        from metrics.stores.redis.monitor import monitor_names  # noqa: PLC0415
+        from metrics.stores.redis.monitor import monitor_names
 
         return [self._monitor(name) for name in monitor_names(self.store)]
 
     def _monitor(self, name: str) -> MonitorStore:
-        from metrics.stores.redis.monitor import RedisMonitorStore  # noqa: PLC0415
+        from metrics.stores.redis.monitor import RedisMonitorStore
 
         return RedisMonitorStore(self.store, name)
 
     @cached_property
     def archive(self) -> RedisExchangeArchive:
         """As `Stores`."""
-        from metrics.stores.redis.exchanges import RedisExchangeArchive  # noqa: PLC0415
+        from metrics.stores.redis.exchanges import RedisExchangeArchive
 
         limits = self._settings.archive
         return RedisExchangeArchive(
@@ -179,22 +180,29 @@ class RedisStores:
     @cached_property
     def goldens(self) -> GoldenStore:
         """As `Stores`."""
-        from metrics.goldens.redis_store import RedisGoldens  # noqa: PLC0415
+        from metrics.goldens.redis_store import RedisGoldens
 
         return RedisGoldens(self.store)
 
     @cached_property
     def labels(self) -> LabelStore:
         """As `Stores`."""
-        from metrics.feedback.redis_store import RedisLabels  # noqa: PLC0415
+        from metrics.feedback.redis_store import RedisLabels
 
         return RedisLabels(self.store)
 
     @cached_property
+    def actions(self) -> ActionLog:
+        """As `Stores`."""
+        from metrics.actions.redis_store import RedisActions
+
+        return RedisActions(self.store)
+
+    @cached_property
     def ledger(self) -> Ledger:
         """As `Stores`: what all workers spend together."""
-        from evenkeel.replays import budgets  # noqa: PLC0415
-        from shadow.redis_spend import RedisSpendLedger  # noqa: PLC0415
+        from evenkeel.replays import budgets
+        from shadow.redis_spend import RedisSpendLedger
 
         limits = budgets(self._settings)
         return RedisSpendLedger(self.store, limits.all_routes, time.time, limits.routes)
@@ -202,41 +210,41 @@ class RedisStores:
     @cached_property
     def judge_cache(self) -> JudgeCache:
         """As `Stores`."""
-        from metrics.judge.redis_cache import RedisJudgeCache  # noqa: PLC0415
+        from metrics.judge.redis_cache import RedisJudgeCache
 
         return RedisJudgeCache(self.store)
 
     @cached_property
     def rewrites(self) -> RewriteCache:
         """As `Stores`."""
-        from shadow.rewriter.redis_cache import RedisRewriteCache  # noqa: PLC0415
+        from shadow.rewriter.redis_cache import RedisRewriteCache
 
         return RedisRewriteCache(self.store)
 
     @cached_property
     def changes(self) -> ChangeStore:
         """As `Stores`."""
-        from evenkeel.changes.redis_store import RedisChangeStore  # noqa: PLC0415
+        from evenkeel.changes.redis_store import RedisChangeStore
 
         return RedisChangeStore(self.store)
 
     @cached_property
     def bursts(self) -> Bursts:
         """As `Stores`."""
-        from evenkeel.changes.redis_burst import RedisBursts  # noqa: PLC0415
+        from evenkeel.changes.redis_burst import RedisBursts
 
         return RedisBursts(self.store)
 
     @cached_property
     def templates(self) -> Templates:
         """As `Stores`: those of whichever worker learns."""
-        from evenkeel.roles.templates import SharedTemplates  # noqa: PLC0415
+        from evenkeel.roles.templates import SharedTemplates
 
         return SharedTemplates(self.store, self.lease("learner", _LEARNER_LEASE_S))
 
     def lease(self, name: str, length_s: float = 10.0) -> Lease:
         """As `Stores`, held in the name of this process."""
-        from metrics.stores.redis.lease import RedisLease  # noqa: PLC0415
+        from metrics.stores.redis.lease import RedisLease
 
         return RedisLease(self.store, name, process_name(os.getpid()), length_s=length_s)
 

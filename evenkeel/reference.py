@@ -152,8 +152,8 @@ connection that turned out dead is sent again once, if it may be repeated: idemp
 `Idempotency-Key`, and others only if it is proven that the upstream had not read them.
 
 One thing must not be done to a running store: copying a backup over its `-shm` file, which is mapped into memory. Between
-two transactions that is noticed and storing stops with an error; within one it ends the process, which the supervisor starts again
-on the same port.
+two transactions that is noticed, and storing stops until the files are left alone; within one it ends the process, which the
+supervisor starts again on the same port.
 
 Where there is no answer to forward, the client gets one in the form the openai SDK reads. `code` is also the
 `reason` of `evenkeel_proxy_upstream_errors_total`.

@@ -14,6 +14,7 @@ from evenkeel.children import when_orphaned
 from evenkeel.responsiveness import stay_responsive
 from evenkeel.settings import SettingsError
 from evenkeel.supervisor import listen
+from evenkeel.trouble import Trouble
 
 if TYPE_CHECKING:
     import socket
@@ -105,12 +106,12 @@ async def served(
         stay_responsive()
         yield
         return
-    from evenkeel.access import TokenGuard  # noqa: PLC0415 - with the web framework; see above
+    from evenkeel.access import guarded  # noqa: PLC0415 - with the web framework; see above
     from evenkeel.admin_server import serving  # noqa: PLC0415
 
-    guarded = TokenGuard(make_app(), settings.admin.token, settings.admin.hosts)
+    app = guarded(make_app(), settings.admin)
     stay_responsive()
-    async with serving(guarded, sockets, settings.admin.tls_context()):
+    async with serving(app, sockets, settings.admin.tls_context()):
         yield
 
 
@@ -128,15 +129,10 @@ def publish_counters(
     stopping: threading.Event, source: str, counters: CounterWriting, snapshot: Callable[[], Snapshot]
 ) -> None:
     """Publish the counters of this process every second until `stopping` is set, and then once more."""
-    reported = False
+    trouble = Trouble(log, "counters cannot be published (%s)")
     while True:
         last = stopping.wait(_PUBLISH_EVERY_S)
-        try:
+        with trouble:
             counters.publish(source, snapshot())
-            reported = False
-        except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
-            if not reported:
-                log.warning("counters cannot be published (%s)", error)
-                reported = True
         if last:
             return

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Settings
     from evenkeel.stores import Lease, Templates
+    from metrics.actions import ActionLog
     from metrics.feedback.store import LabelStore
     from metrics.judge import JudgeCache
     from metrics.stores.counters import Snapshot
@@ -114,15 +115,22 @@ class SqliteStores:
     @cached_property
     def labels(self) -> LabelStore:
         """As `Stores`."""
-        from metrics.feedback import SqliteLabels  # noqa: PLC0415
+        from metrics.feedback import SqliteLabels
 
         return SqliteLabels(self._database)
 
     @cached_property
+    def actions(self) -> ActionLog:
+        """As `Stores`."""
+        from metrics.actions import SqliteActions
+
+        return SqliteActions(self._database)
+
+    @cached_property
     def ledger(self) -> Ledger:
         """As `Stores`."""
-        from evenkeel.replays import budgets  # noqa: PLC0415
-        from shadow.spend import SpendLedger  # noqa: PLC0415
+        from evenkeel.replays import budgets
+        from shadow.spend import SpendLedger
 
         limits = budgets(self._settings)
         return SpendLedger(self._database, limits.all_routes, time.time, limits.routes)
@@ -130,14 +138,14 @@ class SqliteStores:
     @cached_property
     def judge_cache(self) -> JudgeCache:
         """As `Stores`."""
-        from metrics.judge import SqliteJudgeCache  # noqa: PLC0415
+        from metrics.judge import SqliteJudgeCache
 
         return SqliteJudgeCache(self._database)
 
     @cached_property
     def rewrites(self) -> RewriteCache:
         """As `Stores`."""
-        from shadow.rewriter import SqliteRewriteCache  # noqa: PLC0415
+        from shadow.rewriter import SqliteRewriteCache
 
         return SqliteRewriteCache(self._database)
 
@@ -159,7 +167,7 @@ class SqliteStores:
     @cached_property
     def templates(self) -> Templates:
         """As `Stores`."""
-        from evenkeel.templates import TemplateKeeper  # noqa: PLC0415
+        from evenkeel.templates import TemplateKeeper
 
         return TemplateKeeper(self._database)
 

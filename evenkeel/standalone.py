@@ -171,14 +171,13 @@ async def _probes(
         return
     # Loaded on demand: a proxy without an admin port stays small.
     from console import create_probes  # noqa: PLC0415
-    from evenkeel.access import TokenGuard  # noqa: PLC0415
+    from evenkeel.access import guarded  # noqa: PLC0415
     from evenkeel.admin_server import serving  # noqa: PLC0415
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(read))
     app = create_probes(lambda: generate_latest(registry), dict)
-    guarded = TokenGuard(app, settings.admin.token, settings.admin.hosts)
-    async with serving(guarded, [sock], settings.admin.tls_context()):
+    async with serving(guarded(app, settings.admin), [sock], settings.admin.tls_context()):
         yield
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.changes.burst import Bursts
     from evenkeel.changes.store import ChangeStore
     from evenkeel.settings import Settings
+    from metrics.actions import ActionLog
     from metrics.feedback.store import LabelStore
     from metrics.goldens import GoldenStore
     from metrics.judge import JudgeCache
@@ -104,6 +105,11 @@ class Stores(Protocol):
     @property
     def labels(self) -> LabelStore:
         """What people say of verdicts."""
+        ...
+
+    @property
+    def actions(self) -> ActionLog:
+        """Who has done what."""
         ...
 
     @property

@@ -6,6 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
+from evenkeel.trouble import Trouble
 from shadow.prompt.template import TemplateLearner
 
 if TYPE_CHECKING:
@@ -48,16 +49,11 @@ class TemplateKeeper:
         The reader learns with this very learner, so it is not asked.
         """
         del reader
-        reported = False
+        trouble = Trouble(log, "learned templates cannot be saved (%s)")
         while True:
             last = stop.wait(every_s)
-            try:
+            with trouble:
                 self.save()
-                reported = False
-            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
-                if not reported:
-                    log.warning("learned templates cannot be saved (%s)", error)
-                    reported = True
             if last:
                 return
 

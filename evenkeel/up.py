@@ -124,8 +124,8 @@ def banner(settings: Settings) -> str:
         f"  console    {admin}/",
         f"  metrics    {admin}/metrics",
         (
-            f"  sampling   {', '.join(f'{route.sampling_rate:.0%}' for route in settings.routes)} of chat "
-            f"completions, scored by {judged}"
+            f"  sampling   {', '.join(f'{route.sampling_rate:.0%}' for route in settings.routes)} of "
+            f"requests, scored by {judged}"
         ),
         f"  data       {settings.redis.url if settings.redis else settings.data_dir}",
     ]

@@ -88,7 +88,13 @@ class Watching:
             late: Whether a scrape gets what the stores held a moment ago, instead of waiting for them.
         """
         health = instruments.health
-        monitor = Monitor(stores.watched, stores.monitor, monitor_settings(settings), clock=time.time)
+        monitor = Monitor(
+            stores.watched,
+            stores.monitor,
+            monitor_settings(settings),
+            clock=time.time,
+            routes=settings.monitor.routes,
+        )
         notifying = stores.lease("notify")
         troubles = Troubles(health, stores.queue, monitor, time.time)
         notifier = Notifier(
@@ -130,6 +136,7 @@ class Watching:
             change_reports=changes.book.reports,
             goldens=GoldenSources(stores.goldens, stores.archive),
             labels=stores.labels,
+            actions=stores.actions,
             trace_url=settings.telemetry.trace_url,
         )
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from metrics.fold import CheckpointError, MonitorSettings, MonitorState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from metrics.cells import CellReport, RollupReport, RouteChanges
     from metrics.changes import ChangeRecord
@@ -27,6 +27,7 @@ __all__ = ["Monitor", "MonitorSettings", "MonitorState"]
 _LOG = logging.getLogger(__name__)
 _BATCH = 2000
 _SCRAPE_PATIENCE_S = 0.25
+_NAMED_ROUTES = 5
 
 
 class Monitor:
@@ -45,12 +46,26 @@ class Monitor:
         *,
         clock: Callable[[], float] = time.time,
         batch: int = _BATCH,
+        routes: Sequence[str] = (),
     ) -> None:
+        """Wire it.
+
+        Args:
+            log: What is folded.
+            store: Where the state is kept.
+            settings: How verdicts are folded.
+            clock: Unix time in seconds.
+            batch: Entries folded at once.
+            routes: Of which the log holds the verdicts, () for all. Names the monitor's part of the work: two
+                of the same routes stand in for each other.
+        """
         self._log = log
         self._store = store
         self._settings = settings or MonitorSettings()
         self._clock = clock
         self._batch = batch
+        self._routes = _listed(routes)
+        self._started_at = clock()
         self._lock = threading.Lock()
         self._state: MonitorState | None = None
         self._cells: list[CellReport] = []
@@ -92,6 +107,12 @@ class Monitor:
                 )
                 self._state = state
             self._folded += len(entries)
+        elif not self._store.is_current():
+            # A commit would tell as well, but the next verdict may be long in coming.
+            _LOG.warning("the checkpoint is no longer the one written last; reading it again")
+            with self._lock:
+                self._state = None
+            self._loaded()
         self._stepped_at = self._clock()
         return len(entries)
 
@@ -183,16 +204,23 @@ class Monitor:
         return self._stepped_at
 
     def snapshot(self) -> Snapshot:
-        """The monitor's own counters since the start of the process, for `SnapshotCollector`."""
-        gauges = (
-            [["monitor_last_step_timestamp_seconds", {}, self._stepped_at]]
-            if self._stepped_at is not None
-            else []
-        )
+        """The monitor's own counters since the start of the process, for `SnapshotCollector`.
+
+        Before the first step its start stands for it, so that a monitor that never steps is seen.
+        """
+        last = self._started_at if self._stepped_at is None else self._stepped_at
         return {
             "counters": [
                 ["monitor_verdicts", {}, self._folded],
                 ["monitor_failures", {}, self._failures],
             ],
-            "gauges": gauges,
+            "gauges": [["monitor_last_step_timestamp_seconds", {"routes": self._routes}, last]],
         }
+
+
+def _listed(routes: Sequence[str]) -> str:
+    """Routes as a label: "all", or their names in order; of many the first, and how many more."""
+    names = sorted(routes)
+    more = len(names) - _NAMED_ROUTES
+    listed = ", ".join(names[:_NAMED_ROUTES]) or "all"
+    return f"{listed} and {more} more" if more > 0 else listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -25,6 +25,9 @@ is 1 by definition; it says that quality changed but not for whom.
 
 BASELINE = "baseline.identical"
 """The identical resend: what changes there is noise."""
+
+SAME_CONTENT: Final = 3
+"""The best rating of the similarity scale 1 to 3; below it the content has shifted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +169,12 @@ class Verdict:
     @property
     def shifted(self) -> bool | None:
         """Whether the content moved (rating below 3); None if there is no rating."""
-        return None if self.rating is None else self.rating < 3  # noqa: PLR2004 - the paper's scale
+        return None if self.rating is None else self.rating < SAME_CONTENT
 
     @property
     def baseline_shifted(self) -> bool | None:
         """The same for the identical resend of the same exchange."""
-        return None if self.baseline_rating is None else self.baseline_rating < 3  # noqa: PLR2004
+        return None if self.baseline_rating is None else self.baseline_rating < SAME_CONTENT
 
     @property
     def quality_changed(self) -> bool | None:

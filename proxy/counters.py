@@ -8,6 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any
 
+from proxy.admission import Refusal
+
 FIRST_BYTE_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 OVERHEAD_BOUNDS_S = (25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 50e-3, 0.25)
 
@@ -86,12 +88,14 @@ class RouteCounters:
 class Counters:
     """All counters of one data plane."""
 
-    __slots__ = ("_routes", "connections")
+    __slots__ = ("_routes", "connections", "refused")
 
     def __init__(self) -> None:
         self._routes: dict[str, RouteCounters] = {}
         self.connections = 0
         """Client connections accepted."""
+        self.refused = dict.fromkeys((reason.value for reason in Refusal), 0)
+        """Client connections that were one too many, by reason."""
 
     def of(self, route: str) -> RouteCounters:
         """The counters of a route, made at the first call."""
@@ -108,6 +112,10 @@ class Counters:
         Seconds and bytes throughout.
         """
         counters: list[list[Any]] = [["proxy_connections", {}, self.connections]]
+        counters += [
+            ["proxy_connections_refused", {"reason": reason}, number]
+            for reason, number in self.refused.items()
+        ]
         gauges: list[list[Any]] = [["handoff_bytes", {}, handoff_bytes]]
         histograms: list[list[Any]] = []
         for route, found in list(self._routes.items()):

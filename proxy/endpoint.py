@@ -32,25 +32,27 @@ class Upstream:
 
         Raises: ValueError with one line that says what is wrong and what to write instead.
         """
+        # What may be a credential is not repeated.
+        shown = "URL" if "@" in url else repr(url.partition("?")[0])
         if not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
             raise ValueError(
-                f"upstream {url!r} holds spaces or characters outside ASCII; percent-encode them"
+                f"upstream {shown} holds spaces or characters outside ASCII; percent-encode them"
             )
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise ValueError(f"upstream {url!r} is not a URL ({error}); {_EXAMPLE}") from error
+            raise ValueError(f"upstream {shown} is not a URL ({error}); {_EXAMPLE}") from error
         if parts.username is not None or parts.password is not None:
             # The URL is not repeated: it holds a credential.
             raise ValueError(
                 "upstream URL holds a user name or password; send credentials in request headers instead"
             )
         if parts.scheme not in {"http", "https", "http+unix"} or not parts.netloc:
-            raise ValueError(f"upstream {url!r} needs a scheme and a host; {_EXAMPLE}")
+            raise ValueError(f"upstream {shown} needs a scheme and a host; {_EXAMPLE}")
         if parts.query or parts.fragment or "?" in url or "#" in url:
             raise ValueError(
-                f"upstream {url!r} holds a query or fragment; leave it out, clients send their own"
+                f"upstream {shown} holds a query or fragment; leave it out, clients send their own"
             )
         base_path = parts.path.rstrip("/").encode("ascii")
         if parts.scheme == "http+unix":
@@ -64,7 +66,7 @@ class Upstream:
             )
         host = parts.hostname
         if not host or port == 0:
-            raise ValueError(f"upstream {url!r} has no usable host or port; {_EXAMPLE}")
+            raise ValueError(f"upstream {shown} has no usable host or port; {_EXAMPLE}")
         default = _DEFAULT_PORTS[parts.scheme]
         bracketed = f"[{host}]" if ":" in host else host
         authority = bracketed if port in {None, default} else f"{bracketed}:{port}"

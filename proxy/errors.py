@@ -19,6 +19,7 @@ class Fault(StrEnum):
     CONNECT_METHOD = "connect_not_supported"
     NO_ROUTE = "no_route"
     CLIENT_STALLED = "request_timeout"
+    CROWDED = "too_many_connections"
     UNRESOLVED = "upstream_name_not_resolved"
     REFUSED = "upstream_refused"
     UNREACHABLE = "upstream_unreachable"
@@ -35,10 +36,13 @@ class Fault(StrEnum):
 class _Kind(NamedTuple):
     status: int
     message: str
+    retry_after_s: int | None = None
 
 
 _CLIENT_ERROR = "invalid_request_error"
 _UPSTREAM_ERROR = "upstream_error"
+_OWN_ERROR = "server_error"
+_LINE_END = "\r\n"
 
 _TABLE = {
     Fault.MALFORMED: _Kind(400, "The request is not valid HTTP/1.1: {detail}."),
@@ -55,6 +59,9 @@ _TABLE = {
         404, "No route matches the path {detail}. Check the base URL and the configured prefixes."
     ),
     Fault.CLIENT_STALLED: _Kind(408, "The request did not arrive completely in time. Send it again."),
+    Fault.CROWDED: _Kind(
+        503, "The proxy has as many connections as it may have. Send the request again, or reuse one.", 1
+    ),
     Fault.UNRESOLVED: _Kind(
         502, "{where}: the host name could not be resolved. Check the upstream URL and DNS."
     ),
@@ -100,10 +107,10 @@ def error_response(
         close: Whether the connection ends after it, and the response says so.
         bare: Leave out the body, as the answer to HEAD must.
     """
-    status, template = _TABLE[fault]
+    status, template, retry_after_s = _TABLE[fault]
     error = {
         "message": template.format(where=where, detail=detail or "unknown cause"),
-        "type": _CLIENT_ERROR if status < HTTPStatus.INTERNAL_SERVER_ERROR else _UPSTREAM_ERROR,
+        "type": _type_of(fault, status),
         "param": None,
         "code": fault.value,
     }
@@ -111,6 +118,13 @@ def error_response(
     head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        f"{'' if retry_after_s is None else f'retry-after: {retry_after_s}{_LINE_END}'}"
         f"{'connection: close' if close else 'connection: keep-alive'}\r\n\r\n"
     )
     return head.encode("ascii") + (b"" if bare else body)
+
+
+def _type_of(fault: Fault, status: int) -> str:
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return _CLIENT_ERROR
+    return _OWN_ERROR if fault is Fault.CROWDED else _UPSTREAM_ERROR

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on memory and patience that hold for all routes."""
+    """Bounds on connections, memory and patience that hold for all routes."""
 
+    max_connections: int = 65_536
+    """Connections of clients at once; in each process of `evenkeel` what the settings and the limit on open
+    files leave."""
+    max_connections_per_address: int = 65_536
+    """Those of one address; as many as all together = no limit of its own."""
     max_exchange_bytes: int = 4 << 20
     """Both bodies of a captured exchange together; larger ones are skipped."""
     max_replay_bytes: int = 1 << 20

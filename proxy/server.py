@@ -8,6 +8,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
+from proxy.admission import Admission, turn_away
 from proxy.client import ClientConnection
 from proxy.lanes import Lane, Limits
 from proxy.pool import Pool
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping, Sequence
 
+    from proxy.admission import TurnedAway
     from proxy.handoff import HandOff
     from proxy.retrying import RetryPolicy
     from proxy.routing import RouteTable, Upstream
@@ -56,7 +58,7 @@ class DataPlane:
             routes: Where requests go.
             handoff: Where sampled exchanges go; its counters are this data plane's.
             max_exchange_bytes: Both bodies of a captured exchange together; used without `limits`.
-            limits: Bounds on memory and patience.
+            limits: Bounds on connections, memory and patience.
             retry: What to do with unanswered requests that may have an effect.
             tls: For TLS upstreams; None verifies against the system's certificates.
             clock: Unix time in seconds.
@@ -80,6 +82,8 @@ class DataPlane:
         self.lanes: Mapping[str, Lane] = {}
         """By the route's name. Another mapping after `reroute`: keep no reference to it."""
         self._clients: set[ClientConnection] = set()
+        self._admission = Admission(self.limits)
+        self._turned_away: set[TurnedAway] = set()
         self._servers: list[asyncio.Server] = []
         self._sweep: asyncio.TimerHandle | None = None
         self._gone = asyncio.Event()
@@ -156,6 +160,8 @@ class DataPlane:
         self.draining = True
         for server in self._servers:
             server.close()
+        for refused in list(self._turned_away):
+            refused.transport.abort()
         for client in list(self._clients):
             client.retire()
         if self._clients:
@@ -175,18 +181,29 @@ class DataPlane:
 
     def snapshot(self) -> dict[str, list[list[Any]]]:
         """All numbers as JSON-able data, see `Counters.snapshot`."""
-        return self.counters.snapshot(self.handoff.size_bytes)
+        found = self.counters.snapshot(self.handoff.size_bytes)
+        found["gauges"] += [
+            ["proxy_connections_open", {}, self._admission.open],
+            ["proxy_connections_limit", {}, self.limits.max_connections],
+        ]
+        return found
 
     # For the connections
 
     def joined(self, client: ClientConnection) -> None:
-        """A client connected."""
-        self.counters.connections += 1
-        self._clients.add(client)
+        """A client connected: serve it, or turn it away if it is one too many."""
+        refusal = self._admission.enter(client, client.transport)
+        if refusal is None:
+            self.counters.connections += 1
+            self._clients.add(client)
+        else:
+            self.counters.refused[refusal.value] += 1
+            turn_away(client.transport, self._turned_away, self.limits)
 
     def left(self, client: ClientConnection) -> None:
         """A client's connection is gone."""
-        self._clients.discard(client)
+        self._clients.remove(client)
+        self._admission.leave(client)
         if not self._clients:
             self._gone.set()
 

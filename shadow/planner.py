@@ -10,7 +10,6 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from metrics.verdict import BASELINE
 from shadow.perturbations import seed_for
 
 if TYPE_CHECKING:
@@ -93,11 +92,6 @@ class Trial:
     def id(self) -> str:
         """Names the trial and its verdict; the same trial planned twice has the same id."""
         return trial_id(self.exchange_id, self.perturbation.name, self.severity)
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether this is the identical resend."""
-        return self.perturbation.name == BASELINE
 
 
 def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:

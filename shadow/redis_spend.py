@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import secrets
 from typing import TYPE_CHECKING, Final, cast
 
@@ -22,6 +23,9 @@ _REMEMBERED_S: Final = 300
 _SILENT_S: Final = 900
 """What a worker has set aside is free again when it has neither reserved nor settled for so long: it is
 dead. No trial takes that long."""
+
+_SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
+"""The field of a route and a kind."""
 
 _RESERVE: Final = """
 -- KEYS 1 booked today, 2 set aside, 3 workers by time, 4 this call
@@ -89,7 +93,8 @@ if own then
 end
 redis.call('ZADD', KEYS[3], redis.call('TIME')[1], ARGV[1])
 for i = 7, #ARGV, 3 do
-  for _, name in ipairs({'', ' of ' .. ARGV[2], ' on ' .. ARGV[i]}) do
+  for _, name in ipairs({'', ' of ' .. ARGV[2], ' on ' .. ARGV[i],
+                          ' on ' .. ARGV[i] .. ' of ' .. ARGV[2]}) do
     redis.call('HINCRBY', KEYS[1], 'tokens' .. name, ARGV[i + 1])
     redis.call('HINCRBYFLOAT', KEYS[1], 'usd' .. name, ARGV[i + 2])
   end
@@ -137,6 +142,19 @@ class RedisSpendLedger:
         """What has been booked this UTC day for one kind of calls."""
         tokens, usd = self._store.client.hmget(self._day(), f"tokens on {kind}", f"usd on {kind}")
         return Spend(int(tokens or 0), float(usd or 0.0))
+
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+        """What has been booked this UTC day for each route and kind of calls of which there is any."""
+        found: dict[tuple[str, SpendKind], Spend] = {}
+        fields = self._store.client.hgetall(self._day())
+        for raw, tokens in fields.items():
+            name = text(raw)
+            # A kind is one word, so that what follows is the route, whatever it is called.
+            match = _SPLIT.fullmatch(name)
+            if match is not None:
+                usd = fields.get(f"usd{name.removeprefix('tokens')}".encode(), 0.0)
+                found[match[2], cast("SpendKind", match[1])] = Spend(int(tokens), float(usd))
+        return dict(sorted(found.items()))
 
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""

@@ -21,6 +21,7 @@ from metrics.verdict import Failure
 from shadow.answer import read_answer
 from shadow.encodings import MAX_DECODED_BYTES, UnreadableBody
 from shadow.handoff import LOOP_GUARD_HEADER
+from shadow.upstream_errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -36,7 +37,8 @@ _ATTEMPTS = 3
 _WAIT_LONGEST_S = 60.0
 _READ_HEADERS = ("content-type", "content-encoding")
 _THROTTLED = frozenset({429, 503})
-_UNAUTHORIZED = frozenset({401, 403})
+_KEY_UNKNOWN = 401
+_UNAUTHORIZED = frozenset({_KEY_UNKNOWN, 403})
 _FIRST_ERROR_STATUS = 400
 _FIRST_SERVER_ERROR = 500
 
@@ -167,7 +169,7 @@ class Replayer:
                     if isinstance(response, Failure):
                         outcome: Replay | Failure = response
                     else:
-                        outcome = self._read(response, self._clock() - started, api)
+                        outcome = self._read(target, response, self._clock() - started, api)
                     report.ended(_result(outcome))
                 if isinstance(response, Failure) or response.status_code not in _THROTTLED:
                     break
@@ -204,23 +206,33 @@ class Replayer:
         host = _host(target)
         self._not_before[host] = max(self._not_before.get(host, 0.0), now + wait)
 
-    def _read(self, response: _Received, duration_s: float, api: Api) -> Replay | Failure:
-        status = response.status_code
-        if status in _UNAUTHORIZED:
-            return _failure(
-                "unauthorized", f"the upstream answered {status} to a replay; set a shadow credential"
-            )
-        if status in _THROTTLED:
-            return _failure("rate_limited", f"the upstream answered {status} {_ATTEMPTS} times")
-        if status >= _FIRST_SERVER_ERROR:
-            return _failure("server_error", f"the upstream answered {status}")
-        if status >= _FIRST_ERROR_STATUS:
-            return _failure("rejected", f"the upstream answered {status} to the variant")
+    def _read(self, target: Target, response: _Received, duration_s: float, api: Api) -> Replay | Failure:
         headers = {name: response.headers.get(name, "") for name in _READ_HEADERS}
+        if response.status_code >= _FIRST_ERROR_STATUS:
+            credentials = [value for _, value in target.headers]
+            # Upstreams repeat parts of a key that they do not know.
+            wordy = response.status_code != _KEY_UNKNOWN
+            return _refused(response, excerpt(headers, response.body, credentials, message=wordy))
         try:
             return Replay(read_answer(headers, response.body, api=api), duration_s)
         except UnreadableBody as error:
             return _failure(error.reason, error.detail)
+
+
+def _refused(response: _Received, said: str) -> Failure:
+    """An answer that is an error, with what the upstream says about it."""
+    status = response.status_code
+    # Advice stands behind a semicolon, and whoever has better advice looks for it.
+    because = f" ({said.replace(';', ',')})" if said else ""
+    if status in _UNAUTHORIZED:
+        return _failure(
+            "unauthorized", f"the upstream answered {status} to a replay{because}; set a shadow credential"
+        )
+    if status in _THROTTLED:
+        return _failure("rate_limited", f"the upstream answered {status} {_ATTEMPTS} times{because}")
+    if status >= _FIRST_SERVER_ERROR:
+        return _failure("server_error", f"the upstream answered {status}{because}")
+    return _failure("rejected", f"the upstream answered {status} to the variant{because}")
 
 
 def _host(target: Target) -> str:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from metrics.stores.sqlite import Database
 
-SpendKind = Literal["replay", "judge", "rewriter"]
+SpendKind = Literal["replay", "golden", "judge", "rewriter"]
+"""What a call was for: replays of sampled requests, goldens asked again, ratings, texts of the rewriter."""
 
 Refused = Literal["budget", "budget_pace"]
 """Why a reservation is turned down: the day's budget is used up, or used faster than the day goes."""
@@ -149,6 +150,10 @@ class Ledger(Protocol):
         """What has been booked this UTC day for one kind of calls."""
         ...
 
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+        """What has been booked this UTC day for each route and kind of calls of which there is any."""
+        ...
+
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
         ...
@@ -225,6 +230,13 @@ class SpendLedger:
             .fetchone()
         )
         return Spend(tokens, usd)
+
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+        """What has been booked this UTC day for each route and kind of calls of which there is any."""
+        rows = self._database.connection().execute(
+            "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind", (self._day(),)
+        )
+        return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows.fetchall()}
 
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""

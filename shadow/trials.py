@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from metrics.endpoints.observing import ModelCall, Said
 from metrics.pair import Pair
@@ -43,6 +43,7 @@ _AT_ONCE = 16
 them is a small part of a budget."""
 
 
+NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
 _OPERATIONS: dict[Api, Operation] = {"completions": "text_completion"}
 """What a call of an API is called; of all others it is a chat."""
 
@@ -102,6 +103,14 @@ class TrialMaker:
         self._observer = observer
         self._stamp = stamp or Stamp()
         self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    def outcome(self, original: Original, trial: Trial) -> Outcome:
+        """What a perturbation makes of the prompt; costs no call.
+
+        A draft for which there is no rewriter is not applicable, so that another kind gets its turn.
+        """
+        found = trial.perturbation.apply(original.view, trial.severity, random.Random(trial.seed))
+        return NO_REWRITER if isinstance(found, Draft) and self._rewriter is None else found
 
     def skip(self, trial: Trial, route: str, reason: str) -> None:
         """Count a trial that is not made."""
@@ -173,7 +182,7 @@ class TrialMaker:
         """Let the rewriter do what a draft waits for, until there is a variant."""
         while isinstance(outcome, Draft):
             if self._rewriter is None:
-                return NotApplicable("no_rewriter", "no rewriter is configured")
+                return NO_REWRITER
             purse = RewriterPurse(self._ledger, route, lambda spent: self._count_spend(spent, route))
             texts: list[str] = []
             for rewritten in await asyncio.gather(
@@ -281,8 +290,3 @@ class TrialMaker:
         prompt = answer.prompt_tokens or estimate_tokens(original.view.text)
         completion = answer.completion_tokens or estimate_tokens(answer.text)
         return Spend(prompt + completion, self._prices.usd(original.model, prompt, completion))
-
-
-def outcome_of(original: Original, trial: Trial) -> Outcome:
-    """What a perturbation makes of the prompt; costs no call."""
-    return trial.perturbation.apply(original.view, trial.severity, random.Random(trial.seed))

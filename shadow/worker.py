@@ -17,7 +17,6 @@ from shadow.original import Left
 from shadow.perturbations import NotApplicable
 from shadow.perturbations.baseline import Identical
 from shadow.planner import baseline_trial, candidates
-from shadow.trials import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -231,7 +230,7 @@ class Worker:
                 break
             if trial.id in known:
                 continue
-            outcome = outcome_of(original, trial)
+            outcome = self._trials.outcome(original, trial)
             if isinstance(outcome, NotApplicable):
                 self._trials.skip(trial, exchange.route, outcome.reason)
             else:

@@ -64,7 +64,7 @@ def blame(request: Request, answers: Answers, happened: Sequence[Happened]) -> B
         blamed.add(_of_status(request, answers, happened))
     for worst in ("evenkeel", "killed proxy", "model"):
         if worst in blamed:
-            return worst  # type: ignore[return-value]
+            return worst
     return "evenkeel" if request.outcome == "failed" else "nobody"
 
 

@@ -99,7 +99,7 @@ class OnSentinel(OnRedis):
                 contextlib.suppress(redis.RedisError),
                 redis.Redis(port=port, socket_timeout=2.0, decode_responses=True) as client,
             ):
-                found: list[object] = client.execute_command(*command)  # type: ignore[no-untyped-call]
+                found: list[object] = client.execute_command(*command)
                 return found
         raise redis.ConnectionError("no Sentinel answers")
 

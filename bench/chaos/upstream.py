@@ -109,7 +109,7 @@ def main() -> None:
     print("SIMULATED, listening", flush=True)
     server = uvicorn.Server(
         uvicorn.Config(
-            Recorded(create_app(Simulation([model])), log),  # type: ignore[arg-type]
+            Recorded(create_app(Simulation([model])), log),
             http=BreakableProtocol,
             ws="none",
             lifespan="off",

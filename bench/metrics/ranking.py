@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import rankdata  # type: ignore[import-untyped]
+from scipy.stats import rankdata
 
 if TYPE_CHECKING:
     import random

@@ -163,11 +163,11 @@ def _batches(models: Models, seed: int, most: int) -> Table:
     for name, pairs in _batch_texts(seed, most).items():
         texts = list(dict.fromkeys(side.text for pair in pairs for side in (pair.reference, pair.candidate)))
         ways: dict[str, Callable[[], object]] = {
-            "library": lambda texts=texts: bare.encode(texts, show_progress_bar=False),  # type: ignore[misc]
-            "batch": lambda pairs=pairs: ours.score_all(pairs),  # type: ignore[misc]
-            "trials": lambda pairs=pairs: asyncio.run(_at_once(CheapRater(ours), pairs)),  # type: ignore[misc]
-            "single": lambda pairs=pairs: [ours.score(pair) for pair in pairs],  # type: ignore[misc]
-            "bert_score": lambda pairs=pairs: models.bert_score.score_all(pairs),  # type: ignore[misc]
+            "library": lambda texts=texts: bare.encode(texts, show_progress_bar=False),
+            "batch": lambda pairs=pairs: ours.score_all(pairs),
+            "trials": lambda pairs=pairs: asyncio.run(_at_once(CheapRater(ours), pairs)),
+            "single": lambda pairs=pairs: [ours.score(pair) for pair in pairs],
+            "bert_score": lambda pairs=pairs: models.bert_score.score_all(pairs),
         }
         spent: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(_ROUNDS):

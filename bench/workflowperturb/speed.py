@@ -28,13 +28,13 @@ def measure(seed: int) -> Table:
             reference, candidate = build(size, random.Random(seed))
             alignment = ExactText().align(reference, candidate)
             parts: tuple[Callable[[], object], ...] = (
-                lambda build=build, size=size: ExactText().align(*build(size, random.Random(seed))),  # type: ignore[misc]
+                lambda build=build, size=size: ExactText().align(*build(size, random.Random(seed))),
                 lambda: chain_f1(reference, candidate, alignment),  # noqa: B023 - called at once
                 lambda: graph_f1(reference, candidate, alignment),  # noqa: B023 - called at once
                 lambda: kendall_tau(reference, candidate, alignment),  # noqa: B023 - called at once
             )
             times = [_milliseconds(part) for part in parts]
-            built = _milliseconds(lambda build=build, size=size: build(size, random.Random(seed)))  # type: ignore[misc]
+            built = _milliseconds(lambda build=build, size=size: build(size, random.Random(seed)))
             times[0] -= built
             covered = chain_f1(reference, candidate, alignment).orders
             rows.append((f"{title}, {size} steps", *times, sum(times), covered))

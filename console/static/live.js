@@ -88,8 +88,8 @@ tip.hidden = true;
 tip.setAttribute("aria-hidden", "true");
 function showTip(event) {
   const cell = event.target.closest?.("a.cell");
-  tip.hidden = !cell;
-  if (!cell) return;
+  tip.hidden = !cell?.title && !cell?.dataset.tip;
+  if (tip.hidden) return;
   if (cell.title) { cell.ariaDescription = cell.dataset.tip = cell.title; cell.removeAttribute("title"); }
   tip.textContent = cell.dataset.tip;
   const box = cell.getBoundingClientRect(), size = tip.getBoundingClientRect();

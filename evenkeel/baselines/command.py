@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from evenkeel.settings import SettingsError
+from metrics.actions import Action
 from metrics.approval import Approval, ApprovalError, approvable
 from metrics.fold import CheckpointError, MonitorState
 
@@ -65,6 +66,11 @@ def approve(
     except ApprovalError as error:
         raise SettingsError(str(error)) from error
     stores.verdicts.approve(approval)
+    count = len(approval.cells)
+    cells = f"{count} cell{'s' * (count > 1)}, approval {approval.id}"
+    stores.actions.record(
+        Action(round(at, 3), approval.by, "command", "baseline_approved", approval.route, cells)
+    )
     return approval
 
 

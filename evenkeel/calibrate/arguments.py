@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from evenkeel.calibrate.command import run_calibrate
 from evenkeel.calibrate.goldens import UnfitGoldensError
@@ -18,6 +17,7 @@ from evenkeel.calibrate.judged import AskedSimilarity, AskedWorkflow, ModelFaile
 from evenkeel.calibrate.options import CalibrateOptions
 from evenkeel.calibrate.rewriting import Rewriter
 from evenkeel.calibrate.table import show
+from evenkeel.command_line import confirmation, consoles, price, words
 from evenkeel.judge_audit.command import JudgeAddress
 from evenkeel.settings import SettingsError
 from evenkeel.stores import settings_of_stores
@@ -25,10 +25,10 @@ from metrics.calibration import Placement, TableError
 from metrics.goldens import GoldenError
 from metrics.registry import UnknownMetricError
 from metrics.similarity import EmbeddingsUnavailableError
-from shadow.spend import ModelPrice, Prices
+from shadow.spend import Prices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 _PIPED_WIDTH = 160
@@ -49,14 +49,12 @@ def run_from_command_line(goldens: Path | None, given: Mapping[str, Any], *, con
     Returns: the exit code: 0, or 1 if the user did not confirm or the judge could not be used.
     Raises: SettingsError for options, files and goldens that cannot be used.
     """
-    out, err = _console(stderr=False), _console(stderr=True)
-    if not out.is_terminal:
-        out.width = max(out.width, _PIPED_WIDTH)
+    out, err = consoles(_PIPED_WIDTH)
     try:
         outcome = run_calibrate(
             _options(goldens, given),
             err=err,
-            confirm=_confirm(confirmed=confirmed),
+            confirm=confirmation(confirmed=confirmed),
             today=datetime.now(UTC).date(),
         )
     except _UNUSABLE as error:
@@ -82,24 +80,6 @@ def run_from_command_line(goldens: Path | None, given: Mapping[str, Any], *, con
     return 0
 
 
-def _console(*, stderr: bool) -> Console:
-    """A console that shows names out of files as they are, not as markup."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def _confirm(*, confirmed: bool) -> Callable[[str], bool]:
-    def ask(estimate: str) -> bool:
-        if confirmed:
-            click.echo(f"{estimate}.", err=True)
-            return True
-        try:
-            return click.confirm(f"{estimate}. Go ahead?", err=True)
-        except click.Abort:
-            return False
-
-    return ask
-
-
 def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
     if (goldens is None) != given["from_store"]:
         raise SettingsError(
@@ -108,7 +88,7 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
     if given["route"] and not given["from_store"]:
         raise SettingsError("--route chooses among the goldens of the store: give --from-store with it")
     for name in (AskedSimilarity.name, AskedWorkflow.name):
-        if name in _words(given["metrics"]) and not given["judge_model"]:
+        if name in words(given["metrics"]) and not given["judge_model"]:
             raise SettingsError(f"--metrics: {name} needs a judge: name one with --judge-model")
     if given["encoder"] and given["embeddings"] is False:
         raise SettingsError("--encoder and --no-embeddings contradict each other; leave one out")
@@ -124,7 +104,7 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
         form=given["form"],
         out=given["out"],
         journal=given["journal"],
-        metrics=_words(given["metrics"]),
+        metrics=words(given["metrics"]),
         embeddings=given["embeddings"],
         encoder=given["encoder"],
         bert_score=given["bert_score"] or "bert_score" in (given["metrics"] or ""),
@@ -140,14 +120,11 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
     )
 
 
-def _words(text: str | None) -> tuple[str, ...]:
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
-
-
 def _address(part: str, model: str | None, given: Mapping[str, Any]) -> JudgeAddress | None:
     if model is None:
         return None
     variable = given[f"{part}_key_env"]
+    own = given["price"]
     return JudgeAddress(
         model=model,
         url=given[f"{part}_url"],
@@ -155,18 +132,5 @@ def _address(part: str, model: str | None, given: Mapping[str, Any]) -> JudgeAdd
         key_variable=variable,
         concurrency=given["concurrency"],
         timeout_s=given["timeout"],
-        prices=Prices(_price(model, given["price"])),
+        prices=Prices({} if own is None else {model: price(own)}),
     )
-
-
-def _price(model: str, text: str | None) -> dict[str, ModelPrice]:
-    if text is None:
-        return {}
-    asked, _, answered = text.partition("/")
-    try:
-        return {model: ModelPrice(float(asked), float(answered))}
-    except ValueError:
-        raise SettingsError(
-            f'--price: "{text}" is not a price; write it like 0.15/0.60, US dollars per million prompt '
-            "and completion tokens"
-        ) from None

@@ -74,7 +74,7 @@ def rated_in_log(
         evidence = log.evidence(verdict.id)
         if evidence is None or evidence.candidate is None or verdict.rating is None:
             continue
-        wanted = Wanted(verdict.wanted_format, verdict.wanted_language)  # type: ignore[arg-type]
+        wanted = Wanted(verdict.wanted_format, verdict.wanted_language)  # type: ignore[arg-type] # as logged
         pair = Pair(evidence.reference, evidence.candidate, evidence.prompt, verdict.task, wanted)
         found.append(RatedPair(rater.rate_now(pair), people.get(verdict.id, verdict.rating)))
     return found

@@ -149,7 +149,7 @@ class Journal:
         for number, line in enumerate(lines[1:], start=2):
             try:
                 self._take(_read(json.loads(line)))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise JournalError(
                     f"{path}, line {number}: not a line of a calibration's journal; delete the file or "
                     "choose another --journal"
@@ -163,7 +163,7 @@ class Journal:
         try:
             head = json.loads(line)
             schema = head["calibration_journal"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise JournalError(
                 f"{self.path}: is not the journal of a calibration; choose another --journal"
             ) from error

@@ -36,6 +36,10 @@ def show(outcome: Outcome, out: Console) -> None:
     for path in outcome.written.files:
         out.print(f"wrote {path}")
     out.print(f"rules: {outcome.written.rules}")
+    if any(mode.primary for mode in calibration.modes):
+        out.print(
+            "calibration.yaml is for `evenkeel gate --calibration`, and for scoring.calibration in settings"
+        )
 
 
 def _rows(mode: ModeResult) -> list[tuple[str, ...]]:

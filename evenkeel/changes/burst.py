@@ -9,6 +9,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from evenkeel.trouble import Trouble
 from proxy.sampling import threshold
 
 if TYPE_CHECKING:
@@ -99,15 +100,11 @@ def follow(lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts
         connect: Opens the store. While it is in trouble, routes are sampled as the settings say.
     """
     bursts: Bursts | None = None
-    reported = False
+    trouble = Trouble(log, "bursts cannot be read (%s); sampling goes on as the settings say")
     while True:
         time.sleep(_POLL_S)
-        try:
+        with trouble:
             bursts = bursts or connect()
             apply_overrides(lanes(), bursts.active(time.time()))
-            reported = False
-        except Exception as error:  # noqa: BLE001 - the store never stops the relay
+        if trouble.ongoing:
             apply_overrides(lanes(), ())
-            if not reported:
-                log.warning("bursts cannot be read (%s); sampling goes on as the settings say", error)
-                reported = True

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from evenkeel.changes.book import ChangeBook
+from evenkeel.command_line import consoles
 from evenkeel.settings import SettingsError
 from evenkeel.stores import opened, settings_of_stores
 from metrics.changes.markdown import EFFECTS, markdown
@@ -40,16 +40,14 @@ def list_changes(config: Path | None, data_dir: Path | None, route: str | None, 
     if not found:
         click.echo("No changes have been noticed so far.", err=True)
         return
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _PIPED_WIDTH)
+    out = consoles(_PIPED_WIDTH).out
     table = Table(box=None, pad_edge=False)
     for name in ("change", "noticed (UTC)", "what", "effect"):
         table.add_column(name, no_wrap=name != "what")
     for report in found:
         noticed = f"{datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M}"
         table.add_row(report.id, noticed, report.title, EFFECTS[report.effect])
-    console.print(table)
+    out.print(table)
 
 
 def show_change(config: Path | None, data_dir: Path | None, change: str, *, as_json: bool) -> None:

@@ -205,7 +205,7 @@ class GoldenReplayer:
                     judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             finally:
                 await asyncio.to_thread(
-                    self._ledger.settle, estimate, route, {"replay": replayed, "judge": judged}
+                    self._ledger.settle, estimate, route, {"golden": replayed, "judge": judged}
                 )
         return result_of(key, scored), answer.model or request.model or None
 

@@ -50,6 +50,7 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
 
     from evenkeel.baselines.command import Chosen
     from evenkeel.baselines.command import approve as approve_cells
+    from evenkeel.command_line import agreed
     from evenkeel.stores import opened, settings_of_stores
     from metrics.fold import MonitorSettings
 
@@ -64,9 +65,11 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
             by=by or "",
             note=given["note"],
             at=time.time(),
-            confirmed=lambda question: given["yes"] or click.confirm(question),
+            confirmed=lambda question: given["yes"] or agreed(question),
         )
-    click.echo(f"approved as {approval.id}" if approval else "nothing approved")
+    click.echo(
+        f"approved as {approval.id}" if approval else "nothing approved; --yes approves without asking"
+    )
 
 
 @baseline.command("list")

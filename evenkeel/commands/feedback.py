@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.stores import Stores
 
 _PIPED_WIDTH = 220
+"""Into a file or a pipe nothing needs to be cut."""
 
 _route = click.option("--route", metavar="NAME", help="Only of this route.")
 _judge = click.option("--judge", metavar="MODEL", help="Only about verdicts of this judge.")
@@ -86,8 +87,6 @@ def _opened(config: Path | None, data_dir: Path | None) -> AbstractContextManage
 
 
 def _console() -> Console:
-    from rich.console import Console
+    from evenkeel.command_line import consoles
 
-    console = Console(markup=False)
-    # Into a file or a pipe nothing needs to be cut.
-    return console if console.is_terminal else Console(width=_PIPED_WIDTH, markup=False)
+    return consoles(_PIPED_WIDTH).out

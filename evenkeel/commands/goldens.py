@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from metrics.goldens import Golden
 
 _PIPED_WIDTH = 220
+"""Into a file or a pipe nothing needs to be cut."""
 
 
 _by = click.option(
@@ -28,6 +29,7 @@ _by = click.option(
 )
 _route = click.option("--route", metavar="NAME", help="Only of this route.")
 _task = click.option("--task", metavar="NAME", help="Only of this task.")
+_model = click.option("--model", metavar="NAME", help="Only answers of this model.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _retired = click.option("--all", "retired", is_flag=True, help="Retired ones too.")
 
@@ -51,6 +53,7 @@ def goldens() -> None:
 @goldens.command("list")
 @_route
 @_task
+@_model
 @_retired
 @_json
 @store_options
@@ -80,6 +83,7 @@ def show(
 @goldens.command()
 @_route
 @_task
+@_model
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Print at most so many.")
 @_json
 @store_options
@@ -105,6 +109,7 @@ def candidates(
 @click.option("--spread", is_flag=True, help="Choose prompts that differ as far as they can.")
 @_route
 @_task
+@_model
 @click.option("--yes", is_flag=True, help="Approve a choice without asking.")
 @store_options
 def approve(
@@ -118,7 +123,9 @@ def approve(
     \b
       evenkeel goldens approve 5f0c6e1d2a9b4c37 --name refund-unused
       evenkeel goldens approve --route support --sample 50 --seed 1 --spread
+      evenkeel goldens approve --model gpt-4.1 --sample 50 --spread
     """
+    from evenkeel.command_line import agreed
     from evenkeel.goldens.command import Narrowed, Sample, approve_exchanges, approve_sample
 
     if bool(ids) == (given["sample"] is not None):
@@ -132,16 +139,16 @@ def approve(
         else:
             done = approve_sample(
                 stores,
-                Narrowed(given["route"], given["task"]),
+                Narrowed(given["route"], given["task"], given["model"]),
                 Sample(given["sample"], given["seed"], given["spread"]),
                 _console(),
                 note=given["note"],
                 by=who,
-                confirmed=lambda question: given["yes"] or click.confirm(question),
+                confirmed=lambda question: given["yes"] or agreed(question),
             )
     _say_each(done, "approved")
     if not done:
-        click.echo("nothing approved")
+        click.echo("nothing approved; --yes approves a choice without asking")
 
 
 @goldens.command()
@@ -195,6 +202,7 @@ def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_d
 @click.option("--versions", is_flag=True, help="All versions, not only the newest.")
 @_route
 @_task
+@_model
 @_retired
 @store_options
 def export(
@@ -225,11 +233,9 @@ def _opened(
 
 
 def _console() -> Console:
-    from rich.console import Console
+    from evenkeel.command_line import consoles
 
-    console = Console()
-    # Into a file or a pipe nothing needs to be cut.
-    return console if console.is_terminal else Console(width=_PIPED_WIDTH)
+    return consoles(_PIPED_WIDTH).out
 
 
 def _who(by: str | None) -> str:

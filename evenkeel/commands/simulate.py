@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -73,8 +74,13 @@ def simulate(host: str, port: int, models: tuple[str, ...], *, deterministic: bo
         )
     except OSError as error:
         raise ListenError(
-            f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port"
+            f"cannot listen on {host}:{port}: {_reason(error)}; choose another with --port"
         ) from error
+
+
+def _reason(error: OSError) -> str:
+    """Without the address, which asyncio repeats in its own words."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)
 
 
 @click.command()

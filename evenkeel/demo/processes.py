@@ -65,24 +65,25 @@ def running(folder: Path, settings: dict[str, Any], simulated_models: tuple[str,
     }
     config = folder / "evenkeel.yaml"
     config.write_text(yaml.safe_dump(complete, sort_keys=False), encoding="utf-8")
+    logs = folder / "simulate.log", folder / "evenkeel.log"
     with (
-        _process(folder / "simulate.log", "simulate", "--port", str(ports["simulation"]), *models),
-        _answering(f"{addresses.simulation}/healthz", folder / "simulate.log"),
-        _process(folder / "evenkeel.log", "up", "--config", str(config)),
-        _answering(f"{addresses.admin}/healthz", folder / "evenkeel.log"),
-        _answering(f"{addresses.proxy}/v1/models", folder / "evenkeel.log"),
+        _process(logs[0], "simulate", "--port", str(ports["simulation"]), *models) as simulation,
+        _process(logs[1], "up", "--config", str(config)) as product,
     ):
+        wait_for(f"{addresses.simulation}/healthz", simulation, logs[0], f"{addresses.simulation}/v1")
+        for url in (f"{addresses.admin}/healthz", f"{addresses.proxy}/v1/models"):
+            wait_for(url, product, logs[1], f"{addresses.proxy}/v1")
         yield addresses
 
 
 @contextlib.contextmanager
-def _process(log: Path, *arguments: str) -> Iterator[None]:
+def _process(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command line
             [sys.executable, "-m", "evenkeel", *arguments], stdout=output, stderr=output
         )
         try:
-            yield
+            yield process
         finally:
             process.terminate()
             try:
@@ -92,14 +93,29 @@ def _process(log: Path, *arguments: str) -> Iterator[None]:
                 process.wait()
 
 
-@contextlib.contextmanager
-def _answering(url: str, log: Path) -> Iterator[None]:
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path, banner: str) -> None:
+    """Wait until a process has printed its banner and answers.
+
+    The banner shows that the answer is its own: between choosing a port and listening on it another demo may
+    have taken it, and two demos would measure each other's traffic.
+
+    Args:
+        url: what has to answer.
+        process: what was started.
+        log: what it prints.
+        banner: what it prints once it listens.
+
+    Raises: DemoError with what it printed, if it ends, or does not answer in half a minute.
+    """
     deadline = time.monotonic() + _START_S
     while True:
-        with contextlib.suppress(httpx2.HTTPError):
-            if httpx2.get(url, timeout=2.0).is_success:
-                break
+        printed = log.read_text(encoding="utf-8", errors="replace")
+        if banner in printed:
+            with contextlib.suppress(httpx2.HTTPError):
+                if httpx2.get(url, timeout=2.0).is_success:
+                    return
+        if process.poll() is not None:
+            raise DemoError(f"a process ended while starting; try again. It said:\n{printed[-2000:]}")
         if time.monotonic() > deadline:
-            raise DemoError(f"{url} does not answer; {log} ends with:\n{log.read_text()[-2000:]}")
+            raise DemoError(f"{url} does not answer. Its process said:\n{printed[-2000:]}")
         time.sleep(0.05)
-    yield

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from evenkeel import choices
 from evenkeel import settings as settings_module
+from evenkeel.command_line import confirmation, consoles, price, words
 from evenkeel.gate.command import NotConfirmedError, run_gate
 from evenkeel.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.gate.options import CandidateOptions, GateOptions, Outputs, ReferenceOptions
@@ -21,7 +21,7 @@ from metrics.stores.errors import StoreError
 from metrics.tasks import task_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from evenkeel.gate.edits import Edit
@@ -45,11 +45,10 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
         well: 1 would read as a verdict.
     Raises: SettingsError for options and files that cannot be used; StoreError for such a store.
     """
-    out, err = _console(stderr=False), _console(stderr=True)
-    if not out.is_terminal:
-        out.width = max(out.width, _PIPED_WIDTH)
+    out, err = consoles(_PIPED_WIDTH)
     try:
-        outcome = run_gate(options_of(files, given), out=out, err=err, confirm=_confirm(confirmed=confirmed))
+        confirm = confirmation(confirmed=confirmed, in_pipelines=True)
+        outcome = run_gate(options_of(files, given), out=out, err=err, confirm=confirm)
     except NotConfirmedError:
         click.echo("evenkeel: nothing was asked; --yes asks without confirmation", err=True)
         return _COULD_NOT_MEASURE
@@ -63,32 +62,6 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
         log.exception("the gate failed; nothing is known about the candidate")
         return _COULD_NOT_MEASURE
     return EXIT_CODES[outcome.report.verdict]
-
-
-def _console(*, stderr: bool) -> Console:
-    """A console that shows names out of files as they are, not as markup."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def _confirm(*, confirmed: bool) -> Callable[[str], bool]:
-    def ask(estimate: str) -> bool:
-        if confirmed:
-            click.echo(f"{estimate}.", err=True)
-            return True
-        if not _on_a_terminal():
-            raise SettingsError(
-                f"{estimate}: there is no terminal to ask on whether that may be spent; add --yes"
-            )
-        try:
-            return click.confirm(f"{estimate}. Go ahead?", err=True)
-        except click.Abort:
-            return False
-
-    return ask
-
-
-def _on_a_terminal() -> bool:
-    return sys.stdin.isatty()
 
 
 def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions:
@@ -114,7 +87,7 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions
         key_header=given["api_key_header"] or settings.shadow.api_key_header,
         calibration=calibration,
         rated=calibration is None or settings.judge is not None or given["rate"],
-        deciding=tuple(word.strip() for word in (given["gate_on"] or "").split(",") if word.strip()),
+        deciding=words(given["gate_on"]),
         rules=_rules(given),
         repeats=given["repeats"],
         seed=given["seed"],
@@ -151,19 +124,8 @@ def _settings(given: Mapping[str, Any]) -> Settings:
     if given["price"] is not None:
         if given["model"] is None:
             raise SettingsError("--price: is that of the candidate; name it with --model")
-        overrides["prices"] = {given["model"]: _price(given["price"])}
+        overrides["prices"] = {given["model"]: asdict(price(given["price"]))}
     return settings_module.load(config, overrides, {} if config else {"upstream": _NOWHERE})
-
-
-def _price(text: str) -> dict[str, float]:
-    asked, _, answered = text.partition("/")
-    try:
-        return {"input_usd": float(asked), "output_usd": float(answered)}
-    except ValueError:
-        raise SettingsError(
-            f'--price: "{text}" is not a price; write it like 0.15/0.60, US dollars per million prompt and '
-            "completion tokens"
-        ) from None
 
 
 def _reference(given: Mapping[str, Any], settings: Settings) -> ReferenceOptions | None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from metrics.pair import Answer
 
 _MARKS: Final = {Verdict.PASS: "✅", Verdict.REGRESSION: "❌", Verdict.COULD_NOT_MEASURE: "⚠️"}
+_UNDECIDED: Final = "⚠️"
+"""A pass that nothing proves must not look like one that something does."""
 MOST_FALLEN: Final = 5
 """Goldens that are shown with a diff."""
 MOST_LINES: Final = 12
@@ -33,7 +35,9 @@ def markdown(outcome: Outcome) -> str:
 
 def _lines(outcome: Outcome) -> Iterator[str]:
     report = outcome.report
-    yield f"## {_MARKS[report.verdict]} evenkeel gate: {wording.VERDICTS[report.verdict].lower()}"
+    undecided = report.verdict is Verdict.PASS and not report.settled
+    mark, more = (_UNDECIDED, ", undecided") if undecided else (_MARKS[report.verdict], "")
+    yield f"## {mark} evenkeel gate: {wording.VERDICTS[report.verdict].lower()}{more}"
     yield ""
     yield _plain(wording.headline(report))
     yield ""

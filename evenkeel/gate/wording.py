@@ -30,7 +30,8 @@ def headline(report: GateReport) -> str:
     if not report.settled:
         which = [finding for finding in deciding if finding.state == "not_settled"]
         said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)
-        return f"{word}, as asked for in this case. Not settled: {said}."
+        deed = "passes" if report.verdict is Verdict.PASS else "fails"
+        return f"{word} only because what is undecided {deed} (--undecided). Not settled: {said}."
     if report.verdict is Verdict.REGRESSION:
         which = [finding for finding in deciding if finding.state == "regression"]
         said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)

@@ -30,8 +30,16 @@ class Candidate(NamedTuple):
         return asked(self.golden.request)
 
 
-def candidates(stores: Stores, *, route: str | None = None, task: str | None = None) -> list[Candidate]:
+def candidates(
+    stores: Stores, *, route: str | None = None, task: str | None = None, model: str | None = None
+) -> list[Candidate]:
     """Archived exchanges that can be approved and have not been, the newest first.
+
+    Args:
+        stores: of the proxy.
+        route: only of this one.
+        task: only of this one.
+        model: only answers of this one, as the endpoint returned its name.
 
     One whose answer is empty is none, and neither is one that asks and answers the same as any version of a
     golden, retired ones included, or as a newer exchange.
@@ -56,7 +64,7 @@ def candidates(stores: Stores, *, route: str | None = None, task: str | None = N
             golden = golden_of(exchange)
         except GoldenError:
             continue
-        if _said(golden) not in seen:
+        if model in (None, golden.model) and _said(golden) not in seen:
             seen.add(_said(golden))
             found.append(Candidate(exchange, golden))
     return found

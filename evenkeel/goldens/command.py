@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.goldens import page
 from evenkeel.goldens.choosing import Candidate, candidates, chosen
+from metrics.actions import Action
 from metrics.goldens import GoldenError, golden_lines, load_goldens
 from metrics.goldens.from_exchange import golden_of
 from metrics.goldens.store import unknown
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.stores import Stores
+    from metrics.actions import What
     from metrics.goldens import Golden
 
 
@@ -28,6 +30,8 @@ class Narrowed(NamedTuple):
 
     route: str | None = None
     task: str | None = None
+    model: str | None = None
+    """Which gave the answer, as the endpoint returned it."""
     retired: bool = False
     """Whether retired ones are meant too."""
 
@@ -77,7 +81,7 @@ def list_candidates(
     stores: Stores, narrowed: Narrowed, limit: int, console: Console, *, as_json: bool
 ) -> None:
     """Print archived exchanges that can be approved."""
-    found = candidates(stores, route=narrowed.route, task=narrowed.task)
+    found = candidates(stores, route=narrowed.route, task=narrowed.task, model=narrowed.model)
     if as_json:
         console.out(page.candidates_as_json(found[:limit]), highlight=False)
         return
@@ -107,7 +111,7 @@ def approve_exchanges(stores: Stores, ids: Sequence[str], *, name: str, note: st
                 "shows those that are"
             )
         found.append(golden_of(exchange, name=name, note=note))
-    return [stores.goldens.approve(golden, by=by, at=now()) for golden in found]
+    return [_approved(stores, golden, by) for golden in found]
 
 
 def approve_sample(
@@ -121,13 +125,12 @@ def approve_sample(
     confirmed: Callable[[str], bool],
 ) -> list[Golden]:
     """Show a choice of candidates and approve it if `confirmed` answers yes to the question it is given."""
-    found = candidates(stores, route=narrowed.route, task=narrowed.task)
+    found = candidates(stores, route=narrowed.route, task=narrowed.task, model=narrowed.model)
     picked: list[Candidate] = chosen(found, sample.size, Random(sample.seed), spread_out=sample.spread_out)
     if not picked:
         raise GoldenError(
             "there is nothing to choose from: no archived exchange "
-            f"{f'of the route {narrowed.route!r} ' if narrowed.route else ''}is left to approve; "
-            "`evenkeel up` archives what it samples"
+            f"{_of(narrowed)}is left to approve; `evenkeel up` archives what it samples{_there(stores)}"
         )
     page.show_candidates(picked, console)
     if len(picked) < sample.size:
@@ -135,7 +138,7 @@ def approve_sample(
         console.out(f"{len(picked)} of {len(found)} candidates; {why}", highlight=False)
     if not confirmed(f"Approve these {len(picked)} answers as {by}?"):
         return []
-    return [stores.goldens.approve(golden_of(one.exchange, note=note), by=by, at=now()) for one in picked]
+    return [_approved(stores, golden_of(one.exchange, note=note), by) for one in picked]
 
 
 def retire_goldens(stores: Stores, ids: Sequence[str], *, by: str, back: bool) -> list[Golden]:
@@ -147,7 +150,12 @@ def retire_goldens(stores: Stores, ids: Sequence[str], *, by: str, back: bool) -
         if stores.goldens.find(golden_id) is None:
             raise unknown(golden_id)
     deed = stores.goldens.unretire if back else stores.goldens.retire
-    return [deed(golden_id, by=by, at=now()) for golden_id in ids]
+    done = []
+    for golden_id in ids:
+        at = now()
+        done.append(deed(golden_id, by=by, at=at))
+        _record(stores, "golden_unretired" if back else "golden_retired", by, at, done[-1])
+    return done
 
 
 def import_files(stores: Stores, files: Sequence[Path], *, by: str) -> str:
@@ -156,7 +164,12 @@ def import_files(stores: Stores, files: Sequence[Path], *, by: str) -> str:
     Raises: GoldenError naming file, line and field, or the golden that differs from the store's.
     """
     goldens = [golden for file in files for golden in load_goldens(file)]
-    done = stores.goldens.add(goldens, by=by, at=now())
+    at = now()
+    done = stores.goldens.add(goldens, by=by, at=at)
+    if done.added:
+        names = ", ".join(file.name for file in files)
+        said = f"{done.added} goldens"
+        stores.actions.record(Action(at, by, "command", "goldens_imported", names, said))
     return f"{done.added} imported, {done.known} known already"
 
 
@@ -185,5 +198,30 @@ def now() -> float:
     return round(time.time(), 3)
 
 
+def _approved(stores: Stores, golden: Golden, by: str) -> Golden:
+    at = now()
+    done = stores.goldens.approve(golden, by=by, at=at)
+    _record(stores, "golden_approved", by, at, done)
+    return done
+
+
+def _record(stores: Stores, what: What, by: str, at: float, golden: Golden) -> None:
+    detail = f"version {golden.version}, route {golden.route}"
+    stores.actions.record(Action(at, by, "command", what, golden.id, detail))
+
+
 def _select(stores: Stores, narrowed: Narrowed) -> tuple[Golden, ...]:
-    return stores.goldens.select(route=narrowed.route, task=narrowed.task, active=not narrowed.retired)
+    found = stores.goldens.select(route=narrowed.route, task=narrowed.task, active=not narrowed.retired)
+    return tuple(golden for golden in found if narrowed.model in (None, golden.model))
+
+
+def _of(narrowed: Narrowed) -> str:
+    """What was asked for, as in "of the route 'support' "."""
+    named = {"route": narrowed.route, "task": narrowed.task, "model": narrowed.model}
+    return "".join(f"of the {kind} {name!r} " for kind, name in named.items() if name)
+
+
+def _there(stores: Stores) -> str:
+    """Says which routes have any, for those who named another."""
+    routes = sorted({one.exchange.route for one in candidates(stores)})
+    return f". There are some of the routes {', '.join(routes)}" if routes else ""

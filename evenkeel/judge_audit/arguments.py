@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
+from evenkeel.command_line import confirmation, consoles, price, words
 from evenkeel.judge_audit.command import (
     AuditOptions,
     JudgeAddress,
@@ -21,10 +21,10 @@ from metrics.audit.rows import InputError, suggestion
 from metrics.audit.rubrics import metric_key
 from metrics.audit.scale import Scale
 from metrics.audit.strategies import Strategy
-from shadow.spend import ModelPrice, Prices
+from shadow.spend import Prices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 _PIPED_WIDTH = 160
@@ -38,11 +38,9 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
         could not be used.
     Raises: SettingsError for options and files that cannot be used.
     """
-    out, err = _console(stderr=False), _console(stderr=True)
-    if not out.is_terminal:
-        out.width = max(out.width, _PIPED_WIDTH)
+    out, err = consoles(_PIPED_WIDTH)
     try:
-        run_judge_audit(_options(files, given), out=out, err=err, confirm=_confirm(confirmed=confirmed))
+        run_judge_audit(_options(files, given), out=out, err=err, confirm=confirmation(confirmed=confirmed))
     except InputError as error:
         raise SettingsError(str(error)) from error
     except NotConfirmedError:
@@ -54,35 +52,18 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
     return 0
 
 
-def _console(*, stderr: bool) -> Console:
-    """A console that shows names out of files as they are, not as markup."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def _confirm(*, confirmed: bool) -> Callable[[str], bool]:
-    def ask(estimate: str) -> bool:
-        if confirmed:
-            click.echo(f"{estimate}.", err=True)
-            return True
-        try:
-            return click.confirm(f"{estimate}. Go ahead?", err=True)
-        except click.Abort:
-            return False
-
-    return ask
-
-
 def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
     judge = None
     if given["judge_model"]:
+        model, own = given["judge_model"], given["price"]
         judge = JudgeAddress(
-            model=given["judge_model"],
+            model=model,
             url=given["judge_url"],
             api_key=os.environ.get(given["judge_key_env"], ""),
             key_variable=given["judge_key_env"],
             concurrency=given["concurrency"],
             timeout_s=given["timeout"],
-            prices=Prices(_price(given["judge_model"], given["price"])),
+            prices=Prices({} if own is None else {model: price(own)}),
         )
     strategies = _strategies("--strategies", given["strategies"], tuple(Strategy))
     attacked = () if given["attack"] == "none" else _strategies("--attack", given["attack"], strategies)
@@ -93,7 +74,7 @@ def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
         design=Design(strategies, tuple(each for each in attacked if each in strategies), given["again"]),
         rubric=given["rubric"],
         scales=_scales(given["scales"]),
-        rater_columns=_words(given["rater_columns"]),
+        rater_columns=words(given["rater_columns"]),
         max_items=given["max_items"],
         seed=given["seed"],
         resamples=given["resamples"],
@@ -104,35 +85,17 @@ def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
     )
 
 
-def _price(model: str, text: str | None) -> dict[str, ModelPrice]:
-    if text is None:
-        return {}
-    asked, _, answered = text.partition("/")
-    try:
-        price = ModelPrice(float(asked), float(answered))
-    except ValueError:
-        raise InputError(
-            f'--price: "{text}" is not a price; write it like 0.15/0.60, US dollars per million prompt '
-            "and completion tokens"
-        ) from None
-    return {model: price}
-
-
-def _words(text: str | None) -> tuple[str, ...]:
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
-
-
 def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
     if text is None:
         return default
     known = [strategy.value for strategy in Strategy]
-    words = [metric_key(word) for word in _words(text)]
-    for word in words:
+    named = [metric_key(word) for word in words(text)]
+    for word in named:
         if word not in known:
             raise InputError(f'{option}: "{word}" is none of {", ".join(known)}{suggestion(word, known)}')
-    if not words:
+    if not named:
         raise InputError(f"{option}: is empty; give some of {', '.join(known)}")
-    return tuple(strategy for strategy in Strategy if strategy.value in words)
+    return tuple(strategy for strategy in Strategy if strategy.value in named)
 
 
 def _scales(texts: tuple[str, ...]) -> dict[str, Scale]:

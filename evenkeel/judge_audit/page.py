@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from console.figures import number, usd
-from console.rendering import visible
-from evenkeel import __version__
 from evenkeel.judge_audit import plots, wording
 from evenkeel.judge_audit.plots import Bar, BarPlot, DotPlot, Point, bar_plot, dot_plot
+from evenkeel.single_page import console_style, single_page
 from metrics.audit.attack import Move
 from metrics.verdict import Failure
 
@@ -45,29 +40,20 @@ class MetricView:
 
 def page(outcome: Outcome) -> bytes:
     """The page as UTF-8. Names and texts from files are escaped."""
-    environment = Environment(
-        loader=PackageLoader("evenkeel.judge_audit"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=visible,
+    return single_page(
+        "evenkeel.judge_audit",
+        "audit.html",
+        outcome=outcome,
+        headline=wording.headline(outcome.ratings) if outcome.ratings else "",
+        metrics=[_metric(metric) for metric in outcome.ratings.metrics] if outcome.ratings else [],
+        pairwise=_pairwise(outcome.pairwise) if outcome.pairwise else [],
+        strategies=wording.STRATEGIES,
+        moves=wording.MOVES,
+        number=number,
+        usd=usd,
+        plots=plots,
+        style=console_style(),
     )
-    values: dict[str, Any] = {
-        "outcome": outcome,
-        "version": __version__,
-        "headline": wording.headline(outcome.ratings) if outcome.ratings else "",
-        "metrics": [_metric(metric) for metric in outcome.ratings.metrics] if outcome.ratings else [],
-        "pairwise": _pairwise(outcome.pairwise) if outcome.pairwise else [],
-        "strategies": wording.STRATEGIES,
-        "moves": wording.MOVES,
-        "number": number,
-        "usd": usd,
-        "plots": plots,
-        # The console's own style sheet: one look, one place to change it. It is trusted.
-        "style": Markup(files("console").joinpath("static/console.css").read_text(encoding="utf-8")),  # noqa: S704
-    }
-    return environment.get_template("audit.html").render(**values).encode("utf-8", "replace")
 
 
 def _metric(metric: MetricReport) -> MetricView:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
+from dataclasses import asdict
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from evenkeel import choices
 from evenkeel import settings as settings_module
+from evenkeel.command_line import confirmation, consoles, named_price, words
 from evenkeel.offline.command import run_bench
 from evenkeel.offline.models import PARAMETERS, model_at, read_models
 from evenkeel.offline.options import BenchOptions, Outputs
@@ -26,7 +26,7 @@ from metrics.verdict import BASELINE
 from shadow.perturbations import by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evenkeel.offline.items import Item
     from evenkeel.offline.models import ModelUnderTest
@@ -47,11 +47,10 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
     Returns: the exit code: 0, or 1 if it stopped before its end.
     Raises: SettingsError for options and files that cannot be used.
     """
-    out, err = quiet_console(stderr=False), quiet_console(stderr=True)
-    if not out.is_terminal:
-        out.width = max(out.width, _PIPED_WIDTH)
+    out, err = consoles(_PIPED_WIDTH)
+    confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
-        outcome = run_bench(options_of(given), out=out, err=err, confirm=confirmation(confirmed=confirmed))
+        outcome = run_bench(options_of(given), out=out, err=err, confirm=confirm)
     except NotConfirmedError:
         click.echo("evenkeel: nothing more was asked; --yes asks without confirmation", err=True)
         return STOPPED
@@ -65,30 +64,6 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
         )
         return STOPPED
     return STOPPED if outcome.unusable else 0
-
-
-def quiet_console(*, stderr: bool) -> Console:
-    """A console that shows names out of files as they are, not as markup."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def confirmation(*, confirmed: bool) -> Callable[[str], bool]:
-    """Asks whether an estimate may be spent; shows it only where that is confirmed already."""
-
-    def ask(estimate: str) -> bool:
-        if confirmed:
-            click.echo(f"{estimate}.", err=True)
-            return True
-        if not sys.stdin.isatty():
-            raise SettingsError(
-                f"{estimate}: there is no terminal to ask on whether that may be spent; add --yes"
-            )
-        try:
-            return click.confirm(f"{estimate}. Go ahead?", err=True)
-        except click.Abort:
-            return False
-
-    return ask
 
 
 def options_of(given: Mapping[str, Any]) -> BenchOptions:
@@ -138,24 +113,10 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     if given["embeddings"] is not None:
         overrides["scoring"] = {"embeddings": {"enabled": given["embeddings"]}}
     if given["prices"]:
-        overrides["prices"] = dict(_price(text) for text in given["prices"])
+        prices = (named_price(text) for text in given["prices"])
+        overrides["prices"] = {model: asdict(price) for model, price in prices}
     config = given["config"]
     return settings_module.load(config, overrides, {} if config else {"upstream": _NOWHERE})
-
-
-def _price(text: str) -> tuple[str, dict[str, float]]:
-    model, _, price = text.rpartition("=")
-    asked, _, answered = price.partition("/")
-    try:
-        found = {"input_usd": float(asked), "output_usd": float(answered)}
-    except ValueError:
-        found = {}
-    if not model or not found:
-        raise SettingsError(
-            f'--price: "{text}" is not a price; write it like MODEL=0.15/0.60, US dollars per million prompt '
-            "and completion tokens"
-        )
-    return model, found
 
 
 def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
@@ -198,7 +159,7 @@ def _tasks(text: str | None) -> tuple[Task, ...]:
     if text is None:
         return TASKS
     found = []
-    for word in _words(text):
+    for word in words(text):
         try:
             task = task_named(word)
         except ValueError as error:
@@ -213,7 +174,7 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
     """The kinds that can be measured, and how many cannot for want of what."""
     try:
         known = choices.perturbations(settings)
-        wanted = by_name(_words(text), known) if text else known
+        wanted = by_name(words(text), known) if text else known
     except ValueError as error:
         raise SettingsError(f"--perturbations: {error}") from error
     have = capabilities(settings)
@@ -240,7 +201,3 @@ def _items(given: Mapping[str, Any]) -> tuple[tuple[Item, ...], str]:
     Random(f"{given['seed']}:items").shuffle(drawn)
     source = ", ".join(path.name for path in files) if files else BUILTIN
     return tuple(drawn[: given["max_items"]]), source
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())

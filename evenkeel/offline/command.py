@@ -65,23 +65,27 @@ def run_bench(
         except sqlite3.Error as error:
             raise unwritable(options.journal, error) from error
     show(outcome, out)
-    _write(outcome, options.outputs)
+    for path in _write(outcome, options.outputs):
+        err.print(f"wrote {path}", soft_wrap=True)
     return outcome
 
 
-def _write(outcome: Outcome, outputs: Outputs) -> None:
+def _write(outcome: Outcome, outputs: Outputs) -> list[Path]:
     wanted: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
         (outputs.json, lambda: document(outcome).encode()),
         (outputs.csv, lambda: "".join(csv_lines(outcome)).encode()),
         (outputs.trials, lambda: "".join(trial_lines(outcome)).encode()),
         (outputs.html, lambda: page(outcome)),
     )
+    done = []
     for target, made in wanted:
         if target is not None:
             try:
                 target.write_bytes(made())
             except OSError as error:
                 raise StoppedError(f"{target}: cannot be written ({error.strerror}); {AGAIN}") from error
+            done.append(target)
+    return done
 
 
 def _check_files(options: BenchOptions) -> None:

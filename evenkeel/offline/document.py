@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel import __version__
 from evenkeel.offline.prompts import VERSION
 from evenkeel.offline.shares import scores
+from metrics.export.spreadsheets import harmless
 from shadow.surrogates import well_formed
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def csv_lines(outcome: Outcome) -> Iterator[str]:
         found = scores([trials])
         robustness = found.robustness
         yield _line((
-            well_formed(model), task, trials[0].category, kind, len(trials), len(rated),
+            model, task, trials[0].category, kind, len(trials), len(rated),
             sum(one.shifted for one in rated),
             sum(one.changed is not None for one in rated), sum(one.changed is True for one in rated),
             _value(found.content_delta), _value(found.quality_delta), _value(robustness),
@@ -111,5 +112,7 @@ def _value(figure: Figure | None) -> float | str:
 
 def _line(cells: tuple[object, ...]) -> str:
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerow(cells)
+    csv.writer(written, lineterminator="\n").writerow(
+        harmless(well_formed(cell)) if isinstance(cell, str) else cell for cell in cells
+    )
     return written.getvalue()

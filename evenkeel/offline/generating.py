@@ -13,14 +13,15 @@ import click
 from console.figures import number, usd
 from evenkeel import __version__
 from evenkeel.calibrate.progress import stage
-from evenkeel.offline.arguments import STOPPED, confirmation, quiet_console
+from evenkeel.command_line import confirmation, plain_console, price
+from evenkeel.offline.arguments import STOPPED
 from evenkeel.offline.generate import requests, write_item
 from evenkeel.offline.models import model_at
 from evenkeel.offline.reading import ItemError, builtin_items, read_items, written
 from evenkeel.settings import SettingsError
 from metrics.verdict import Failure
 from shadow.replay import Replayer
-from shadow.spend import ModelPrice, Prices, estimate_tokens
+from shadow.spend import Prices, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
     Returns: the exit code: 0 if all were written, else 1.
     Raises: SettingsError for options and files that cannot be used.
     """
-    err = quiet_console(stderr=True)
+    err = plain_console(stderr=True)
     target: Path = given["target"]
     if not target.absolute().parent.is_dir() or target.is_dir():
         raise SettingsError(f"--out {target}: is no file in a folder that exists")
@@ -60,13 +61,14 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
         known = [*builtin_items(), *(read_items([target]) if _holds_any(target) else ())]
     except ItemError as error:
         raise SettingsError(str(error)) from error
-    prices = Prices(_price(given["model"], given["price"]))
+    prices = Prices({} if given["price"] is None else {given["model"]: price(given["price"])})
     rng = random.Random(f"{given['seed']}:{len(known)}:generate")
     wanted = requests(given["count"], given["about"] or ABOUT, rng)
     calls = round(_CALLS_EACH * len(wanted))
     cost = calls * prices.usd(model.model, estimate_tokens(wanted[0]), _ITEM_TOKENS)
-    price = f"about {usd(cost)}" if cost else "no public price known"
-    if not confirmation(confirmed=confirmed)(f"about {number(calls)} calls to {model.name}, {price}"):
+    said = f"about {usd(cost)}" if cost else "no public price known"
+    may = confirmation(confirmed=confirmed, in_pipelines=True)
+    if not may(f"about {number(calls)} calls to {model.name}, {said}"):
         click.echo("evenkeel: nothing was asked", err=True)
         return STOPPED
     writing = Writing(model, prices, most_usd=given["max_usd"])
@@ -146,16 +148,3 @@ async def _write(
 
 def _holds_any(path: Path) -> bool:
     return path.exists() and bool(path.read_bytes().strip())
-
-
-def _price(model: str, text: str | None) -> dict[str, ModelPrice]:
-    if text is None:
-        return {}
-    asked, _, answered = text.partition("/")
-    try:
-        return {model: ModelPrice(float(asked), float(answered))}
-    except ValueError:
-        raise SettingsError(
-            f'--price: "{text}" is not a price; write it like 0.15/0.60, US dollars per million prompt and '
-            "completion tokens"
-        ) from None

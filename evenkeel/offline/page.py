@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from console.heatmap import BANDS
-from console.rendering import visible
-from evenkeel import __version__
 from evenkeel.judge_audit import plots
 from evenkeel.judge_audit.plots import Point, dot_plot
 from evenkeel.offline import wording
 from evenkeel.offline.heat import heats, matrices, said
+from evenkeel.single_page import console_style, single_page
 
 if TYPE_CHECKING:
     from evenkeel.judge_audit.plots import DotPlot
@@ -27,29 +22,20 @@ _ZOOMED = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 def page(outcome: Outcome) -> bytes:
     """The page as UTF-8. Names and texts from outside are escaped."""
-    environment = Environment(
-        loader=PackageLoader("evenkeel.offline"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=visible,
+    return single_page(
+        "evenkeel.offline",
+        "bench.html",
+        outcome=outcome,
+        tables=outcome.tables,
+        heats=list(heats(outcome.tables)),
+        matrices=list(matrices(outcome.tables)),
+        bands=BANDS,
+        overall=_plot(outcome.tables),
+        plots=plots,
+        wording=wording,
+        languages=lambda row: row.languages,
+        style=console_style(),
     )
-    values: dict[str, Any] = {
-        "outcome": outcome,
-        "tables": outcome.tables,
-        "heats": list(heats(outcome.tables)),
-        "matrices": list(matrices(outcome.tables)),
-        "bands": BANDS,
-        "overall": _plot(outcome.tables),
-        "plots": plots,
-        "wording": wording,
-        "languages": lambda row: row.languages,
-        "version": __version__,
-        # The console's own style sheet: one look, one place to change it. It is trusted.
-        "style": Markup(files("console").joinpath("static/console.css").read_text(encoding="utf-8")),  # noqa: S704
-    }
-    return environment.get_template("bench.html").render(**values).encode("utf-8", "replace")
 
 
 def _plot(tables: Tables) -> DotPlot:

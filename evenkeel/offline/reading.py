@@ -60,7 +60,7 @@ def item_of(text: str, where: str) -> Item:
     """
     try:
         row = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ItemError(f"{where}: is not JSON: {error}") from error
     if not isinstance(row, dict):
         raise ItemError(f"{where}: is not an object with the fields of an issue")

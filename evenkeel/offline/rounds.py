@@ -178,7 +178,10 @@ class Rounds:
         failures = list(judgement.failures)
         if case.task is Task.SLOT_FILLING:
             found = entity_quality(self._items[case.item], pair)
-            (failures if isinstance(found, Failure) else scores).append(found)  # type: ignore[arg-type]
+            if isinstance(found, Failure):
+                failures.append(found)
+            else:
+                scores.append(found)
         if any(score.changed for score in scores):
             return Trial(*known, changed=True)
         if failures or not scores:

@@ -39,8 +39,9 @@ def share(value: float | None, digits: int = 1) -> str:
 def measured(outcome: Outcome) -> str:
     """What was measured, in a line."""
     runs = "1 run" if outcome.runs == 1 else f"{number(outcome.runs)} runs"
+    tasks = ", ".join(outcome.tasks).replace("_", " ")
     return (
-        f"{number(outcome.items)} issues of {outcome.source}, {', '.join(outcome.tasks)}; {runs}; "
+        f"{number(outcome.items)} issues of {outcome.source}, {tasks}; {runs}; "
         f"{number(len(outcome.trials))} pairs of answers rated by {outcome.scored_by}"
     )
 

@@ -7,6 +7,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.trouble import Trouble
 from metrics.stores.counters import merge
 
 if TYPE_CHECKING:
@@ -72,14 +73,9 @@ def warn(settings: Settings) -> None:
 
 
 async def _publish(follower: Follower, counters: CounterWriting, counted: Callable[[], Snapshot]) -> None:
-    reported = False
+    trouble = Trouble(log, "the outcome of reloads cannot be published (%s)")
     while True:
-        try:
+        with trouble:
             snapshots = [follower.reloader.snapshot(), counted()]
             await asyncio.to_thread(counters.publish, SOURCE, merge(snapshots))
-            reported = False
-        except Exception as error:  # noqa: BLE001 - telemetry never stops the supervisor
-            if not reported:
-                log.warning("the outcome of reloads cannot be published (%s)", error)
-                reported = True
         await asyncio.sleep(_PUBLISH_EVERY_S)

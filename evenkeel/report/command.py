@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from console.figures import number
+from evenkeel.command_line import plain_console
 from evenkeel.report import sentences
 from evenkeel.report.document import change_lines, csv_lines, document
 from evenkeel.report.making import Wish, make_report
@@ -24,6 +24,8 @@ from evenkeel.stores import opened, settings_of_stores
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from rich.console import Console
 
     from evenkeel.report.outcome import Report
 
@@ -50,7 +52,7 @@ def run(
     to_pdf = pdf_maker() if "pdf" in wanted else None
     settings = settings_of_stores(config, data_dir)
     period = None if change and since is None and until is None else period_of(since, until, time.time())
-    err = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    err = plain_console(stderr=True)
     with opened(settings) as stores, _Progress(err) as progress:
         report = make_report(
             stores, settings, Wish(period, route, change), clock=time.time, progress=progress

@@ -13,6 +13,7 @@ from evenkeel import __version__
 from evenkeel.report import sentences
 from evenkeel.report.lines import MEASURES
 from evenkeel.report.sides import COMPARED
+from metrics.export.spreadsheets import harmless
 from shadow.surrogates import well_formed
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 SCHEMA: Final = 1
 _MEASURES: Final = (*MEASURES, "quality_worse", "quality_better", "mean_of_categories")
 _PARTS: Final = ("value", "lower", "upper", "n")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def document(report: Report) -> str:
@@ -129,12 +129,6 @@ def _day(number: int) -> str:
 def _row(cells: Sequence[object]) -> str:
     written = io.StringIO()
     csv.writer(written, lineterminator="\n").writerow(
-        _harmless(cell) if isinstance(cell, str) else cell for cell in cells
+        harmless(well_formed(cell)) if isinstance(cell, str) else cell for cell in cells
     )
     return written.getvalue()
-
-
-def _harmless(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula: clients choose names of models."""
-    plain = well_formed(text)
-    return f"'{plain}" if plain.startswith(_FORMULA) else plain

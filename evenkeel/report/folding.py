@@ -11,7 +11,6 @@ from metrics.estimate import Counts, ExchangeTally, Occurrences, outcome_of
 from metrics.fold import OTHER_MODEL
 from metrics.fold.rollups import UNFINISHED
 from metrics.noise import Judges
-from metrics.provenance import JUDGED_AGAIN
 from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from metrics.estimate import Outcome
     from metrics.stores.protocols import LoggedVerdict
-    from metrics.verdict import Verdict
+    from metrics.verdict import Scorer, Verdict
 
 Kind = Literal["whole", "category", "input", "answer"]
 """What a group has in common: nothing, the category, or for crosslingual trials the language of the input
@@ -103,7 +102,7 @@ class Folder:
         """By route."""
         self.days: defaultdict[int, Cost] = defaultdict(Cost)
         """By UTC day, in days since 1970."""
-        self.scorers: Counter[str] = Counter()
+        self.scorers: Counter[Scorer] = Counter()
         """Rated trials by who rated."""
         self.failures: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """By route: trials without a rating, by reason."""
@@ -171,10 +170,7 @@ class Folder:
             if len(self._open) > UNFINISHED:
                 self._finish(self._open.pop(next(iter(self._open))))
         whole = one.whole
-        again = verdict.details.get(JUDGED_AGAIN)
-        if again is not None:
-            whole.rejudged += 1
-            whole.rejudged_otherwise += again != verdict.rating
+        whole.add_rejudged(verdict)
         if verdict.perturbation == BASELINE:
             whole.add_resend(outcome)
             return

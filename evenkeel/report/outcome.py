@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.report.tables import Tables
     from metrics.changes.report import ChangeReport
     from metrics.noise import JudgeEstimates
+    from metrics.verdict import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Report:
     """Exchanges that were replayed."""
     trials: int
     """Trials, the identical resends and those without a rating among them."""
-    scorers: Mapping[str, int]
+    scorers: Mapping[Scorer, int]
     """Ratings by who gave them."""
     first_at: float
     """Unix time in seconds of the first verdict; likewise the last."""

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Final
 
 from console import figures
 from console.heatmap import BANDS, band
-from console.rendering import visible
-from evenkeel import __version__
 from evenkeel.report import sentences, wording
 from evenkeel.report.heat import heat_of
 from evenkeel.report.sides import COMPARED
 from evenkeel.report.tables import ranked
+from evenkeel.single_page import console_style, single_page
 from metrics.changes.cause import SAID
 from metrics.changes.kinds import NAMES
 from metrics.changes.markdown import EFFECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from markupsafe import Markup
 
     from evenkeel.report.lines import Line
     from evenkeel.report.outcome import Report
@@ -34,39 +31,30 @@ _COLUMNS: Final = ("content_delta", "quality_delta", "robustness", "noise_floor"
 
 def page(report: Report) -> bytes:
     """The page as UTF-8. Names and texts from outside are escaped."""
-    environment = Environment(
-        loader=PackageLoader("evenkeel.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=visible,
+    return single_page(
+        "evenkeel.report",
+        "report.html",
+        report=report,
+        title=sentences.title(report),
+        headline=sentences.headline(report),
+        summary=sentences.summary(report),
+        heat=heat_of(report),
+        bands=BANDS,
+        band=band,
+        columns=_COLUMNS,
+        compared=(COMPARED[:2], COMPARED[2:]),
+        grouped=grouped,
+        shown=shown,
+        most_alerts=MOST_ALERTS,
+        wording=wording,
+        change_line=sentences.change_line,
+        number=figures.number,
+        usd=figures.usd,
+        causes=SAID,
+        effects=EFFECTS,
+        kinds=NAMES,
+        colours=_colours(),
     )
-    values: dict[str, Any] = {
-        "report": report,
-        "title": sentences.title(report),
-        "headline": sentences.headline(report),
-        "summary": sentences.summary(report),
-        "heat": heat_of(report),
-        "bands": BANDS,
-        "band": band,
-        "columns": _COLUMNS,
-        "compared": (COMPARED[:2], COMPARED[2:]),
-        "grouped": grouped,
-        "shown": shown,
-        "most_alerts": MOST_ALERTS,
-        "wording": wording,
-        "change_line": sentences.change_line,
-        "number": figures.number,
-        "usd": figures.usd,
-        "causes": SAID,
-        "effects": EFFECTS,
-        "kinds": NAMES,
-        "version": __version__,
-        # The bands' colours are the console's, those of its light scheme. They are trusted.
-        "colours": Markup(_colours()),  # noqa: S704
-    }
-    return environment.get_template("report.html").render(**values).encode("utf-8", "replace")
 
 
 def shown(lines: tuple[Line, ...]) -> tuple[Line, ...]:
@@ -88,6 +76,6 @@ def grouped(lines: Iterable[Line]) -> list[tuple[str, list[Line]]]:
     return groups
 
 
-def _colours() -> str:
-    sheet = files("console").joinpath("static/console.css").read_text(encoding="utf-8")
-    return sheet.partition("@media")[0]
+def _colours() -> Markup:
+    """The bands' colours: the console's, those of its light scheme."""
+    return console_style().partition("@media")[0]

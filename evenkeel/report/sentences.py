@@ -77,10 +77,7 @@ def _measured(report: Report) -> Iterator[str]:
         f"keep the meaning: {count(report.trials, 'trial')}, {when}."
     )
     if report.scorers:
-        said = [
-            f"{number(times)} {scorer_words(scorer)}"  # type: ignore[arg-type]
-            for scorer, times in sorted(report.scorers.items())
-        ]
+        said = [f"{number(times)} {scorer_words(scorer)}" for scorer, times in sorted(report.scorers.items())]
         yield f"Ratings: {listing(said)}."
 
 
@@ -183,9 +180,9 @@ def _sides(change: ChangeSides) -> Iterator[str]:
         if "worse" in {wording.tone(measure, line.differences[measure]) for measure in line.differences}
     ]
     if worse:
-        named = listing([wording.line_name(name) for name in worse[:_NAMED]])
-        more = f" and {number(len(worse) - _NAMED)} more" if len(worse) > _NAMED else ""
-        yield f"Worse one by one, beyond both intervals: {named}{more}."
+        named = [wording.line_name(name) for name in worse[:_NAMED]]
+        more = [f"{number(len(worse) - _NAMED)} more"] if len(worse) > _NAMED else []
+        yield f"Worse one by one, beyond both intervals: {listing([*named, *more])}."
 
 
 def _gaps(report: Report) -> Iterator[str]:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import threading
-import time
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from evenkeel import __version__
-from evenkeel.data_plane import new_event_loop
 from evenkeel.instruments import Instruments
-from evenkeel.preflight import missing_keys
 from evenkeel.redis_stores import RedisStores, checkpoint_name, counter_store
-from evenkeel.reload import Follower, Reloader, SettingsSource, renewed
 from evenkeel.roles.needs import ToldNeeds
+from evenkeel.roles.starting import run_alone, run_supervised
 from evenkeel.running import (
     attend,
     listen_admin,
     publish_counters,
     redis_of,
     served,
-    stop_on_signal,
     supervisor_of,
     threads,
 )
@@ -34,10 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.children import Briefing
+    from evenkeel.reload import SettingsSource
     from evenkeel.settings import Settings
     from metrics.stores.counters import Snapshot
-
-log = logging.getLogger("evenkeel.monitor")
 
 
 def watch(settings: Settings, *, say: Callable[[str], None], source: SettingsSource | None = None) -> None:
@@ -57,29 +51,20 @@ def watch(settings: Settings, *, say: Callable[[str], None], source: SettingsSou
     written = settings
     settings, admin = listen_admin(settings)
     ready = cache(partial(say, _banner(settings)))
-    reloader = Reloader(source or SettingsSource(None, lambda: written), written, settings, clock=time.time)
 
-    async def serve(settings: Settings, stop: asyncio.Event) -> None:
-        for problem in missing_keys(settings, "monitor"):
-            log.error("%s", problem)
-        await _serve(settings, [admin.dup()], "monitor", ready, stop, reloader.snapshot)
+    async def serve(settings: Settings, stop: asyncio.Event, reloaded: Callable[[], Snapshot]) -> None:
+        await _serve(settings, [admin.dup()], "monitor", ready, stop, reloaded)
 
-    async def alone() -> None:
-        await renewed(serve, Follower(reloader), stop_on_signal(supervised=False))
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(alone())
+    run_alone("monitor", written, settings, source, serve)
 
 
 def run(briefing: Briefing) -> None:
     """Watch and show under a supervisor, whose processes' counters are exported too."""
-
-    async def supervised() -> None:
-        stop = stop_on_signal(supervised=True)
-        await _serve(briefing.settings, briefing.open_sockets(), briefing.source, lambda: None, stop, None)
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(supervised())
+    run_supervised(
+        lambda stop: _serve(
+            briefing.settings, briefing.open_sockets(), briefing.source, lambda: None, stop, None
+        )
+    )
 
 
 async def _serve(

@@ -7,6 +7,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.trouble import Trouble
 from shadow.planner import Need, needs_of
 
 if TYPE_CHECKING:
@@ -49,15 +50,10 @@ class ToldNeeds:
 
     def run(self, stop: threading.Event) -> None:
         """Tell them every five seconds until `stop` is set. A store in trouble is tried again."""
-        reported = False
+        trouble = Trouble(log, "the workers cannot be told which cells need trials (%s)")
         while not stop.wait(_EVERY_S):
-            try:
+            with trouble:
                 self.tell()
-                reported = False
-            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
-                if not reported:
-                    log.warning("the workers cannot be told which cells need trials (%s)", error)
-                    reported = True
 
 
 class HeardNeeds:

@@ -11,6 +11,7 @@ import logging
 import zlib
 from typing import TYPE_CHECKING
 
+from evenkeel.trouble import Trouble
 from shadow.prompt.template import TemplateLearner
 
 if TYPE_CHECKING:
@@ -53,18 +54,13 @@ class SharedTemplates:
 
     def run(self, reader: Reader, stop: threading.Event, every_s: float = _FOLLOW_EVERY_S) -> None:
         """Do so every so many seconds, and once more at the end. A store in trouble is tried again."""
-        reported = False
+        trouble = Trouble(log, "learned templates cannot be shared (%s)")
         while True:
             last = stop.wait(every_s)
-            try:
+            with trouble:
                 self.follow(reader)
                 if last:
                     self._lease.leave()
-                reported = False
-            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
-                if not reported:
-                    log.warning("learned templates cannot be shared (%s)", error)
-                    reported = True
             if last:
                 return
 

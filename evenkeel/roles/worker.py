@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel import __version__
-from evenkeel.data_plane import new_event_loop
 from evenkeel.instruments import Instruments
-from evenkeel.preflight import missing_keys
 from evenkeel.redis_stores import RedisStores, counter_store
-from evenkeel.reload import Follower, Reloader, SettingsSource, renewed
 from evenkeel.roles.needs import HeardNeeds
+from evenkeel.roles.starting import run_alone, run_supervised
 from evenkeel.running import (
     attend,
     listen_admin,
@@ -27,7 +25,6 @@ from evenkeel.running import (
     redis_of,
     served,
     step_aside,
-    stop_on_signal,
     supervisor_of,
     threads,
 )
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
     from evenkeel.children import Briefing
+    from evenkeel.reload import SettingsSource
     from evenkeel.settings import Settings
     from metrics.stores.counters import Snapshot
     from shadow.queues.redis import RedisExchangeQueue
@@ -74,33 +72,20 @@ def work(
         settings, sock = listen_admin(settings)
         probes.append(sock)
     ready = cache(partial(say, _banner(settings, admin=admin)))
-    reloader = Reloader(source or SettingsSource(None, lambda: written), written, settings, clock=time.time)
     # A name is not used again: what a former one counted stays.
     names = (f"worker.{int(time.time())}.{number}" for number in count())
 
-    async def serve(settings: Settings, stop: asyncio.Event) -> None:
-        for problem in missing_keys(settings, "worker"):
-            log.error("%s", problem)
+    async def serve(settings: Settings, stop: asyncio.Event, reloaded: Callable[[], Snapshot]) -> None:
         sockets = [sock.dup() for sock in probes]
-        await _serve(settings, sockets, next(names), ready, stop, reloader.snapshot)
+        await _serve(settings, sockets, next(names), ready, stop, reloaded)
 
-    async def alone() -> None:
-        await renewed(serve, Follower(reloader), stop_on_signal(supervised=False))
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(alone())
+    run_alone("worker", written, settings, source, serve)
 
 
 def run(briefing: Briefing) -> None:
     """Work under a supervisor."""
     step_aside()
-
-    async def supervised() -> None:
-        stop = stop_on_signal(supervised=True)
-        await _serve(briefing.settings, [], briefing.source, lambda: None, stop, None)
-
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(supervised())
+    run_supervised(lambda stop: _serve(briefing.settings, [], briefing.source, lambda: None, stop, None))
 
 
 async def _serve(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import yaml
 from pydantic import ValidationError
@@ -14,9 +14,13 @@ from evenkeel.settings.everything import Settings
 from evenkeel.settings.values import Section
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+_LONGEST_SHOWN = 40
 
 
 class SettingsError(Exception):
@@ -72,33 +76,71 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise SettingsError(f"{path}: is nested too deeply") from error
+    # For some tags the library lets errors of the conversion through.
+    except (yaml.YAMLError, ValueError, LookupError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
-        raise SettingsError(f"{path}:{line} is not YAML: {getattr(error, 'problem', error)}") from error
+        problem = " ".join(str(getattr(error, "problem", error)).split())
+        raise SettingsError(f"{path}:{line} is not YAML: {problem}") from error
     if raw is None:
         return {}
     if not isinstance(raw, dict):
         raise SettingsError(f"{path}: must be a mapping such as `routes: [...]`, not a {type(raw).__name__}")
+    odd = next((name for name in raw if not isinstance(name, str)), None)
+    if odd is not None:
+        raise SettingsError(f"{path}: {odd!r} is not the name of a setting")
     return raw
 
 
 def _describe(error: ValidationError) -> str:
-    """The first fault in one line, and how many more there are."""
-    faults = error.errors()
+    """The first fault in one line, and how many more there are.
+
+    A name that does not exist comes first: what is said to be missing is often the same slip.
+    """
+    faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
-        unknown = str(fault["loc"][-1])
-        near = difflib.get_close_matches(unknown, _known_names(), n=1)
-        text = f"{place}: unknown setting" + (f"; did you mean {near[0]!r}?" if near else "")
+        text = f"{place}: unknown setting{_meant(fault['loc'])}"
     else:
         message = fault["msg"].removeprefix("Value error, ")
-        given = "" if fault["type"] in {"missing", "value_error"} else f" (it is {fault['input']!r})"
-        text = f"{place}: {message}{given}" if place else message
+        text = f"{place}: {message}{_given(fault)}" if place else message
     return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
 
 
-def _known_names() -> list[str]:
-    sections: list[type[BaseModel]] = [Settings, *Section.__subclasses__()]
-    return [name for section in sections for name in section.model_fields]
+def _given(fault: ErrorDetails) -> str:
+    """What stood there instead, unless it is more than a word or a credential may be in it."""
+    given = fault["input"]
+    hidden = isinstance(given, str) and ("://" in given or len(given) > _LONGEST_SHOWN)
+    hidden = hidden or not isinstance(given, str | int | float | None) or "headers" in fault["loc"]
+    return "" if hidden or fault["type"] in {"missing", "value_error"} else f" (it is {given!r})"
+
+
+def _meant(location: tuple[int | str, ...]) -> str:
+    """The setting with the most similar name: its name if it belongs here, else with its section."""
+    *section, unknown = ("[]" if isinstance(part, int) else part for part in location)
+    known = dict.fromkeys(_places(Settings))
+    near = difflib.get_close_matches(unknown, [place[-1] for place in known], n=1)
+    if not near:
+        return ""
+    here = (*section, near[0])
+    elsewhere = next(place for place in known if place[-1] == near[0])
+    return f"; did you mean {near[0] if here in known else '.'.join(elsewhere).replace('.[]', '[]')!r}?"
+
+
+def _places(section: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    """Where each setting of a section stands, as its names from there on; "[]" is one of a list."""
+    for name, field in section.model_fields.items():
+        yield (name,)
+        for steps, inner in _sections_in(field.annotation):
+            yield from ((name, *steps, *rest) for rest in _places(inner))
+
+
+def _sections_in(annotation: object) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield (), annotation
+    steps = ("[]",) if get_origin(annotation) in {list, tuple} else ()
+    for part in get_args(annotation):
+        yield from (((*steps, *inner), section) for inner, section in _sections_in(part))

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evenkeel.settings.values import HttpUrl, Seconds, Section
+from evenkeel.settings.values import HttpUrl, Seconds, Section, Variable
 
 
 class Shadow(Section):
     """How replays are sent."""
 
-    api_key_env: str = "EVENKEEL_SHADOW_API_KEY"
+    api_key_env: Variable = "EVENKEEL_SHADOW_API_KEY"
     """Variable with the replays' own credential; sent only if it is set."""
     api_key_header: str = "authorization"
     """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
@@ -62,7 +62,7 @@ class Rewriter(Section):
     """Its model name."""
     stronger_model: str | None = None
     """Asked once when `model` has failed three times."""
-    api_key_env: str = "EVENKEEL_REWRITER_API_KEY"
+    api_key_env: Variable = "EVENKEEL_REWRITER_API_KEY"
     """Variable with its key."""
     timeout_s: Seconds = 60.0
     """Limit of one call."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 import proxy.routing
 from evenkeel.settings.credential import Credential
-from evenkeel.settings.values import Name, Rate, Seconds, Section, UpstreamUrl
+from evenkeel.settings.values import Name, Rate, Seconds, Section, UpstreamUrl, Variable
 from proxy.routing import RouteTable, Upstream
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Route(Section):
     """The endpoint. A client path under `/v1` is put on this URL's path, if it has one."""
     fallbacks: list[UpstreamUrl] = []
     """Endpoints to try in order when the one before does not take the request."""
-    api_key_env: str | None = None
+    api_key_env: Variable | None = None
     """Variable with the key that is sent upstream; without it the client's own key passes through."""
     api_key_header: str = "authorization"
     """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""

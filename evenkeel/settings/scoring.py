@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from evenkeel.settings.values import HttpUrl, Rate, Seconds, Section, Tag
+from evenkeel.settings.values import HttpUrl, Rate, Seconds, Section, Tag, Variable
 
 
 class Quality(Section):
@@ -37,7 +37,7 @@ class Embeddings(Section):
     """Cosine below which two answers are about something else."""
     base_url: HttpUrl | None = None
     """OpenAI-compatible endpoint with `/embeddings`, up to and including the version; none = this machine."""
-    api_key_env: str = "EVENKEEL_EMBEDDINGS_API_KEY"
+    api_key_env: Variable = "EVENKEEL_EMBEDDINGS_API_KEY"
     """Variable with its key."""
     timeout_s: Seconds = 30.0
     """Limit of one call."""
@@ -86,7 +86,7 @@ class Judge(Section):
     """Its endpoint, up to and including the version."""
     model: str
     """Its model name."""
-    api_key_env: str = "EVENKEEL_JUDGE_API_KEY"
+    api_key_env: Variable = "EVENKEEL_JUDGE_API_KEY"
     """Variable with its key."""
     timeout_s: Seconds = 60.0
     """Limit of one call."""
@@ -131,7 +131,7 @@ class Alert(Section):
     """Nothing is reported of a cell with fewer."""
     webhook: HttpUrl | None = None
     """Gets each alert as a JSON POST."""
-    notify: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]] = []
+    notify: list[Variable] = []
     """Variables with addresses of services that apprise knows; they get messages grouped by route. Needs
     the extra `notify`."""
     notify_window_s: Seconds = 30.0

@@ -9,7 +9,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evenkeel.settings.values import HttpUrl, Port, Seconds, Section
+from evenkeel.settings.people import Login, Person
+from evenkeel.settings.values import HttpUrl, Port, Seconds, Section, Variable
 
 
 def _address(host: str, port: int) -> str:
@@ -32,6 +33,12 @@ class Listen(Section):
 
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Data-plane processes that share the port; one a core is the most that helps."""
+    connections: Annotated[int, Field(ge=1)] | None = None
+    """Connections of clients at once, in each process; more are closed. None, or more than there is room
+    for = as many as the limit on open files leaves room for, at most 65,536."""
+    connections_per_address: Annotated[int, Field(ge=1)] | None = None
+    """Those of one address (in IPv6, of one network of 64 bits), in each process; none = no limit of its own.
+    Everybody behind a load balancer has its address."""
 
     @property
     def address(self) -> str:
@@ -83,8 +90,13 @@ class Admin(Section):
     """Address to listen on."""
     port: Port = 8101
     """0 picks a free port."""
-    token_env: str | None = None
-    """Variable with the admin token; required beyond loopback, unless clients show certificates."""
+    token_env: Variable | None = None
+    """Variable with the admin token; required beyond loopback, unless people have tokens, sign in or show
+    certificates. With people or a login whoever has it only reads."""
+    people: list[Person] = []
+    """Those who have a name of their own."""
+    login: Login | None = None
+    """None = nobody is believed who says in a header who is asking."""
     tls: Tls | None = None
     """Makes the port speak TLS."""
     hosts: list[str] = []
@@ -110,18 +122,42 @@ class Admin(Section):
         """The admin token, None if there is none."""
         return os.environ.get(self.token_env) if self.token_env else None
 
+    @property
+    def asks(self) -> bool:
+        """Whether nobody gets in without a token or a login."""
+        return self.token_env is not None or bool(self.people) or self.login is not None
+
+    @model_validator(mode="after")
+    def _people_differ(self) -> Admin:
+        names = [person.name for person in self.people]
+        tokens = [token for token in (self.token, *(person.token for person in self.people)) if token]
+        if len(set(names)) < len(names):
+            raise ValueError("two of the people have the same name")
+        if len(set(tokens)) < len(tokens):
+            raise ValueError("two of the people, or one and token_env, have the same token")
+        return self
+
+    @model_validator(mode="after")
+    def _somebody_gets_in(self) -> Admin:
+        certified = self.tls is not None and self.tls.client_ca_file is not None
+        if self.login is not None and not self.login.addresses and not certified:
+            raise ValueError("login.addresses is empty: name the proxy, or set tls.client_ca_file")
+        if self.people and self.login is None and not any(person.token for person in self.people):
+            raise ValueError("none of the people can get in: give them token_env or token_file, or set login")
+        return self
+
     @model_validator(mode="after")
     def _token_beyond_loopback(self) -> Admin:
         if self.tls is not None:
             self.tls.context()  # so that a file that cannot be used is said at the start
-        if self.token_env is None:
-            known = self.tls is not None and self.tls.client_ca_file is not None
-            if self.host not in {"127.0.0.1", "::1", "localhost"} and not known:
-                raise ValueError(
-                    f"the admin port shows prompts and answers; to listen on {self.host}, set token_env or "
-                    "tls.client_ca_file"
-                )
-        elif not os.environ.get(self.token_env):  # on loopback too: who names one wants to be asked for it
+        certified = self.tls is not None and self.tls.client_ca_file is not None
+        if not (self.asks or certified) and self.host not in {"127.0.0.1", "::1", "localhost"}:
+            raise ValueError(
+                f"the admin port shows prompts and answers; to listen on {self.host}, set token_env, people, "
+                "login or tls.client_ca_file"
+            )
+        # On loopback too: who names one wants to be asked for it.
+        if self.token_env is not None and not os.environ.get(self.token_env):
             raise ValueError(f"the variable {self.token_env} named by token_env is empty")
         return self
 

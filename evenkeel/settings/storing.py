@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evenkeel.settings.values import Seconds, Section
+from evenkeel.settings.values import Seconds, Section, Variable
 
 
 def _without_credentials(url: str) -> str:
@@ -46,13 +46,13 @@ class Redis(Section):
     the scheme and the number of the database count."""
     username: str | None = None
     """ACL user; none = the default user."""
-    password_env: str = "EVENKEEL_REDIS_PASSWORD"  # noqa: S105 - the variable's name
+    password_env: Variable = "EVENKEEL_REDIS_PASSWORD"  # noqa: S105 - the variable's name
     """Variable with the password; none is sent if it is empty."""
     sentinels: list[Address] = []
     """Sentinels, as `host:port`, that know where the primary is."""
     sentinel_master: str | None = None
     """Name of the group that they watch."""
-    sentinel_password_env: str = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: S105 - the variable's name
+    sentinel_password_env: Variable = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: S105 - the variable's name
     """Variable with their password; none is sent if it is empty."""
     cluster: bool = False
     """Whether it is a Redis Cluster."""

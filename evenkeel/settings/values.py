@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from proxy.routing import Upstream
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _upstream(url: str) -> str:
@@ -16,14 +19,24 @@ def _upstream(url: str) -> str:
 
 def _http_url(url: str) -> str:
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url!r} is not an http:// or https:// URL")
+        raise ValueError("is not an http:// or https:// URL")  # it is not repeated: some are credentials
     return url
+
+
+def _variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError(
+            "is not the name of an environment variable; a credential belongs into the variable, not here"
+        )
+    return name
 
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Rate = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
 UpstreamUrl = Annotated[str, AfterValidator(_upstream)]
+Variable = Annotated[str, AfterValidator(_variable)]
+"""Name of an environment variable that holds a credential. A credential in its place is not repeated."""
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 Tag = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,62}$")]

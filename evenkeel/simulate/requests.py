@@ -54,6 +54,17 @@ def read_model(raw: dict[str, Any]) -> str:
     return model
 
 
+def wants_usage(raw: dict[str, Any]) -> bool:
+    """Whether a stream shall end with token counts: `stream_options` of chats and completions.
+
+    Raises: WireError (400) if the options are no object.
+    """
+    options = raw.get("stream_options") or {}
+    if not isinstance(options, dict):
+        raise WireError(400, "stream_options must be an object.", param="stream_options")
+    return bool(options.get("include_usage"))
+
+
 def read_messages(raw: object, param: str = "messages") -> tuple[Message, ...]:
     """A list of messages with a role and a content of text or parts.
 

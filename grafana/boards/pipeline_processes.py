@@ -51,11 +51,12 @@ MONITOR: Final = lines(
 STEP: Final = number(
     Words(
         "Monitor's last step",
-        "Time since the monitor last read verdicts. It steps every half second.",
+        "Time since the monitors of the same routes last read verdicts; the longest, if there are shards. "
+        "They step every half second.",
         "no monitor scraped",
         runbook="EvenkeelMonitorStalled",
     ),
-    Query(f"time() - max({series('evenkeel_monitor_last_step_timestamp_seconds')})"),
+    Query(f"time() - min(max by (routes) ({series('evenkeel_monitor_last_step_timestamp_seconds')}))"),
     "s",
     scales.STANDING_S,
     decimals=0,

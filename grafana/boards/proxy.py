@@ -223,8 +223,15 @@ _DROPPED: Final = lines(
     stacked=True,
 )
 _CONNECTIONS: Final = lines(
-    Words("Connections", "Connections a second accepted from clients.", "no proxy scraped"),
-    (Query(rate("evenkeel_proxy_connections_total"), "accepted"),),
+    Words(
+        "Connections",
+        "Connections a second accepted from clients, and closed because there were too many.",
+        "no proxy scraped",
+    ),
+    (
+        Query(rate("evenkeel_proxy_connections_total"), "accepted"),
+        Query(rate("evenkeel_proxy_connections_refused_total", by="reason"), "refused: {{reason}}"),
+    ),
     "cps",
 )
 _IN_FLIGHT: Final = lines(

@@ -155,5 +155,8 @@ def choose(ratings: Ratings, design: Design, *, max_items: int | None, seed: int
         notes.append(f"{max_items} of {len(ids)} items were drawn (seed {seed}).")
         left = [item for item in left if item.id in kept]
     if not left:
-        raise InputError("no item is left to be rated; few-shot needs two of them as examples")
+        raise InputError(
+            "no item is left to be rated: few_shot takes two of each metric as examples; rate more, or "
+            "choose others with --strategies"
+        )
     return Chosen(tuple(left), examples, tuple(notes))

@@ -28,11 +28,6 @@ def calibration_to_yaml(calibration: Calibration) -> str:
     return text
 
 
-def calibration_to_json(calibration: Calibration) -> str:
-    """The same as JSON, which `read_calibration` reads as well."""
-    return _ADAPTER.dump_json(calibration, indent=2, exclude_none=True).decode() + "\n"
-
-
 def read_calibration(text: str) -> Calibration:
     """Read a calibration from YAML or JSON.
 

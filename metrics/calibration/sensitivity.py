@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MODERATE, HIGH = 0.3, 0.8
-"""From here on a metric is called moderately and highly sensitive (Table 5 of the source)."""
+MODERATE = 0.3
+"""From here on a metric is called moderately sensitive (Table 5 of the source)."""
 
 _FEWEST = 2
 

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Final
 from metrics.cells import Estimate, RollupEstimates
 from metrics.estimate.bounded_mean import bounded_mean
 from metrics.estimate.proportion import proportion
+from metrics.provenance import JUDGED_AGAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from metrics.estimate.outcome import Outcome
+    from metrics.verdict import Verdict
 
 _SHIFTED: Final = "c"
 _CHANGED: Final = "l"
@@ -79,6 +81,13 @@ class ExchangeTally:
         self.resends += 1
         self.resends_shifted += outcome.shifted
 
+    def add_rejudged(self, verdict: Verdict) -> None:
+        """Count a verdict of either kind if a judge rated its pair a second time."""
+        again = verdict.details.get(JUDGED_AGAIN)
+        if again is not None:
+            self.rejudged += 1
+            self.rejudged_otherwise += again != verdict.rating
+
     def observation(self) -> str:
         """The exchange's shares as words, a letter and a share each; "" if there are none."""
         words = []
@@ -105,7 +114,7 @@ class ExchangeTally:
         return " ".join(words)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _share(part: int, whole: int) -> str:
     # Equal fractions give the same float and so the same word.
     return repr(part / whole)

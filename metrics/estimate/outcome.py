@@ -10,6 +10,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from metrics.verdict import Verdict
 
 QualityOutcome = Literal["same", "worse", "better", "mixed", "unscored"]
@@ -40,7 +42,7 @@ _RATED: Final[tuple[tuple[Literal[1, 2, 3], QualityOutcome | None], ...]] = (
     (3, None),
     *((rating, quality) for rating in _SHIFTED for quality in _QUALITIES),
 )
-_ALL: Final = {
+_ALL: Final[Mapping[tuple[int, QualityOutcome | None, int | None], Outcome]] = {
     (rating, quality, difference): Outcome(chr(ord(_FIRST_LETTER) + number), rating, quality, difference)
     for number, ((rating, quality), difference) in enumerate(product(_RATED, _DIFFERENCES))
 }
@@ -57,7 +59,7 @@ def outcome_of(verdict: Verdict) -> Outcome | str:
         return "rating_out_of_range"
     baseline = verdict.baseline_shifted
     difference = None if baseline is None else shifted - baseline
-    return _ALL[rating, _quality(verdict) if shifted else None, difference]  # type: ignore[index]
+    return _ALL[rating, _quality(verdict) if shifted else None, difference]
 
 
 def _quality(verdict: Verdict) -> QualityOutcome:

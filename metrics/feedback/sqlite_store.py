@@ -98,7 +98,7 @@ class SqliteLabels:
             part = wanted[start : start + _IDS_AT_ONCE]
             places = ",".join("?" * len(part))
             rows = self._database.connection().execute(
-                "SELECT verdict_id FROM labels WHERE counts AND version = (SELECT MAX(version) FROM labels"  # noqa: S608
+                "SELECT verdict_id FROM labels WHERE counts AND version = (SELECT MAX(version) FROM labels"  # noqa: S608 - question marks
                 " AS other WHERE other.verdict_id = labels.verdict_id AND other.by = labels.by)"
                 f" AND verdict_id IN ({places})",
                 part,

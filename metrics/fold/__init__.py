@@ -4,12 +4,14 @@ The state after a verdict depends on the verdicts up to it and on nothing else (
 order of steps, no restart), which is what makes a checkpoint and an offset enough to resume.
 
 `state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`), the changes of every
-route (`metrics.changes`) and the log's own time (`log_clock`); `events` is what it tells on the way.
+route (`metrics.changes`) and the log's own time (`log_clock`); `events` is what it tells on the way,
+`cell_report` what is told of a cell, `checkpoint` the form in which all of it is stored.
 """
 
+from metrics.fold.checkpoint import Checkpoint, CheckpointError
 from metrics.fold.events import Applied, TrendRow
 from metrics.fold.settings import MonitorSettings
-from metrics.fold.state import OTHER_MODEL, Checkpoint, CheckpointError, MonitorState
+from metrics.fold.state import OTHER_MODEL, MonitorState
 
 __all__ = [
     "OTHER_MODEL",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from metrics.cells import RollupKey, RollupReport, Window
 from metrics.estimate import ExchangeTally, Occurrences, Windows, rollup_estimates
-from metrics.provenance import JUDGED_AGAIN
 from metrics.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -193,10 +192,7 @@ class Rollups:
                 self._finish(self._open.pop(next(iter(self._open))), now)
         unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scorer
         whole = unfinished.whole
-        again = verdict.details.get(JUDGED_AGAIN)
-        if again is not None:
-            whole.rejudged += 1
-            whole.rejudged_otherwise += again != verdict.rating
+        whole.add_rejudged(verdict)
         if verdict.perturbation == BASELINE:
             whole.add_resend(outcome)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from metrics.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
@@ -11,6 +10,16 @@ from metrics.changes import RouteWatch, kinds
 from metrics.detect import Alert, Baseline, DriftAlert, Family
 from metrics.estimate import Counts, Windows, outcome_of
 from metrics.fold.cell import Cell, compact
+from metrics.fold.cell_report import cell_report
+from metrics.fold.checkpoint import (
+    UNREADABLE,
+    VERSION,
+    Checkpoint,
+    CheckpointError,
+    cell_name,
+    rollup_name,
+    route_name,
+)
 from metrics.fold.events import (
     Applied,
     TrendRow,
@@ -35,29 +44,11 @@ if TYPE_CHECKING:
     from metrics.fold.settings import MonitorSettings
     from metrics.stores.protocols import AlertEvent, LoggedVerdict
 
-_VERSION: Final = 5
-
 _EXCESS, _DRIFT = "excess", "drift"
 
 OTHER_MODEL: Final = "other"
 """Models beyond the limit of a route share this name: clients choose model names, and every name
 would be a new series."""
-
-
-class CheckpointError(Exception):
-    """A checkpoint cannot be read. The state can always be folded again from the log."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """What has to be stored so that the state can be read again."""
-
-    head: bytes
-    """Small; replaces the previous one."""
-    parts: dict[str, bytes]
-    """Cells and roll-ups that changed since the last checkpoint, by name; the others are as stored."""
-    whole: bool
-    """Whether these are all the parts, so that any others in the store are to be removed."""
 
 
 class MonitorState:
@@ -250,56 +241,16 @@ class MonitorState:
         return [self._report(cell) for cell in self._sorted]
 
     def _report(self, cell: Cell) -> CellReport:
-        baseline = self._cells.get((cell.key.route, cell.key.model, BASELINE))
-        estimates = cell.estimates(self.settings)
-        alert = cell.alert
-        judged = self._judges.estimates(
-            cell.key.route,
-            cell.key.model,
-            alpha=self.settings.alpha,
-            min_trials=self.settings.min_trials,
+        route, model, _ = cell.key.parts
+        baseline = self._cells.get((route, model, BASELINE))
+        rules = self.settings
+        return cell_report(
+            cell,
+            rules,
+            noise_floor=baseline.estimates(rules).content_delta if baseline else None,
+            judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
+            windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
         )
-        noise_floor = baseline.estimates(self.settings).content_delta if baseline else None
-        windows = cell.windowed(self.settings, self._clock.now, self._eras(cell.key.route).route)
-        shown = cell.shown
-        if (
-            shown is not None
-            and shown.revision == cell.revision
-            and shown.windows is windows
-            and shown.noise_floor is noise_floor
-            and shown.judge_noise is judged.noise
-            and shown.decided is judged.decided
-        ):
-            return shown
-        cell.shown = CellReport(
-            key=cell.key,
-            scorer=cell.scorer,
-            trials=cell.counts.trials,
-            failures=dict(cell.counts.failures),
-            ratings={int(rating): count for rating, count in cell.counts.rated.items()},
-            qualities=cell.counts.qualities,
-            pairs=cell.counts.pairs if alert else {},
-            last_scored_at=cell.scored_at,
-            content_delta=estimates.content_delta,
-            quality_delta=estimates.quality_delta,
-            quality_worse=estimates.quality_worse,
-            quality_better=estimates.quality_better,
-            robustness=estimates.robustness,
-            noise_floor=noise_floor,
-            excess=estimates.excess if alert else None,
-            evidence_log10=alert.evidence_log10 if alert else 0.0,
-            alarm_log10=alert.alarm_log10 if alert else 0.0,
-            threshold=self.settings.threshold if alert else 0.0,
-            alert=alert.up if alert else False,
-            judge_noise=judged.noise,
-            swap_consistency=judged.swap_consistency,
-            cascade_agreement=judged.agreement,
-            decided=judged.decided,
-            windows=windows,
-            drift=cell.drift_report(),
-            revision=cell.revision,
-        )
-        return cell.shown
 
     def _show(self, cell: Cell) -> None:
         """Tell the family of a cell that was read."""
@@ -313,22 +264,22 @@ class MonitorState:
         parts: dict[str, bytes] = {}
         for key, cell in self._cells.items():
             if whole or cell.changed:
-                parts[_cell_name(key)] = compact(cell.to_json()).encode()
+                parts[cell_name(key)] = compact(cell.to_json()).encode()
                 cell.changed = False
         for route, watch in self._routes.items():
             if whole or watch.changed:
-                parts[_route_name(route)] = compact(watch.to_json()).encode()
+                parts[route_name(route)] = compact(watch.to_json()).encode()
                 watch.changed = False
         for rolled, group in self._rollups.groups.items():
             if whole or group.changed:
-                parts[_rollup_name(rolled)] = compact(group.to_json()).encode()
+                parts[rollup_name(rolled)] = compact(group.to_json()).encode()
                 group.changed = False
         return Checkpoint(self._head(), parts, whole)
 
     def _head(self) -> bytes:
         head = compact(
             {
-                "version": _VERSION,
+                "version": VERSION,
                 "offset": self.offset,
                 "models": self._models,
                 "folded_models": self.folded_models,
@@ -341,9 +292,9 @@ class MonitorState:
 
     def to_bytes(self) -> bytes:
         """All of the state: `from_bytes` gives one that is equal and goes on equally."""
-        parts = {_cell_name(key): cell.to_json() for key, cell in self._cells.items()}
-        parts |= {_route_name(route): watch.to_json() for route, watch in self._routes.items()}
-        parts |= {_rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
+        parts = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
+        parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
+        parts |= {rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
         return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
 
     @classmethod
@@ -352,7 +303,7 @@ class MonitorState:
         try:
             raw = json.loads(data)
             return cls._read(raw["head"], raw["parts"], settings)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
 
     @classmethod
@@ -368,13 +319,13 @@ class MonitorState:
         try:
             known = {name: json.loads(part) for name, part in parts.items()}
             return cls._read(json.loads(head), known, settings)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
 
     @classmethod
     def _read(cls, head: dict[str, Any], parts: Mapping[str, Any], settings: MonitorSettings) -> MonitorState:
-        if head["version"] != _VERSION:
-            raise CheckpointError(f"checkpoint has version {head['version']}, expected {_VERSION}")
+        if head["version"] != VERSION:
+            raise CheckpointError(f"checkpoint has version {head['version']}, expected {VERSION}")
         state = cls(settings)
         state.offset = head["offset"]
         state._models, state.folded_models = head["models"], head["folded_models"]
@@ -395,18 +346,3 @@ class MonitorState:
         state._rollups.read(head["unfinished"])
         state._stored = True
         return state
-
-
-_UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
-
-
-def _cell_name(key: tuple[str, str, str]) -> str:
-    return compact(["cell", *key])
-
-
-def _route_name(route: str) -> str:
-    return compact(["route", route])
-
-
-def _rollup_name(key: RollupKey) -> str:
-    return compact(["rollup", key.level, key.route, key.model, key.category])

@@ -6,15 +6,24 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metrics.goldens.golden import Golden, GoldenError
 from metrics.goldens.packing import pack_golden, unpack_golden
-from metrics.goldens.store import Deed, Entry, Imported, check_approvable, says_the_same, unknown
+from metrics.goldens.store import (
+    Deed,
+    Entry,
+    Imported,
+    already_there,
+    as_imported,
+    check_approvable,
+    says_the_same,
+    unknown,
+)
 from metrics.stores.redis.connection import Script, Value, as_key, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
+    from metrics.goldens.golden import Golden
     from metrics.stores.redis.connection import RedisStore
 
     Result = TypeVar("Result")
@@ -120,9 +129,7 @@ class RedisGoldens:
         def work(changes: _Changes) -> Imported:
             known = 0
             for given in goldens:
-                check_approvable(given, given.approved_by or by)
-                golden = given if given.approved_by else replace(given, approved_by=by)
-                golden = golden if golden.approved_at is not None else replace(golden, approved_at=at)
+                golden = as_imported(given, by=by, at=at)
                 there = changes.goldens.get((golden.id, golden.version)) or self.find(
                     golden.id, golden.version
                 )
@@ -134,11 +141,7 @@ class RedisGoldens:
                     versions = [version for name, version in changes.goldens if name == golden.id]
                     stored = self.find(golden.id)
                     highest = max([*versions, stored.version if stored else 0])
-                    raise GoldenError(
-                        f'"{golden.id}" is there in version {golden.version} with another request or answer; '
-                        f'write "version": {highest + 1} to replace it, or give it another "id"; '
-                        "nothing was imported"
-                    )
+                    raise already_there(golden, highest)
             return Imported(len(changes.goldens), known)
 
         return self._transact(work)

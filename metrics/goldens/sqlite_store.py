@@ -6,14 +6,23 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from metrics.goldens.golden import Golden, GoldenError
 from metrics.goldens.packing import pack_golden, unpack_golden
-from metrics.goldens.store import Deed, Entry, Imported, check_approvable, says_the_same, unknown
+from metrics.goldens.store import (
+    Deed,
+    Entry,
+    Imported,
+    already_there,
+    as_imported,
+    check_approvable,
+    says_the_same,
+    unknown,
+)
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
+    from metrics.goldens.golden import Golden
     from metrics.stores.sealing import Seal
     from metrics.stores.sqlite import Database
 
@@ -83,9 +92,7 @@ class SqliteGoldens:
         added = known = 0
         with self._database.write() as connection:
             for given in goldens:
-                check_approvable(given, given.approved_by or by)
-                golden = given if given.approved_by else replace(given, approved_by=by)
-                golden = golden if golden.approved_at is not None else replace(golden, approved_at=at)
+                golden = as_imported(given, by=by, at=at)
                 there = _version(connection, self._database.seal, golden.id, golden.version)
                 if there is None:
                     _insert(connection, self._database.seal, golden)
@@ -96,11 +103,7 @@ class SqliteGoldens:
                 else:
                     highest = _newest(connection, self._database.seal, golden.id)
                     assert highest is not None
-                    raise GoldenError(
-                        f'"{golden.id}" is there in version {golden.version} with another request or answer; '
-                        f'write "version": {highest.version + 1} to replace it, or give it another "id"; '
-                        "nothing was imported"
-                    )
+                    raise already_there(golden, highest.version)
         return Imported(added, known)
 
     def select(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -179,4 +179,30 @@ def unknown(golden_id: str) -> GoldenError:
     """The error about an id that is not there."""
     return GoldenError(
         f'there is no golden "{golden_id}"; `evenkeel goldens list --all` shows those there are'
+    )
+
+
+def as_imported(golden: Golden, *, by: str, at: float) -> Golden:
+    """A golden out of a file as it is stored; who approved it and when is filled in where it does not say.
+
+    Raises: GoldenError if it could not be approved either.
+    """
+    check_approvable(golden, golden.approved_by or by)
+    return replace(
+        golden,
+        approved_by=golden.approved_by or by,
+        approved_at=golden.approved_at if golden.approved_at is not None else at,
+    )
+
+
+def already_there(golden: Golden, highest: int) -> GoldenError:
+    """What to say of an imported golden whose version is there with something else.
+
+    Args:
+        golden: The one that is imported.
+        highest: The highest version of its id, of those imported with it too.
+    """
+    return GoldenError(
+        f'"{golden.id}" is there in version {golden.version} with another request or answer; '
+        f'write "version": {highest + 1} to replace it, or give it another "id"; nothing was imported'
     )

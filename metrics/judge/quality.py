@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metrics.judge.estimate import prompt_tokens_at_most
-from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
 from metrics.judge.votes import Vote, check_votes, decide, poll
 from metrics.similarity.rendering import render
 
@@ -76,13 +75,3 @@ class JudgedQuality:
             return Vote(await self._judge.ask(question, vote=number, fresh=fresh))
 
         return decide(await poll(cast, self._votes), self._votes, self._prompt)
-
-
-def faithfulness(judge: Judge) -> JudgedQuality:
-    """Is everything the answer says supported by its request."""
-    return JudgedQuality(judge, FAITHFULNESS)
-
-
-def completeness(judge: Judge) -> JudgedQuality:
-    """Does the answer hold what matters in its request."""
-    return JudgedQuality(judge, COMPLETENESS)

@@ -140,11 +140,6 @@ def same_word(word: str, other: str) -> bool:
     return word == other or OSA.distance(word, other, score_cutoff=_typos(word, other)) <= _typos(word, other)
 
 
-def find_word(word: str, others: Collection[str]) -> str | None:
-    """The word of `others` that is the same word as `word`, a typo aside; None if there is none."""
-    return word if word in others else nearest(word, misspellable(others))
-
-
 def matched_count(some: Collection[str], others: Collection[str]) -> int:
     """How many words of `some` occur in `others` in any form, typos aside."""
     stems = set(map(stem, others))

@@ -177,6 +177,13 @@ class MonitorStore(Protocol):
         """Every part of the checkpoint as it was last committed, by name."""
         ...
 
+    def is_current(self) -> bool:
+        """Whether the checkpoint is still the one that was read or written last.
+
+        It is not once another has been written, or the store has lost the last: a Redis that failed over.
+        """
+        ...
+
     def commit(
         self,
         state: bytes,

@@ -13,6 +13,8 @@ from metrics.stores.sealing import SealError
 from metrics.verdict import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metrics.stores.protocols import VerdictLog
     from metrics.stores.sealing import Seal
     from metrics.verdict import Evidence, Failure
@@ -33,15 +35,7 @@ def written(verdict: Verdict, seal: Seal) -> str:
         sealed = seal.close(text.encode("utf-8", "surrogatepass"), f"{_PLACE}/{verdict.id}")
         return _SEALED + base64.b64encode(sealed).decode()
 
-    def closed(failure: Failure) -> Failure:
-        return replace(failure, detail=close(failure.detail))
-
-    return replace(
-        verdict,
-        explanation=close(verdict.explanation),
-        failure=closed(verdict.failure) if verdict.failure else None,
-        quality_failures=tuple(map(closed, verdict.quality_failures)),
-    ).to_json()
+    return _with_texts(verdict, close).to_json()
 
 
 def read(body: str, seal: Seal) -> Verdict:
@@ -59,14 +53,20 @@ def read(body: str, seal: Seal) -> Verdict:
         except (SealError, ValueError) as error:
             return f"({error})"
 
-    def opened(failure: Failure) -> Failure:
-        return replace(failure, detail=open_(failure.detail))
+    return _with_texts(verdict, open_)
+
+
+def _with_texts(verdict: Verdict, change: Callable[[str], str]) -> Verdict:
+    """The verdict with every text of it changed that can quote an answer."""
+
+    def changed(failure: Failure) -> Failure:
+        return replace(failure, detail=change(failure.detail))
 
     return replace(
         verdict,
-        explanation=open_(verdict.explanation),
-        failure=opened(verdict.failure) if verdict.failure else None,
-        quality_failures=tuple(map(opened, verdict.quality_failures)),
+        explanation=change(verdict.explanation),
+        failure=changed(verdict.failure) if verdict.failure else None,
+        quality_failures=tuple(map(changed, verdict.quality_failures)),
     )
 
 

@@ -25,8 +25,6 @@ KEY_VARIABLE: Final = "EVENKEEL_PAYLOAD_KEY"
 """Variable with the keys: the first seals, all open. The word `plain` in place of the first seals nothing."""
 MAGIC: Final = b"\x00ek1"
 """Begins a sealed payload; nothing that is stored plain begins with a zero byte."""
-OVERHEAD_BYTES: Final = len(MAGIC) + 4 + 12 + 16
-"""By how much a sealed payload is longer."""
 
 _PLAIN: Final = "plain"
 _KEY_BYTES: Final = 32

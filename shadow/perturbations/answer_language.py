@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from shadow.languages import language_of
+from shadow.perturbations.prescribing import prescribes
 from shadow.perturbations.protocol import NotApplicable
 
 if TYPE_CHECKING:
@@ -13,29 +13,14 @@ if TYPE_CHECKING:
 
     from shadow.prompt import PromptView, Segment
 
-_SURE_CHARS: Final = 60
-"""A text of this length has a language that can be identified, if it is prose at all."""
-_NAMED: Final = (
-    r"(?:english|spanish|french|german|dutch|italian|japanese|portuguese|chinese|korean|russian|arabic|polish"
-    r"|turkish|swedish|danish|norwegian|finnish|hindi|latin|greek|hebrew|czech|ukrainian|vietnamese|thai)"
-)
-_PRESCRIBED: Final = re.compile(
-    rf"\b(?:answer|respond|reply|write|written|speak|output|response|summar\w+|translat\w+)\b"
-    rf"[^.!?\n]{{0,60}}\b(?:in|into|to|from)\s+(?:\w+\s+)?{_NAMED}\b",
-    re.IGNORECASE,
-)
-
 PRESCRIBED: Final = NotApplicable(
     "language_prescribed", "the prompt itself says in which language to answer, or asks for a translation"
 )
 
 
 def prescribes_language(view: PromptView) -> bool:
-    """Whether the prompt speaks of the answer's language: asking for another would contradict it.
-
-    Only English wordings are known.
-    """
-    return any(_PRESCRIBED.search(one.text) for one in view.segments if one.kind != "history")
+    """Whether the prompt speaks of the answer's language: asking for another would contradict it."""
+    return any(prescribes(one.text) for one in view.segments if one.kind != "history")
 
 
 def language_of_segments(segments: Iterable[Segment]) -> str | None:
@@ -44,9 +29,8 @@ def language_of_segments(segments: Iterable[Segment]) -> str | None:
 
 
 def may_be_in(text: str, language: str) -> bool:
-    """Whether a text is in a language, or too short to tell."""
-    found = language_of(text)
-    return found == language or (found is None and len(text) < _SURE_CHARS)
+    """Whether a text is in a language, as far as can be told: labels, schemas and few words are in any."""
+    return language_of(text) in {language, None}
 
 
 def asking(view: PromptView, request: str) -> PromptView | NotApplicable:

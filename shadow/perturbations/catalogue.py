@@ -86,11 +86,13 @@ def by_name(patterns: Iterable[str], known: Iterable[Perturbation] | None = None
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    full = {form: one for one in known for form in (one, one.partition(".")[2])}
+    names = tuple(known)
+    categories = dict.fromkeys(one.partition(".")[0] for one in names)
+    full = {form: one for one in names for form in (one, one.partition(".")[2])}
+    full |= {category: category for category in categories}
     near = dict.fromkeys(full[form] for form in difflib.get_close_matches(name.lower(), full, n=3))
     if near:
         return f"did you mean {' or '.join(near)}?"
-    categories = dict.fromkeys(one.partition(".")[0] for one in known)
     return f"known are the categories {', '.join(categories)} and their kinds, such as general.spelling"
 
 

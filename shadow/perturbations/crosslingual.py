@@ -9,24 +9,26 @@ from metrics.pair import Wanted
 from shadow.languages import language_of
 from shadow.perturbations.answer_language import PRESCRIBED, asking, may_be_in, prescribes_language
 from shadow.perturbations.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, english_request
-from shadow.perturbations.protocol import NotApplicable, RewriteTask
-from shadow.perturbations.rewriting import NO_INPUT, draft
+from shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
+from shadow.perturbations.rewriting import NO_INPUT, NO_PROSE, draft
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from shadow.perturbations.protocol import Outcome, Requirement
-    from shadow.prompt import PromptView
+    from shadow.prompt import PromptView, Segment
 
 _ENGLISH: Final = "en"
+_NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
+"""What an application says to the model without telling it anything to do."""
 
 
 class CrossLingual:
     """Has the input translated into one language and asks, in English, for the answer in another.
 
-    Input that is in its language already stays; so do instructions, history and code. All or
-    nothing: severity means nothing to it.
+    Instructions in another language than English are translated into it. What is in its language
+    already stays; so do history and code. All or nothing: severity means nothing to it.
     """
 
     version: Final = 1
@@ -46,7 +48,7 @@ class CrossLingual:
             raise ValueError("crosslingual from English to English changes nothing")
         self.name: Final = f"crosslingual.{self._source}_to_{self._target}"
         self.wanted: Final = Wanted(language=self._target)
-        # English input, the usual case, stays as it is.
+        # An English prompt, the usual case, stays as it is.
         self.requires: Final[frozenset[Requirement]] = (
             frozenset({"judge"}) if self._source == _ENGLISH else frozenset({"rewriter", "judge"})
         )
@@ -54,30 +56,49 @@ class CrossLingual:
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """What to translate, as `Perturbation.apply`; the variant itself if nothing need be.
 
-        Not applicable: "no_input", "instructions_not_english", "language_prescribed".
+        Not applicable: "no_input", "language_prescribed".
         """
         del severity, rng
         inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
         if not inputs:
             return NO_INPUT
-        instructions = "\n\n".join(
-            one.text for one in view.segments if one.kind == "template" and one.type != "code"
-        )
-        if instructions.strip() and not may_be_in(instructions, _ENGLISH):
-            return NotApplicable("instructions_not_english", "the instructions must be English")
         if prescribes_language(view):
             return PRESCRIBED
-        base = base_tag(self._source)
-
-        def task(text: str) -> RewriteTask | None:
-            return None if language_of(text) == base else RewriteTask("translation", text, self._source)
 
         def ask(prompt: PromptView) -> PromptView | NotApplicable:
             return asking(prompt, english_request(self._target))
 
-        outcome = draft(view, inputs, task, ask)
-        # Nothing to translate: then only the answer's language is new.
-        return ask(view) if isinstance(outcome, NotApplicable) else outcome
+        def translated(prompt: PromptView) -> Outcome:
+            own = [prompt.segments[one.index] for one in inputs]
+            return _into(self._source, prompt, own, ask)
+
+        instructions = [
+            one for one in view.segments if one.kind == "template" and one.type not in _NO_INSTRUCTIONS
+        ]
+        if may_be_in("\n\n".join(one.text for one in instructions), _ENGLISH):
+            return translated(view)
+        return _into(_ENGLISH, view, instructions, translated)
+
+
+def _into(
+    tag: str, view: PromptView, segments: Sequence[Segment], then: Callable[[PromptView], Outcome]
+) -> Outcome:
+    """Have segments translated that are not in the language yet, if there are any, and go on."""
+    base = base_tag(tag)
+
+    def task(text: str) -> RewriteTask | None:
+        return None if language_of(text) == base else RewriteTask("translation", text, tag)
+
+    outcome = draft(view, segments, task, then)
+    if isinstance(outcome, NotApplicable):
+        return then(view)
+
+    def finish(texts: Sequence[str]) -> Outcome:
+        # Names alone are the same in both languages.
+        after = outcome.finish(texts)
+        return then(view) if after is NO_PROSE else after
+
+    return Draft(outcome.tasks, finish)
 
 
 def crosslingual_pairs(tags: Sequence[str] = (_ENGLISH, *BUILTIN_TAGS)) -> tuple[CrossLingual, ...]:

@@ -107,10 +107,12 @@ _AFTER_WORDS: Final[dict[str, str]] = {
         [^\s<>"“”`{_CJK}]* [^\s<>"“”`{_CJK}.,;:!?'’)\]}}*]""",
     "email": rf"[{_W}.+%\-]{{1,64}}+ @ [{_W}\-]++ (?:\.[{_W}\-]++)*",
     "handle": rf"[@\#] [{_W}] [{_W}\-]*",
-    # A short leaf element goes with its value; longer content is text like any other.
-    "markup": r"""
-        <(?P<tag>[A-Za-z][\w:.\-]{0,60})(?:\s[^<>\n]{0,200})?> [ ]?(?:[^<>\s]++[ ]?){1,4}+ </(?P=tag)>
-      | </?[A-Za-z!?][^<>\n]{0,300}> | <!--[\s\S]{0,2000}?--> | &(?:\#\w{1,7}|[A-Za-z]{2,10});""",
+    # A short leaf element goes with its value; longer content is text like any other. Where no blanks part
+    # the words, a dozen characters are short.
+    "markup": rf"""
+        <(?P<tag>[A-Za-z][\w:.\-]{{0,60}})(?:\s[^<>\n]{{0,200}})?>
+          (?: [ ]?(?:[^<>\s{_CJK}]++[ ]?){{1,4}}+ | [^<>\s]{{1,12}}+ ) </(?P=tag)>
+      | </?[A-Za-z!?][^<>\n]{{0,300}}> | <!--[\s\S]{{0,2000}}?--> | &(?:\#\w{{1,7}}|[A-Za-z]{{2,10}});""",
     "placeholder": r"""
         \{\{[^{}\n]{1,80}\}\} | \$\{[^{}\n]{1,80}\} | \{%[^{}\n]{1,80}%\} | \{[A-Za-z_][\w.\-]{0,60}\}
       | %\(\w{1,60}\)[sdifr] | %[sdifr]\b | \$[A-Z_]{2,60}\b

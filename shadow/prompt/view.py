@@ -127,11 +127,6 @@ class PromptView:
         model = self._body.get("model")
         return well_formed(model) if isinstance(model, str) else None
 
-    @property
-    def uses_tools(self) -> bool:
-        """Whether the request offers the model any tool or (the older form) function."""
-        return bool(self._body.get("tools") or self._body.get("functions"))
-
     def with_texts(self, texts: Mapping[int, str]) -> Self:
         """The same prompt with some segments' texts replaced.
 

@@ -66,6 +66,11 @@ class SqliteExchangeQueue:
         """How often the file was found deleted and made again, see `Database`."""
         return self._database.recreated
 
+    @property
+    def reopened(self) -> int:
+        """How often it was found cut short and opened again, see `Database`."""
+        return self._database.reopened
+
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges in one transaction; returns how many were new and found room."""
         self._forget_now_and_then()

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
 from metrics.endpoints.observing import UNOBSERVED
+from metrics.endpoints.price import free
 from shadow.rewriter.cache import cache_key
-from shadow.rewriter.endpoint import ModelEndpoint, free
-from shadow.rewriter.gate import faults_of
+from shadow.rewriter.endpoint import ModelEndpoint
+from shadow.rewriter.gate import faults_of, may_stay
 from shadow.rewriter.keep import passages_to_keep
 from shadow.rewriter.prompts import Rejected, marker_tag, request_for
 from shadow.rewriter.protocol import Fault, Rejection
@@ -17,8 +18,9 @@ from shadow.rewriter.reply import NoText, declines
 
 if TYPE_CHECKING:
     from metrics.endpoints.observing import CallObserver
+    from metrics.endpoints.price import Price
     from shadow.perturbations.protocol import RewriteTask
-    from shadow.rewriter.protocol import Count, EqualMeaning, Price, Purse, RewriteCache
+    from shadow.rewriter.protocol import Count, EqualMeaning, Purse, RewriteCache
 
 _HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "circuit_open"})
 """Reasons that another attempt with the same model cannot change."""
@@ -58,10 +60,10 @@ class Rewriter:
     """Rewrites texts with a model, and with a stronger one where that does not do.
 
     Flow: cache → call → gate → up to `attempts` calls, told what was wrong → the stronger model once
-    → `Rejection` with the last reason. Tasks alike that are under way share one outcome. A text whose
-    rewriting fails the gate to the end rests for 50 uses, then for 100, 200 and so on, so that it costs
-    little and an instruction that all prompts share is not lost because a judge once erred. Of such texts the
-    last 1,000 are remembered.
+    → `Rejection` with the last reason. A few words that come back unchanged twice, as names do, stay as they
+    are. Tasks alike that are under way share one outcome. A text whose rewriting fails the gate to the end
+    rests for 50 uses, then for 100, 200 and so on, so that it costs little and an instruction that all
+    prompts share is not lost because a judge once erred. Of such texts the last 1,000 are remembered.
 
     Belongs to one event loop. Close it, or use it as an async context manager.
     """
@@ -212,6 +214,9 @@ class Rewriter:
             outcome = await self._attempt(self._model, task, purse, failed, first + number)
             if isinstance(outcome, str):
                 return outcome
+            again = {failed.rejection.reason, outcome.rejection.reason} == {"unchanged"}
+            if again and await asyncio.to_thread(may_stay, task.text):
+                return task.text
             failed = outcome
             if failed.rejection.reason in _HOPELESS:
                 break

@@ -15,6 +15,7 @@ from metrics.endpoints.bounded import bounded_client
 from metrics.endpoints.breaker import Breaker
 from metrics.endpoints.faults import described, reason_of
 from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
+from metrics.endpoints.price import free
 from shadow.replay import retry_after_s
 from shadow.rewriter.options import Options
 from shadow.rewriter.reply import NoText, read_reply
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from metrics.endpoints.observing import CallObserver
+    from metrics.endpoints.price import Price
     from metrics.judge.prompts import Message
-    from shadow.rewriter.protocol import Price, Purse
+    from shadow.rewriter.protocol import Purse
 
 NOTHING: Final = Spend(0, 0.0)
 
@@ -37,11 +39,6 @@ _LEAST_BYTES_PER_TOKEN: Final = 2
 """Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""
 _MESSAGE_TOKENS: Final = 16
 """What a chat template may put around a message."""
-
-
-def free(model: str, prompt_tokens: int, completion_tokens: int) -> float:  # noqa: ARG001 - a Price
-    """The default price: nothing."""
-    return 0.0
 
 
 @dataclass(frozen=True, slots=True)

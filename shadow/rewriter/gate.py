@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shadow.languages import language_of
 from shadow.rewriter.chatter import chatter_in
 from shadow.rewriter.keep import invented_numbers, lost_passages
 from shadow.rewriter.layout import layout_faults
-from shadow.rewriter.script import prose_of, speaks, weight
+from shadow.rewriter.script import TOO_SHORT, prose_of, speaks, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,15 @@ def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, .
         tag: The tag of the markers around the original, which must not show up.
     """
     return tuple(_faults(task, text, tag))
+
+
+def may_stay(text: str) -> bool:
+    """Whether a text may have no other wording: a few words of no language, as names are.
+
+    Learned templates leave such values as segments of their own ("Mara Jonas", "Windows 11 Pro").
+    """
+    prose = prose_of(text)
+    return weight(prose) < TOO_SHORT and language_of(prose) is None
 
 
 def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:

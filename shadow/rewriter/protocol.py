@@ -75,9 +75,6 @@ class RewriteCache(Protocol):
 EqualMeaning = Callable[[str, str], Awaitable[bool | None]]
 """(original, rewritten) → whether both say the same; None if that could not be told."""
 
-Price = Callable[[str, int, int], float]
-"""US dollars for (model, prompt tokens, completion tokens)."""
-
 Count = Callable[[str], None]
 """Told each outcome: "accepted", "cached", "shared", "rejected_<reason>"; and on the way there
 "retried_<reason>", "stronger", "meaning_unknown"."""

@@ -18,7 +18,7 @@ _SHORT: Final = 120
 sixteen of 60 to 100 characters is not identified (STS-B in eight languages), but none wrongly apart
 from the pairs below."""
 
-_TOO_SHORT: Final = 40
+TOO_SHORT: Final = 40
 """Below it what is identified as the original's own language is not relied on."""
 
 _ALIKE: Final = (
@@ -65,7 +65,7 @@ def speaks(before: str, after: str, target: str | None) -> str:
         after: Prose of the result.
         target: Tag of the language it should be in; None for that of the original.
     """
-    if target is None and weight(before) < _TOO_SHORT:
+    if target is None and weight(before) < TOO_SHORT:
         return ""
     wanted = language_of(before) if target is None else base_tag(target)
     if wanted is None or wanted not in identifiable():

@@ -80,6 +80,7 @@ def running(
     *arguments: str,
     admin: bool = False,
     exit_code: int = 0,
+    open_files: int | None = None,
 ) -> Iterator[Running]:
     """Start `evenkeel COMMAND` on free ports with its store in a folder; check that it ends well.
 
@@ -89,12 +90,15 @@ def running(
         arguments: more of the command line.
         admin: whether the admin port is served.
         exit_code: what it must end with.
+        open_files: how many it may have at most.
     """
+    limited = ("sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh") if open_files else ()
     log = folder / f"{command}.log"
     data = folder / "data"
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
+                *limited,
                 *(sys.executable, "-m", "evenkeel", command, "--port", "0", "--data-dir", str(data)),
                 *(("--admin-port", "0") if admin else ()),
                 *arguments,

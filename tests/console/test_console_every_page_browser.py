@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from console import GoldenSources, create_app
+from metrics.actions import Action, SqliteActions
 from metrics.feedback import SqliteLabels
 from metrics.goldens import SqliteGoldens
 from metrics.stores.exchanges import SqliteExchangeArchive
@@ -32,8 +33,10 @@ _PAGES = (
     "/goldens",
     "/trials",
     "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
-    "/verdicts/failed-1",
     "/docs/runbooks/EvenkeelDrift",
+    "/verdicts/failed-1",
+    "/actions",
+    "/baselines?route=case-summaries",
 )
 _MAX_BYTES = 300_000
 _AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -47,7 +50,10 @@ def console(make_scene, make_cell, tmp_path):
     shown = whole(make_scene("alert"), make_cell)
     database = Database(tmp_path / "evenkeel.db")
     goldens = GoldenSources(SqliteGoldens(database), SqliteExchangeArchive(database))
-    app = create_app(replace(shown.sources, goldens=goldens, labels=SqliteLabels(database)))
+    actions = SqliteActions(database)
+    actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
+    actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
+    app = create_app(replace(shown.sources, goldens=goldens, labels=SqliteLabels(database), actions=actions))
     with served(app) as address:
         yield address, shown.scene
     database.close()

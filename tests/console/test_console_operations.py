@@ -9,14 +9,14 @@ import pytest
 from litestar.testing import TestClient
 from markupsafe import Markup
 
-from console import Amount, PipelineView, Spending, create_app
+from console import Amount, PipelineView, Share, Spending, create_app
 from console.chart import Sample
 from console.forest import Interval, Span, bar, span_of
 from console.judge import judged
 from console.judge_series import FEWEST, POINTS, binned, judge_plots
 from console.rendering import code_spans
 from console.settings_view import as_html
-from console.spend import spend_part
+from console.spend import spend_part, split_table
 from metrics.feedback import Said, SqliteLabels, label_of
 from metrics.provenance import BANDS_RATING, DECIDED_BY
 from metrics.stores.sqlite import Database
@@ -81,7 +81,7 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
         "$0.20 today, no limit set",
         "the model was swapped",
         "Before and after the last change",
-        "46 % [41, 51] % worse",
+        "46 % [41, 51] % of 200 worse",
     ):
         assert part in text
     assert "billing-replies" not in text.partition("case-summaries")[2].partition("All times")[0]
@@ -153,6 +153,18 @@ def test_documents_take_no_markup_and_no_foreign_address():
     ]
 
 
+def test_tables_of_documents_name_their_columns_in_every_cell():
+    """The narrow layout hides the head; what stands there is text, whatever it looks like."""
+    text = '| name | "<b> |\n|---|---|\n| a | `b` |\n\n| only |\n|---|\n| c |\n'
+    html = str(as_html(text, "A", lambda _: False))
+    assert re.findall(r"<td([^>]*)>", html) == [
+        ' role="cell"',
+        ' role="cell" data-label="&quot;&lt;b&gt;"',
+        ' role="cell"',
+    ]
+    assert html.count('role="columnheader"') == 3
+
+
 def test_marks_of_code_become_code_and_nothing_else():
     """A mark without its partner stays as it is."""
     assert code_spans("use `<b>` now") == Markup("use <code>&lt;b&gt;</code> now")
@@ -188,6 +200,30 @@ def test_without_prices_shares_are_of_tokens():
     """A self-hosted model costs nothing, yet its calls are to be seen."""
     part = spend_part(_view(), Spending((Amount("a", 30, 0.0), Amount("b", 10, 0.0)), ()))
     assert [line.share for line in part.routes] == ["75\u202f%", "25\u202f%"]
+
+
+def test_spend_is_split_by_route_and_purpose_with_sums_both_ways():
+    """0.75 and 0.25 of route a, 0.50 of route b: 1.25 for replays, 0.25 for the judge, 1.50 in all."""
+    shares = (Share("b", "replay", 10, 0.5), Share("a", "judge", 5, 0.25), Share("a", "replay", 30, 0.75))
+    split = spend_part(_view(), Spending((), (), shares)).split
+    assert split.purposes == ("replays of sampled requests", "the judge")
+    assert [(row.name, row.href, [cell.usd for cell in row.cells]) for row in split.rows] == [
+        ("a", "/routes/a", ["$0.75", "$0.25", "$1.00"]),
+        ("b", "/routes/b", ["$0.50", "", "$0.50"]),
+        ("all routes", "", ["$1.25", "$0.25", "$1.50"]),
+    ]
+    assert [cell.tokens for cell in split.rows[-1].cells] == ["40", "5", "45"]
+    assert split_table(Spending((), (), shares)).rows == [
+        ("a", "replay", 30, 0.75),
+        ("a", "judge", 5, 0.25),
+        ("a", None, 35, 1.0),
+        ("b", "replay", 10, 0.5),
+        ("b", None, 10, 0.5),
+        (None, "replay", 40, 1.25),
+        (None, "judge", 5, 0.25),
+        (None, None, 45, 1.5),
+    ]
+    assert split_table(None).rows == [(None, None, 0, 0.0)]
 
 
 def _view():

@@ -253,6 +253,23 @@ def test_pruned_texts_are_said_to_be_gone(make_scene, console_client):
     assert "no longer stored" in client.get(f"/verdicts/{verdict.id}").text
 
 
+def test_a_trial_without_an_answer_marks_nothing_and_asks_nobody_to_rate_it(make_scene, console_client):
+    """Nothing was left out of an answer that never came."""
+    page = console_client(make_scene("alert")).get("/verdicts/failed-1").text
+    answer = page.partition("Answer to the original")[2].partition("The replay gave no answer")[0]
+    assert "hotel networks" in answer
+    assert "<del>" not in answer
+    assert "Scorer" not in page
+    assert "feedback-title" not in page
+
+
+def test_an_address_without_a_page_says_so_in_words(make_scene, console_client):
+    """People read a sentence, programs the words of the protocol."""
+    client = console_client(make_scene("quiet"))
+    assert "There is no page at this address" in client.get("/nowhere").text
+    assert client.get("/api/nowhere").json()["error"]["status"] == 404
+
+
 def test_tool_calls_are_part_of_the_answer(make_scene, console_client):
     """An answer that only calls a tool is not shown as empty."""
     client = console_client(make_scene("hostile"))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from console import PipelineView
 from console.status import status
-from metrics.cells import DriftReport, Estimate
+from metrics.cells import CellKey, DriftReport, Estimate
 from metrics.stores.protocols import AlertEvent
 from tests.console.whole_scene import change_report
 
@@ -39,6 +39,21 @@ def test_a_cell_that_only_fails_is_not_an_empty_page(make_cell):
     assert status([report], [], VIEW, NOW).state == "collecting"
 
 
+def test_while_no_trial_is_rated_the_reasons_stand_there(make_cell):
+    """Nobody is told to wait for numbers that cannot come; refused replays name the variable of their key."""
+    cell = make_cell("r", "m", "general.casing", trials=0)
+    reports = [
+        replace(cell, failures={"unauthorized": 2, "timeout": 9}),
+        replace(cell, failures={"unauthorized": 1}),
+    ]
+    found = status(reports, [], VIEW, NOW).summary
+    assert found.startswith("No trial could be rated so far: 9 timeout, 3 unauthorized.")
+    assert "EVENKEEL_SHADOW_API_KEY" in found
+    assert "EVENKEEL_SHADOW" not in status([replace(cell, failures={"timeout": 9})], [], VIEW, NOW).summary
+    judge = replace(VIEW, notices=("The judge has no key.",))
+    assert "EVENKEEL_SHADOW" not in status(reports, [], judge, NOW).summary
+
+
 def test_steady_names_the_cell_nearest_to_an_alert(make_cell):
     """The largest excess is told with the limit it has to be seen against."""
     reports = [
@@ -47,9 +62,9 @@ def test_steady_names_the_cell_nearest_to_an_alert(make_cell):
     ]
     found = status(reports, [], VIEW, NOW)
     assert found.state == "steady"
-    assert found.summary.replace("\u202f", " ") == (
-        "2 cells watched on 2 routes. Largest excess over noise: 6 % for spelling changes on b "
-        "(allowed 10 %). Last verdict 14:19 UTC."
+    assert found.summary.replace("\u202f", " ").replace("\u00a0", " ") == (
+        "2 cells watched on 2 routes. Largest excess over noise: 6 % [3, 9] % of 214 trials "
+        "for spelling changes on b (allowed 10 %). Last verdict 14:19 UTC."
     )
 
 
@@ -97,6 +112,21 @@ def test_a_model_swap_is_named_in_the_next_steps(make_cell):
     before = make_cell("summaries", "steady", "general.spelling", at=NOW - 1500, moved=0.06)
     found = status([_alerting(make_cell), before], [], VIEW, NOW)
     assert "steady answered on summaries until 13:55 UTC with an excess of 2\u202f%" in " ".join(found.steps)
+
+
+def test_one_alert_that_can_be_explained_explains_those_of_its_route(make_cell):
+    """A change or a swap shows in any of them; an alert of another route says nothing about the first."""
+    unknown = replace(_alerting(make_cell, "general.tone"), excess=Estimate(0.5, 0.4, 0.6, 90))
+    before = make_cell("summaries", "steady", "general.spelling", at=NOW - 1500, moved=0.06)
+    event, change = _event("raised", NOW - 1020), change_report("summaries", NOW)
+    found = status([unknown, _alerting(make_cell), before], [event], VIEW, NOW, [change])
+    assert found.alerts[0].change == "changes of tone"
+    assert found.behind.href == "/changes/c-7"
+    assert "steady answered on summaries" in " ".join(found.steps)
+    elsewhere = replace(unknown, key=CellKey("chat", "swift", "general.tone"))
+    found = status([elsewhere, _alerting(make_cell), before], [event], VIEW, NOW, [change])
+    assert found.behind is None
+    assert "Find what changed on chat" in " ".join(found.steps)
 
 
 def test_an_alert_of_a_model_that_fell_silent_stays_an_alert(make_cell):

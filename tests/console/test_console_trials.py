@@ -21,6 +21,7 @@ from metrics.changes.cause import Cause
 from metrics.pair import Answer
 from metrics.stores.sqlite import Database, SqliteVerdictLog
 from metrics.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
+from tests.console.scenes import Scene
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "multilingual.de")
 
@@ -228,8 +229,6 @@ def test_a_choice_survives_its_own_address():
 @pytest.fixture(scope="module")
 def client(log):
     """A console over the log."""
-    from tests.console.conftest import Scene  # noqa: PLC0415
-
     scene = Scene(now=7200.0)
     sources = replace(scene.sources(), log=log, change_reports=lambda: (change(),))
     with TestClient(create_app(sources)) as opened:
@@ -323,6 +322,21 @@ def test_text_of_models_and_clients_is_never_markup(make_scene, console_client):
         assert "<script>alert" not in html
         assert '" onload' not in html
         assert "\u202e" not in html
+
+
+def test_the_page_of_a_failed_trial_says_what_the_upstream_said(make_scene, console_client):
+    """The sentence of the failure, as text; the list of trials shows its reason as well."""
+    scene = make_scene("quiet")
+    said = "the upstream answered 400 to the variant (invalid_request_error: no <b>tools</b>)"
+    failed = replace(
+        scene.log.verdicts[-1], id="refused", rating=None, failure=Failure("replay", 1, "rejected", said)
+    )
+    scene.log.append(failed, None)
+    client = console_client(scene)
+    page = client.get("/verdicts/refused").text
+    assert "replay: rejected. the upstream answered 400 to the variant (invalid_request_error: " in page
+    assert "no &lt;b&gt;tools&lt;/b&gt;)" in page
+    assert "answered 400 to the variant" in client.get("/trials?reason=rejected").text
 
 
 def test_of_a_long_prompt_the_page_shows_what_surrounds_the_changes(make_scene, console_client):

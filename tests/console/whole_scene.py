@@ -13,6 +13,7 @@ from console import (
     DeadLetter,
     DeadLetters,
     JudgeSetup,
+    Share,
     Spending,
     Thresholds,
     Untried,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "de", "fr-CA", "ja", "pt-BR")
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 POSITIONAL = ("context", "output_instructions", "reordering", "mixed")
-SECRET = "sk-never-shown-0123456789"
+SECRET = "sk_never_shown_0123456789"
 """Stands in places where a credential may stand."""
 
 
@@ -120,6 +121,11 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
                 for place, flow in enumerate(scene.pipeline.routes)
             ),
             (Amount("replay", 90_000, 1.2), Amount("judge", 60_000, 0.8), Amount("rewriter", 0, 0.0)),
+            tuple(
+                Share(flow.route, purpose, 6_000, 0.15)
+                for flow in scene.pipeline.routes
+                for purpose in ("replay", "judge")
+            ),
         ),
         dead_letters=DeadLetters(
             lambda limit: [

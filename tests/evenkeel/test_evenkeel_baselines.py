@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli import main
 from evenkeel.data_plane import DATABASE_FILE
+from metrics.actions import SqliteActions
 from metrics.monitor import Monitor
 from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
@@ -52,6 +53,8 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
     drift = {report.key.perturbation: report.drift for report in monitor.reports()}
     assert drift["a.b"] is None
     assert (drift[VERDICT.perturbation].baseline, drift[VERDICT.perturbation].provisional) == (0.25, False)
+    (action,) = SqliteActions(database).latest(5)
+    assert (action.by, action.known_by, action.subject) == ("ann", "command", VERDICT.route)
     listed = run(database, "list")
     assert "as agreed" in listed.output
     (row,) = json.loads(run(database, "list", "--json").output)
@@ -61,7 +64,10 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
 def test_nothing_is_approved_unless_it_is_confirmed(database):
     """No is an answer."""
     done = run(database, "approve", "--route", VERDICT.route, "--by", "ann", input="n\n")
-    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "nothing approved")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (
+        0,
+        "nothing approved; --yes approves without asking",
+    )
     assert SqliteVerdictLog(database).approvals() == []
     assert "no baseline has been approved" in run(database, "list").output
 

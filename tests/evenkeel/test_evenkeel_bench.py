@@ -177,7 +177,8 @@ def test_a_run_ends_once_no_model_answers(served, tmp_path):
     before = calls(served[0], "broken")
     output = run(arguments(served[1], tmp_path, *more, models=("broken",)), exit_code=1)
     assert "no model answers any more" in output
-    assert "the upstream answered 500; check that it is up" in output
+    assert "the upstream answered 500 (" in output
+    assert "); check that it is up" in output
     assert "same command again" in output
     # Three failures, and the calls of the three other prompts that were under way.
     assert calls(served[0], "broken") - before <= 6

@@ -41,8 +41,14 @@ def test_spend_is_told_by_route_with_its_own_limit_and_by_purpose(database):
     ]
     assert [(one.name, one.usd) for one in found.purposes] == [
         ("replay", 0.625),
+        ("golden", 0.0),
         ("judge", 0.25),
         ("rewriter", 0.0),
+    ]
+    assert [(one.route, one.purpose, one.tokens, one.usd) for one in found.shares] == [
+        ("chat", "replay", 5, 0.125),
+        ("shop", "judge", 10, 0.25),
+        ("shop", "replay", 40, 0.5),
     ]
 
 

@@ -143,7 +143,7 @@ def test_without_a_terminal_nothing_is_spent_unasked(tmp_path, model):
 
 def test_on_a_terminal_the_price_is_asked_about_first(tmp_path, model, monkeypatch):
     """A no ends with exit code 2 and no call; a yes goes on."""
-    monkeypatch.setattr("evenkeel.gate.arguments._on_a_terminal", lambda: True)
+    monkeypatch.setattr("evenkeel.command_line.on_a_terminal", lambda: True)
     path = goldens(tmp_path / "goldens.jsonl", 3)
     options = ("--base-url", model[1], "--model", "equal", "--price", "1/2")
     before = calls(model[0], "equal")
@@ -173,7 +173,7 @@ def test_undecided_goldens_pass_or_fail_as_asked_for(tmp_path, model):
     assert "Not settled: content_shift" in output
     assert "10 goldens cannot settle a pass: it takes" in output
     output, _ = run(path, *options, "--undecided", "fail", exit_code=1)
-    assert "REGRESSION, as asked for in this case." in output
+    assert "REGRESSION only because what is undecided fails (--undecided)." in output
 
 
 def test_an_endpoint_that_nobody_listens_on_is_found_out_at_once(tmp_path):

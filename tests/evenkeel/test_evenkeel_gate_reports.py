@@ -75,8 +75,12 @@ def test_the_headline_says_verdict_and_reason():
     said = {name: wording.headline(make().report).replace("\u202f", " ") for name, make in KINDS.items()}
     assert said["regression"].startswith("REGRESSION: content_shift +100 % [")
     assert said["pass"].startswith("PASS: an excess of 10 % or more over the reference is ruled out for")
-    assert said["undecided"].startswith("PASS, as asked for in this case. Not settled: content_shift 0 % [")
-    assert said["undecided, fails"].startswith("REGRESSION, as asked for in this case. Not settled: ")
+    assert said["undecided"].startswith(
+        "PASS only because what is undecided passes (--undecided). Not settled: content_shift 0 % ["
+    )
+    assert said["undecided, fails"].startswith(
+        "REGRESSION only because what is undecided fails (--undecided)"
+    )
     assert said["not measured"] == "COULD NOT MEASURE: 7 of 7 asked could not be measured (timeout: 7)."
     assert "no reference was asked" in said["without reference"]
 
@@ -145,7 +149,10 @@ def test_markdown_says_what_the_exit_code_does(any_outcome):
     """The first line has the verdict, and the table one row a measure unless nothing was measured."""
     text = markdown(any_outcome)
     word = wording.VERDICTS[any_outcome.report.verdict].lower()
-    assert text.splitlines()[0].endswith(f"evenkeel gate: {word}")
+    report = any_outcome.report
+    undecided = word == "pass" and not report.settled
+    assert text.splitlines()[0].endswith(f"evenkeel gate: {word}{', undecided' if undecided else ''}")
+    assert ("✅" in text.splitlines()[0]) == (word == "pass" and not undecided)
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert len(rows) == (len(MEASURES) if any_outcome.report.measured else 0)
 

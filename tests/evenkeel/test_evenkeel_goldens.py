@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli import main
 from evenkeel.data_plane import DATABASE_FILE
+from metrics.actions import SqliteActions
 from metrics.goldens import SqliteGoldens, load_goldens
 from metrics.pair import Answer
 from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
@@ -94,6 +95,36 @@ def test_candidates_are_what_can_be_approved(run):
     assert "… and 2 more; --limit shows more of them" in table
 
 
+def test_a_choice_may_be_of_one_model(run, store, folder):
+    """After a swap the answers of the model before it can be approved, listed and exported apart."""
+    database = Database(folder / DATABASE_FILE)
+    SqliteExchangeArchive(database).put(
+        exchange(7, "Is the shop open on Sundays?", answer=Answer("Yes.", model="m-2"), model="m-2")
+    )
+    database.close()
+    rows = json.loads(run("candidates", "--model", "m-2", "--json"))
+    assert [int(row["exchange"], 16) for row in rows] == [7]
+    assert run("approve", "--sample", "9", "--model", "m-2", "--yes").count("approved:") == 1
+    run("approve", "0000000000000001")
+    assert len(store.select()) == 2
+    for command in (("export",), ("list", "--json")):
+        assert "Is the shop open" in run(*command, "--model", "m-2")
+        assert "Is the shop open" not in run(*command, "--model", "m-1")
+
+
+def test_a_choice_from_nothing_says_where_there_is_something(run):
+    """The routes that have exchanges to approve."""
+    output = run("approve", "--sample", "1", "--route", "shp", "--yes", code=2)
+    assert "no archived exchange of the route 'shp' is left to approve" in output
+    assert "There are some of the routes other, shop" in output
+
+
+def test_a_question_that_nobody_answers_is_a_no(run, store):
+    """Where there is no terminal, nothing is approved, and `--yes` is named."""
+    assert "nothing approved; --yes approves a choice" in run("approve", "--sample", "1", typed="")
+    assert store.select() == ()
+
+
 def test_exchanges_are_approved_by_name(run, store):
     """With who approved them, model and prompt version; a known name gets the next version."""
     assert run("approve", "0000000000000001", "--name", "kettle", "--note", "by the book") == (
@@ -162,6 +193,27 @@ def test_a_random_choice_is_approved_without_asking_if_told(run, store):
 def test_mistakes_are_explained(run, arguments, said):
     """In one line, with exit code 2."""
     assert said in run(*arguments, code=2)
+
+
+def test_what_a_command_does_is_on_record_as_typed(run, store, folder, tmp_path):
+    """At the very time that the golden's own trail has, so that the two can be told to be one."""
+    run("approve", "0000000000000001", "--name", "kettle")
+    run("retire", "kettle", "--by", "bob")
+    run("unretire", "kettle")
+    file = tmp_path / "more.jsonl"
+    file.write_text('{"id": "lamp", "prompt": "Which?", "answer": "This."}\n')
+    run("import", str(file))
+    run("import", str(file))  # known already: nothing is done
+    database = Database(folder / DATABASE_FILE)
+    found = SqliteActions(database).latest(10)[::-1]
+    database.close()
+    assert [(one.by, one.known_by, one.what, one.subject) for one in found] == [
+        ("ann", "command", "golden_approved", "kettle"),
+        ("bob", "command", "golden_retired", "kettle"),
+        ("ann", "command", "golden_unretired", "kettle"),
+        ("ann", "command", "goldens_imported", "more.jsonl"),
+    ]
+    assert [entry.at for entry in store.trail("kettle")] == [one.at for one in found[:3]]
 
 
 def test_nobody_approves_in_no_name(run, monkeypatch):

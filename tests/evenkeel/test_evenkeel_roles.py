@@ -279,6 +279,7 @@ def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
             cells = [name for name in series(url) if "perturbation=" in name and "evenkeel_" in name]
             assert cells
             assert all(f'route="{own}"' in name for name in cells)
+            assert f'evenkeel_monitor_last_step_timestamp_seconds{{routes="{own}"}}' in series(url)
 
 
 def test_a_role_without_a_redis_says_what_to_do(tmp_path, config):

@@ -59,6 +59,15 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
             "routes: [{upstream: 'http://a', smapling_rate: 1}]",
             r"routes\[0\]\.smapling_rate: unknown setting; did you mean 'sampling_rate'\?",
         ),
+        (
+            "routes: [{upstrem: 'http://a'}]",
+            r"routes\[0\]\.upstrem: unknown .* mean 'upstream'\? \(and 1 more",
+        ),
+        ("port: 3\nroutes: [{upstream: 'http://a'}]", r"port: unknown .* mean 'listen\.port'\?"),
+        (
+            "sampling_rate: 1\nroutes: [{upstream: 'http://a'}]",
+            r"sampling_rate: unknown .* mean 'routes\[\]\.sampling_rate'\?",
+        ),
         ("routes: [{upstream: 'ftp://a'}]", r"routes\[0\]\.upstream: .*ftp://a.*http://127"),
         (
             "routes: [{upstream: 'http://a', sampling_rate: 2}]",
@@ -68,7 +77,7 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
         ("routes: []", r"routes: List should have at least 1"),
         ("listen: {port: 70000}\nroutes: [{upstream: 'http://a'}]", r"listen\.port: .*it is 70000"),
         ("admin: {host: 0.0.0.0}\nroutes: [{upstream: 'http://a'}]", r"admin: .*set token_env"),
-        ("alert: {webhook: x}\nroutes: [{upstream: 'http://a'}]", r"alert\.webhook: 'x' is not an http"),
+        ("alert: {webhook: x}\nroutes: [{upstream: 'http://a'}]", r"alert\.webhook: is not an http"),
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- a", r"must be a mapping"),
         ("listen: {port: 1}", r"no upstream to forward to; name one with --upstream"),

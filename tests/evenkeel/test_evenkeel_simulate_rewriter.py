@@ -53,6 +53,15 @@ def tasks_of(seed):
     yield RewriteTask("tone", text, list(TONES)[seed % len(TONES)])
 
 
+@pytest.mark.parametrize("tag", [language.tag for language in LANGUAGES if language.tag != "ja"])
+def test_japanese_is_translated_too(tag):
+    """A text without spaces gets as many words as it would have with them."""
+    text = "昨日から事務所の印刷機の電源が入りません。修理の人が来るまでに何を確かめればよいですか。"
+    task = RewriteTask("translation", text, tag)
+    _, translated = asked(task)
+    assert faults_of(task, translated) == ()
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_generated_prompts_pass(seed):
     """On 200 prompts protected passages, line breaks, language and length of the text are as they should."""

@@ -1,39 +1,25 @@
-"""The server, asked by the openai SDK and by a plain HTTP client."""
+"""Answers of the server, asked by the openai SDK and by a plain HTTP client."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
-import signal
-import socket
-import subprocess
-import sys
-import threading
-import time
 
 import httpx2
 import openai
 import pytest
 
 from evenkeel.simulate import (
-    Condition,
-    Message,
-    ModelState,
     Simulation,
-    SimulationSettings,
-    make_case,
-    planted,
-    run,
     serving,
-    summary_prompt,
 )
-from evenkeel.simulate.model import answers, read
+from tests.evenkeel.simulated_question import (
+    CASE,
+    CHAT,
+    PROMPT,
+    SAID,
+)
 
-CASE = make_case(3)
-PROMPT = summary_prompt(CASE)
-CHAT = [{"role": "user", "content": PROMPT}]
-SAID = answers(read([Message("user", PROMPT)]))
 TOOL = {
     "type": "function",
     "function": {
@@ -53,42 +39,9 @@ TOOL = {
 TOOL_CHAT = [{"role": "user", "content": f"{PROMPT} Then use close_ticket."}]
 
 
-@pytest.fixture(scope="module")
-def base():
-    """The base URL of a server with one sound model and a few bad ones."""
-    simulation = Simulation(
-        (
-            ModelState("sound"),
-            ModelState("always-worse", fragility=1, worse_share=1),
-            ModelState("always-different", fragility=1, worse_share=0),
-            ModelState("broken", error_rate=1),
-            ModelState("slow", latency_s=30),
-            ModelState("brisk", latency_s=0.2),
-        ),
-        SimulationSettings(deterministic=True),
-        rng=random.Random(1),
-    )
-    with serving(simulation) as url:
-        yield url
-
-
-@pytest.fixture
-def client(base):
-    """The SDK without retries."""
-    with openai.OpenAI(base_url=f"{base}/v1", api_key="any", max_retries=0, timeout=10) as sdk:
-        yield sdk
-
-
-@pytest.fixture
-def http(base):
-    """A plain client."""
-    with httpx2.Client(base_url=base, timeout=10) as plain:
-        yield plain
-
-
-def test_completion(client):
+def test_completion(simulated_sdk):
     """A completion has the answer, the requested name and consistent counts."""
-    answer = client.chat.completions.create(
+    answer = simulated_sdk.chat.completions.create(
         model="sound", messages=CHAT, temperature=0, extra_body={"unheard_of": {"a": 1}}
     )
     assert answer.choices[0].message.content == SAID.good
@@ -103,17 +56,17 @@ def test_completion(client):
     ("model", "text"),
     [("always-worse", SAID.worse), ("always-different", SAID.different), ("new", SAID.good)],
 )
-def test_state_by_requested_name(client, model, text):
+def test_state_by_requested_name(simulated_sdk, model, text):
     """The requested name picks the state; one that is not served is answered by the first model."""
-    answer = client.chat.completions.create(model=model, messages=CHAT)
+    answer = simulated_sdk.chat.completions.create(model=model, messages=CHAT)
     assert answer.choices[0].message.content == text
     assert answer.model == model
 
 
-def test_stream(client):
+def test_stream(simulated_sdk):
     """A stream brings the same text in small pieces, then the reason, then the counts."""
-    whole = client.chat.completions.create(model="sound", messages=CHAT)
-    with client.chat.completions.create(
+    whole = simulated_sdk.chat.completions.create(model="sound", messages=CHAT)
+    with simulated_sdk.chat.completions.create(
         model="sound", messages=CHAT, stream=True, stream_options={"include_usage": True}
     ) as stream:
         chunks = list(stream)
@@ -129,41 +82,45 @@ def test_stream(client):
     assert {chunk.id for chunk in chunks} == {whole.id}
 
 
-def test_events_of_a_stream(http):
+def test_events_of_a_stream(simulated_http):
     """Counts are sent only where asked for, and then as null before; the stream ends with [DONE]."""
     request = {"model": "sound", "messages": CHAT, "stream": True}
-    asked = http.post("/v1/chat/completions", json={**request, "stream_options": {"include_usage": True}})
+    asked = simulated_http.post(
+        "/v1/chat/completions", json={**request, "stream_options": {"include_usage": True}}
+    )
     usages = [json.loads(event.removeprefix("data: "))["usage"] for event in asked.text.split("\n\n")[:-2]]
     assert set(map(bool, usages[:-1])) == {False}
     assert usages[-1]["completion_tokens"] > 0
-    reply = http.post("/v1/chat/completions", json=request)
+    reply = simulated_http.post("/v1/chat/completions", json=request)
     assert reply.headers["content-type"].startswith("text/event-stream")
     events = reply.text.split("\n\n")
     assert events[-2:] == ["data: [DONE]", ""]
     assert all("usage" not in json.loads(event.removeprefix("data: ")) for event in events[:-2])
 
 
-def test_text_parts(client):
+def test_text_parts(simulated_sdk):
     """Content given as parts is read like a string; other parts are left alone."""
     parts = [{"type": "image_url", "image_url": {"url": "data:,"}}, {"type": "text", "text": PROMPT}]
-    answer = client.chat.completions.create(model="sound", messages=[{"role": "user", "content": parts}])
+    answer = simulated_sdk.chat.completions.create(
+        model="sound", messages=[{"role": "user", "content": parts}]
+    )
     assert answer.choices[0].message.content == SAID.good
 
 
-def test_async_sdk(base):
+def test_async_sdk(simulated_url):
     """The asynchronous SDK streams too."""
 
     async def ask() -> str:
-        async with openai.AsyncOpenAI(base_url=f"{base}/v1", api_key="any", max_retries=0) as sdk:
+        async with openai.AsyncOpenAI(base_url=f"{simulated_url}/v1", api_key="any", max_retries=0) as sdk:
             stream = await sdk.chat.completions.create(model="sound", messages=CHAT, stream=True)
             return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
 
     assert asyncio.run(ask()) == SAID.good
 
 
-def test_tool_call(client):
+def test_tool_call(simulated_sdk):
     """A tool named in the prompt is called with what the case holds."""
-    answer = client.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
+    answer = simulated_sdk.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
     choice = answer.choices[0]
     assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
     (call,) = choice.message.tool_calls
@@ -178,10 +135,10 @@ def test_tool_call(client):
 
 
 @pytest.mark.parametrize("model", ["always-worse", "always-different"])
-def test_tool_call_in_a_bad_state(client, model):
+def test_tool_call_in_a_bad_state(simulated_sdk, model):
     """A bad state calls the same tool with other arguments throughout."""
     calls = [
-        client.chat.completions.create(model=name, messages=TOOL_CHAT, tools=[TOOL])
+        simulated_sdk.chat.completions.create(model=name, messages=TOOL_CHAT, tools=[TOOL])
         .choices[0]
         .message.tool_calls[0]
         for name in ("sound", model)
@@ -190,10 +147,10 @@ def test_tool_call_in_a_bad_state(client, model):
     assert all(good[name] != bad[name] for name in ("ticket_id", "host", "people", "team"))
 
 
-def test_streamed_tool_call(client):
+def test_streamed_tool_call(simulated_sdk):
     """A streamed call adds up to the one that is sent at once."""
-    whole = client.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
-    with client.chat.completions.create(
+    whole = simulated_sdk.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
+    with simulated_sdk.chat.completions.create(
         model="sound", messages=TOOL_CHAT, tools=[TOOL], stream=True
     ) as stream:
         deltas = [chunk.choices[0].delta for chunk in stream]
@@ -215,17 +172,19 @@ def test_streamed_tool_call(client):
         ([*TOOL_CHAT, {"role": "tool", "tool_call_id": "call_1", "content": "done"}], "auto", False),
     ],
 )
-def test_tool_choice(client, chat, choice, called):
+def test_tool_choice(simulated_sdk, chat, choice, called):
     """A tool is called if the choice says so or the prompt names it, and its result is answered in words."""
-    answer = client.chat.completions.create(model="sound", messages=chat, tools=[TOOL], tool_choice=choice)
+    answer = simulated_sdk.chat.completions.create(
+        model="sound", messages=chat, tools=[TOOL], tool_choice=choice
+    )
     assert bool(answer.choices[0].message.tool_calls) == called
 
 
-def test_deterministic_answers_are_equal_byte_by_byte(http):
+def test_deterministic_answers_are_equal_byte_by_byte(simulated_http):
     """With `deterministic`, the same request gets the same bytes and headers again."""
     for stream in (False, True):
         request = {"model": "sound", "messages": CHAT, "stream": stream}
-        first, second = (http.post("/v1/chat/completions", json=request) for _ in range(2))
+        first, second = (simulated_http.post("/v1/chat/completions", json=request) for _ in range(2))
         assert first.content == second.content
         assert first.headers.raw == second.headers.raw
         assert "date" not in first.headers
@@ -241,309 +200,10 @@ def test_ids_and_time_move_otherwise():
         assert first["choices"] == second["choices"]
 
 
-def test_models(client):
+def test_models(simulated_sdk):
     """All served models are listed, and each can be fetched by name."""
-    names = [model.id for model in client.models.list()]
+    names = [model.id for model in simulated_sdk.models.list()]
     assert names[:3] == ["sound", "always-worse", "always-different"]
-    assert client.models.retrieve("sound").owned_by == "simulated"
+    assert simulated_sdk.models.retrieve("sound").owned_by == "simulated"
     with pytest.raises(openai.NotFoundError, match=r"'no/such' does not exist; served: sound, "):
-        client.models.retrieve("no/such")
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"", "not JSON"),
-        (b"\xff\xfe", "not JSON"),
-        (b"[" * 100_000, "not JSON"),
-        (b"[]", "must be a JSON object"),
-        (b'{"messages": []}', "must provide a model"),
-        (b'{"model": "m"}', "Missing required parameter: 'messages'"),
-        (b'{"model": "m", "messages": []}', "at least one message"),
-        (b'{"model": "m", "messages": [1]}', r"messages[0] must be an object with a role"),
-        (b'{"model": "m", "messages": [{"role": "user", "content": 1}]}', r"messages[0].content must be"),
-        (b'{"model": "m", "messages": [{"role": "user"}], "tools": {}}', "tools must be a list"),
-        (b'{"model": "m", "messages": [{"role": "user"}], "tools": [{}]}', r"tools[0] must hold a function"),
-        (b'{"model": "m", "messages": [{"role": "user"}], "stream_options": 1}', "stream_options must be"),
-    ],
-    ids=range(12),
-)
-def test_bad_requests(http, body, message):
-    """A request that can't be read gets a 400 that says what is wrong."""
-    reply = http.post("/v1/chat/completions", content=body)
-    assert reply.status_code == 400
-    error = reply.json()["error"]
-    assert message in error["message"]
-    assert error["type"] == "invalid_request_error"
-    assert set(error) == {"message", "type", "param", "code"}
-
-
-def test_unknown_paths_and_methods(http):
-    """They get errors of the same shape."""
-    assert http.get("/v1/nothing").status_code == 404
-    assert http.get("/v1/chat/completions").status_code == 405
-    assert http.post("/v1/models").status_code == 405
-    for reply in (http.get("/v1/nothing"), http.get("/v1/chat/completions"), http.post("/v1/models")):
-        assert reply.json()["error"]["type"] == "invalid_request_error"
-
-
-def test_strict_models_and_key():
-    """A wrong key gets 401 on every path of the API, an unknown model 404 where models are strict."""
-    settings = SimulationSettings(api_key="right", strict_models=True)
-    with serving(Simulation(settings=settings)) as url:
-        with openai.OpenAI(base_url=f"{url}/v1", api_key="wrong", max_retries=0) as sdk:
-            with pytest.raises(openai.AuthenticationError, match="Incorrect API key"):
-                sdk.chat.completions.create(model="simulated-1", messages=CHAT)
-            with pytest.raises(openai.AuthenticationError):
-                sdk.models.list()
-        with openai.OpenAI(base_url=f"{url}/v1", api_key="right", max_retries=0) as sdk:
-            sdk.chat.completions.create(model="simulated-1", messages=CHAT)
-            with pytest.raises(openai.NotFoundError) as caught:
-                sdk.chat.completions.create(model="other", messages=CHAT)
-            assert caught.value.code == "model_not_found"
-        assert "right" not in repr(settings)
-
-
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        ("429", openai.RateLimitError),
-        ("500", openai.InternalServerError),
-        ("503", openai.InternalServerError),
-        ("418", openai.APIStatusError),
-        ("nonsense", openai.BadRequestError),
-    ],
-)
-def test_status_on_demand(client, fault, expected):
-    """The fault header brings any error status, streamed or not."""
-    for stream in (False, True):
-        with pytest.raises(expected) as caught:
-            client.chat.completions.create(
-                model="sound", messages=CHAT, stream=stream, extra_headers={"x-simulate-error": fault}
-            )
-        assert ("retry-after" in caught.value.response.headers) == (fault == "429")
-
-
-def test_reset_on_demand(base):
-    """`reset` resets the connection before a byte of the answer."""
-    host, port = base.removeprefix("http://").split(":")
-    body = json.dumps({"model": "sound", "messages": CHAT}).encode()
-    with socket.create_connection((host, int(port)), timeout=10) as raw:
-        raw.sendall(
-            b"POST /v1/chat/completions HTTP/1.1\r\nhost: simulated\r\nx-simulate-error: reset\r\n"
-            b"content-length: %d\r\n\r\n" % len(body) + body
-        )
-        with pytest.raises(ConnectionResetError):
-            raw.recv(1)
-
-
-def test_body_in_pieces(base):
-    """A body that arrives in pieces is read to its end; a client that leaves half-way is no failure."""
-    host, port = base.removeprefix("http://").split(":")
-    body = json.dumps({"model": "sound", "messages": CHAT}).encode()
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: simulated\r\ncontent-length: %d\r\n\r\n" % len(body)
-    with socket.create_connection((host, int(port)), timeout=10) as left:
-        left.sendall(head + body[:10])
-    with socket.create_connection((host, int(port)), timeout=10) as raw:
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for start in range(0, len(body), 100):
-            raw.sendall((head if start == 0 else b"") + body[start : start + 100])
-            time.sleep(0.001)
-        assert raw.recv(64).startswith(b"HTTP/1.1 200 OK")
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_cut_on_demand(http, stream):
-    """`cut` breaks the connection in the middle of the answer."""
-    request = {"model": "sound", "messages": CHAT, "stream": stream}
-    seen: list[bytes] = []
-
-    def ask() -> None:
-        headers = {"x-simulate-error": "cut"}
-        with http.stream("POST", "/v1/chat/completions", json=request, headers=headers) as reply:
-            assert reply.status_code == 200
-            seen.extend(reply.iter_raw())
-
-    with pytest.raises(httpx2.RemoteProtocolError):
-        ask()
-    assert seen
-    assert b"[DONE]" not in b"".join(seen)
-
-
-def wait_for(condition):
-    """Poll until a condition holds, for at most ten seconds."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
-def test_stall_on_demand(http):
-    """`stall` never answers; the call ends when the client leaves, and is counted so."""
-    before = http.get("/simulate/stats").json()["sound"]["abandoned"]
-    with pytest.raises(httpx2.ReadTimeout):
-        http.post(
-            "/v1/chat/completions",
-            json={"model": "sound", "messages": CHAT},
-            headers={"x-simulate-error": "stall"},
-            timeout=0.2,
-        )
-    wait_for(lambda: http.get("/simulate/stats").json()["sound"]["abandoned"] == before + 1)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_client_that_leaves_a_slow_answer(http, stream):
-    """Waiting ends with the client, not with the latency."""
-    before = http.get("/simulate/stats").json()["slow"]["abandoned"]
-    with pytest.raises(httpx2.ReadTimeout):
-        http.post(
-            "/v1/chat/completions", json={"model": "slow", "messages": CHAT, "stream": stream}, timeout=0.2
-        )
-    wait_for(lambda: http.get("/simulate/stats").json()["slow"]["abandoned"] == before + 1)
-
-
-def test_latency(http):
-    """An answer takes as long as set; a stream begins at half-time and ends at the same time."""
-    start = time.perf_counter()
-    http.post("/v1/chat/completions", json={"model": "brisk", "messages": CHAT})
-    assert time.perf_counter() - start >= 0.2
-    start = time.perf_counter()
-    request = {"model": "brisk", "messages": CHAT, "stream": True}
-    with http.stream("POST", "/v1/chat/completions", json=request) as reply:
-        arrivals = [time.perf_counter() - start for _ in reply.iter_raw()]
-    assert arrivals[0] >= 0.1
-    assert arrivals[-1] - arrivals[0] >= 0.08
-    assert len(arrivals) > 10
-
-
-def test_error_rate(client, http):
-    """A model with an error rate of one answers nothing but 500, and counts it."""
-    with pytest.raises(openai.InternalServerError, match="by its error rate"):
-        client.chat.completions.create(model="broken", messages=CHAT)
-    counts = http.get("/simulate/stats").json()["broken"]
-    assert counts["errors"] == counts["calls"] > 0
-
-
-def test_model_swap():
-    """An admin call swaps a model while it serves, under its old name or a new one."""
-    with (
-        serving(Simulation((ModelState("m", noise=0.1),))) as url,
-        httpx2.Client(base_url=url) as http,
-        openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0) as sdk,
-    ):
-        changes = {"fragility": 1, "worse_share": 1.0, "returned_name": "m-2", "system_fingerprint": None}
-        reply = http.put("/simulate/models/m", json=changes)
-        kept = {"name": "m", "noise": 0.1, "latency_s": 0.0, "error_rate": 0.0, "judge_noise": 0.0}
-        expected = {**kept, **changes}
-        assert reply.json() == expected == http.get("/simulate/models/m").json()
-        answer = sdk.chat.completions.create(model="m", messages=CHAT)
-        assert (answer.model, answer.choices[0].message.content) == ("m-2", SAID.worse)
-        assert answer.system_fingerprint is None
-        http.put("/simulate/models/m", json={"returned_name": None, "fragility": 0, "noise": 0})
-        answer = sdk.chat.completions.create(model="m", messages=CHAT)
-        assert (answer.model, answer.choices[0].message.content) == ("m", SAID.good)
-
-
-def test_new_model():
-    """Setting a model that is not served yet serves a copy of the first one, changed."""
-    first = ModelState("m", noise=0.1, returned_name="m-1")
-    with serving(Simulation((first,))) as url, httpx2.Client(base_url=url) as http:
-        http.put("/simulate/models/org/n", json={"fragility": 0.2})
-        assert [state["name"] for state in http.get("/simulate/models").json()] == [
-            "m",
-            "simulated-rewriter",
-            "simulated-judge",
-            "org/n",
-        ]
-        state = http.get("/simulate/models/org/n").json()
-        assert (state["noise"], state["fragility"], state["returned_name"]) == (0.1, 0.2, None)
-        truth = http.get("/simulate/truth", params={"model": "org/n"}).json()
-        expected = planted(0.2, 0.1, 0.5)
-        assert truth["model"] == "org/n"
-        assert truth["perturbed_content_delta"] == expected.perturbed_content_delta
-        assert truth["excess"] == expected.excess
-        assert http.get("/simulate/truth").json()["model"] == "m"
-        assert http.get("/simulate/truth", params={"model": "x"}).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b'{"fragility": 1.5}', "fragility: Input should be less than or equal to 1"),
-        (
-            b'{"noise": -1, "latency_s": "x"}',
-            "noise: Input should be greater than or equal to 0; latency_s: ",
-        ),
-        (b'{"fragilty": 0.1}', "fragilty: Extra inputs are not permitted. Known fields: fragility, noise,"),
-        (b'{"returned_name": ""}', "returned_name: String should have at least 1 character"),
-        (b"{", "body: Invalid JSON"),
-        (b"[]", "body: "),
-    ],
-)
-def test_bad_admin_calls(http, body, message):
-    """A change that makes no sense changes nothing and says what is allowed."""
-    before = http.get("/simulate/models/sound").json()
-    reply = http.put("/simulate/models/sound", content=body)
-    assert reply.status_code == 400
-    assert message in reply.json()["error"]["message"]
-    assert http.get("/simulate/models/sound").json() == before
-
-
-def test_stats():
-    """Calls are counted by model and by planted state."""
-    models = (ModelState("m"), ModelState("n", fragility=1, worse_share=0))
-    with serving(Simulation(models)) as url, httpx2.Client(base_url=url) as http:
-        for model, stream in (("m", False), ("m", True), ("n", False), ("elsewhere", False)):
-            http.post("/v1/chat/completions", json={"model": model, "messages": CHAT, "stream": stream})
-        counts = http.get("/simulate/stats").json()
-    assert (counts["m"]["calls"], counts["m"]["streamed"], counts["m"]["errors"]) == (3, 1, 0)
-    assert counts["m"]["conditions"] == {Condition.GOOD: 3, Condition.WORSE: 0, Condition.DIFFERENT: 0}
-    assert counts["n"]["conditions"] == {Condition.GOOD: 0, Condition.WORSE: 0, Condition.DIFFERENT: 1}
-
-
-def test_two_models_of_one_name():
-    """A name that occurs twice, or no model at all, is refused."""
-    for models in ((), (ModelState("m"), ModelState("m"))):
-        with pytest.raises(ValueError, match="at least one, each with a name of its own"):
-            Simulation(models)
-
-
-def test_port_in_use(base):
-    """A port that is taken is an OSError for the caller, before anything is served."""
-    port = int(base.rpartition(":")[2])
-    with pytest.raises(OSError, match="in use"):
-        run(Simulation(), "127.0.0.1", port)
-
-
-def test_run_in_a_process():
-    """`run` tells its address once it can be asked, and ends on an interrupt."""
-    script = (
-        "from evenkeel.simulate import Simulation, run\n"
-        "run(Simulation(), '127.0.0.1', 0, on_listening=lambda url: print(url, flush=True))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    try:
-        url = process.stdout.readline().strip()
-        with httpx2.Client(base_url=url, timeout=10) as http:
-            assert http.get("/healthz").text == "ok\n"
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=10)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def test_requests_in_parallel(base):
-    """Slow answers do not hold up each other."""
-
-    def ask() -> None:
-        with httpx2.Client(base_url=base, timeout=10) as http:
-            http.post("/v1/chat/completions", json={"model": "brisk", "messages": CHAT})
-
-    start = time.perf_counter()
-    threads = [threading.Thread(target=ask) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert time.perf_counter() - start < 10 * 0.2
+        simulated_sdk.models.retrieve("no/such")

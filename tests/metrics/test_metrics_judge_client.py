@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metrics.judge import Breaker, Judge, JudgeRater
-from metrics.judge.prompts import SIMILARITY
-from metrics.judge.quality import completeness, faithfulness
+from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
+from metrics.judge.quality import JudgedQuality
 from metrics.judge.reading import Ruling
 from metrics.pair import Answer, Pair, ToolCall
 from metrics.scoring import judge_scorer
@@ -366,8 +366,8 @@ def test_tool_calls_and_context_reach_the_judge() -> None:
 
     async def scene(judge: Judge, scripted: ScriptedJudge) -> list[str]:
         await JudgeRater(judge).rate(Pair(answer, Answer("Nothing to close."), "secret context"))
-        await faithfulness(judge).rate(answer, "close ticket 7")
-        await completeness(judge).rate(answer, "close ticket 7")
+        await JudgedQuality(judge, FAITHFULNESS).rate(answer, "close ticket 7")
+        await JudgedQuality(judge, COMPLETENESS).rate(answer, "close ticket 7")
         return [request["messages"][1]["content"] for request in scripted.asked]
 
     similarity, *quality = run([GOOD], scene)

@@ -94,6 +94,10 @@ class MemoryStore:
         """The parts as they were committed."""
         return dict(self.kept)
 
+    def is_current(self):
+        """Nobody else writes."""
+        return True
+
     def commit(self, state, offset, events, trend, *, parts, whole):
         """Keep all of it, or fail as planned."""
         fault = self.faults.pop(0) if self.faults else "none"
@@ -362,15 +366,16 @@ def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
             return super().entries_after(offset, limit)
 
     store = MemoryStore()
-    monitor = Monitor(FlakyLog(verdicts), store, SETTINGS, clock=lambda: 77.0)
-    assert monitor.snapshot()["gauges"] == []
+    now = iter([70.0])
+    monitor = Monitor(FlakyLog(verdicts), store, SETTINGS, clock=lambda: next(now, 77.0))
+    assert monitor.snapshot()["gauges"] == [["monitor_last_step_timestamp_seconds", {"routes": "all"}, 70.0]]
     monitor.run(stop, poll_s=0)
     assert store.offset == verdicts[-1].offset
     assert caplog.text.count("could not fold") == 1
     assert monitor.stepped_at == 77.0
     assert monitor.snapshot() == {
         "counters": [["monitor_verdicts", {}, 30], ["monitor_failures", {}, 3]],
-        "gauges": [["monitor_last_step_timestamp_seconds", {}, 77.0]],
+        "gauges": [["monitor_last_step_timestamp_seconds", {"routes": "all"}, 77.0]],
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from metrics.notify import Notifier, Webhook, line, payload
 from metrics.stores.protocols import AlertEvent
+from tests.metrics.undelivered import Clock, Store
 
 EVENT = AlertEvent(
     id="a1",
@@ -26,31 +27,6 @@ EVENT = AlertEvent(
     summary="Robustness fell for general.spelling on chat (m).",
 )
 SECOND = replace(EVENT, id="a2", kind="resolved", excess=None)
-
-
-class Store:
-    """Undelivered events in memory."""
-
-    def __init__(self, *events):
-        self.waiting = list(events)
-
-    def undelivered(self, limit):
-        """Events not marked yet."""
-        return self.waiting[:limit]
-
-    def mark_delivered(self, event_id):
-        """Forget an event."""
-        self.waiting = [event for event in self.waiting if event.id != event_id]
-
-
-class Clock:
-    """A clock that is moved by hand."""
-
-    now = 50.0
-
-    def __call__(self):
-        """The time it was set to."""
-        return self.now
 
 
 @pytest.fixture

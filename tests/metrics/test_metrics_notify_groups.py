@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from metrics.notify import Channel, Grouping, Groups, Notifier
 from metrics.stores.protocols import AlertEvent
+from tests.metrics.undelivered import Clock, Store
 
 SPELLING = AlertEvent(
     id="e1",
@@ -30,16 +31,6 @@ AGAIN = replace(SPELLING, id="e5", summary="Robustness fell for spelling again."
 DRIFT = replace(SPELLING, id="e6", what="drift", direction="risen", summary="Spelling drifts.")
 
 
-class Clock:
-    """A clock that is moved by hand."""
-
-    now = 50.0
-
-    def __call__(self):
-        """The time it was set to."""
-        return self.now
-
-
 class Sender:
     """Keeps what it is given; fails as often as it is told."""
 
@@ -58,21 +49,6 @@ class Sender:
             return False
         self.sent.append(message)
         return True
-
-
-class Store:
-    """Undelivered events in memory."""
-
-    def __init__(self, *events):
-        self.waiting = list(events)
-
-    def undelivered(self, limit):
-        """Events not marked yet."""
-        return self.waiting[:limit]
-
-    def mark_delivered(self, event_id):
-        """Forget an event."""
-        self.waiting = [event for event in self.waiting if event.id != event_id]
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ def test_wordings_of_one_name_have_versions_of_their_own() -> None:
 def test_rubrics_explain_all_three_ratings(task: Task, prompt: object) -> None:
     """Every wording says what 3, 2 and 1 mean, in this order, and rates on exactly these."""
     del task
-    scale, steps = prompt.scale, prompt.steps  # type: ignore[attr-defined]
+    scale, steps = prompt.scale, prompt.steps
     assert re.findall(r"^(\d) - \S", scale, re.MULTILINE) == ["3", "2", "1"]
     assert steps == (1, 2, 3)
 
@@ -130,7 +130,7 @@ def test_rubrics_explain_all_three_ratings(task: Task, prompt: object) -> None:
 )
 def test_rubrics_of_tasks_do_not_mind_language_and_format(prompt: object) -> None:
     """A variant may ask for XML or Japanese: the judge is told to look at the content."""
-    question = prompt.question  # type: ignore[attr-defined]
+    question = prompt.question
     assert "another language" in question
     assert "another format" in question
 

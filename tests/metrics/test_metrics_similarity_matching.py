@@ -7,13 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.similarity import words
-from metrics.similarity.words import find_word, matched_count, same_word, stem
+from metrics.similarity.words import matched_count, misspellable, nearest, same_word, stem
 
 WORDS = st.lists(
     st.sampled_from(("restart", "restarted", "restrat", "printer", "pritner", "cat", "car", "inc42", "queue"))
     | st.text("abcdrest1", min_size=1, max_size=10),
     max_size=12,
 )
+
+
+def find_word(word: str, others: list[str]) -> str | None:
+    """The word of `others` that is the same word, a typo aside; None if there is none."""
+    return word if word in others else nearest(word, misspellable(others))
 
 
 @settings(max_examples=200, deadline=None)

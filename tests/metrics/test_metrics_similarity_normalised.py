@@ -108,7 +108,7 @@ def test_canonical_json_survives_respelling(value: object) -> None:
 @pytest.mark.parametrize(
     ("depth", "is_read"), [(1, True), (100, True), (101, False), (600, False), (50_000, False)]
 )
-def test_json_nested_beyond_reason_counts_as_text(depth: int, is_read: bool) -> None:  # noqa: FBT001
+def test_json_nested_beyond_reason_counts_as_text(depth: int, is_read: bool) -> None:  # noqa: FBT001 - a table
     """Deep nesting is no way to break a metric: below a hundred levels it is JSON, beyond it text."""
     text = "[" * depth + "7 " + "]" * depth
     assert (parse_json(text) is not None) == is_read

@@ -21,7 +21,8 @@ from metrics.similarity.words import (
 from metrics.similarity.words import (
     GLUE,
     content_words,
-    find_word,
+    misspellable,
+    nearest,
     negation_count,
     same_word,
     stem,
@@ -104,7 +105,7 @@ def test_word_overlap_forgives_typos_but_not_other_words() -> None:
 def test_same_word_allows_typos_by_length(word: str, other: str, same: bool) -> None:  # noqa: FBT001 - a table
     """One edit from four letters, two from eight, none in short words and anything with digits."""
     assert same_word(word, other) is same
-    assert (find_word(word, {other, "unrelated"}) is not None) is same
+    assert (nearest(word, misspellable([other, "unrelated"])) is not None) is same
 
 
 @given(

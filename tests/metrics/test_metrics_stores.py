@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sqlite3
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -265,33 +263,3 @@ def test_a_tally_counts_by_labels():
     assert tally.value("trials", route="a") == 3
     assert tally.value("trials", outcome="timeout") == 2
     assert tally.snapshot({"queue_waiting": 4})["gauges"] == [["queue_waiting", {}, 4]]
-
-
-@pytest.mark.parametrize("left", [b"", b"x" * 24_000])
-def test_a_store_whose_index_is_cut_short_is_an_error_and_not_the_end(tmp_path, left):
-    """Copying a backup over the files of a store in use must not kill the process that forwards."""
-    script = """
-import sqlite3, sys
-from pathlib import Path
-from metrics.stores.sqlite import Database
-database = Database(Path(sys.argv[1]))
-database.create("CREATE TABLE t (x)")
-print("ready", flush=True)
-sys.stdin.readline()
-for _ in range(2):
-    try:
-        with database.write() as connection:
-            connection.execute("INSERT INTO t VALUES (1)")
-    except sqlite3.OperationalError as error:
-        print(error)
-database.close()
-"""
-    path = tmp_path / "evenkeel.db"
-    with subprocess.Popen(
-        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "ready\n"
-        path.with_name("evenkeel.db-shm").write_bytes(left)
-        said, _ = process.communicate("\n", timeout=20)
-    assert said.count("cut short while in use") == 2
-    assert process.returncode == 0

@@ -100,6 +100,36 @@ def test_monitors_of_one_name_that_take_turns_count_every_verdict_once(store):
     assert cell.trials == 100
 
 
+def test_a_monitor_forgets_what_a_failover_has_lost(store, caplog):
+    """It takes back verdicts that the new primary never had, though no other follows, and counts them once.
+
+    The primary of before is put back to what its replica had: the keys as they were three verdicts earlier.
+    """
+    log = RedisVerdictLog(store)
+    monitor = Monitor(log, RedisMonitorStore(store, "one"), MonitorSettings(min_trials=1))
+
+    def trials() -> int:
+        (cell,) = monitor.reports()
+        return cell.trials
+
+    for number in range(5):
+        log.append(verdict(number), None)
+    assert (monitor.step(), monitor.step(), trials()) == (5, 0, 5)
+    replicated = {key: store.client.dump(key) for key in store.client.keys(f"{store.place.prefix}:*")}
+    for number in range(5, 8):
+        log.append(verdict(number), None)
+    assert (monitor.step(), monitor.step(), trials()) == (3, 0, 8)
+    store.client.delete(*store.client.keys(f"{store.place.prefix}:*"))
+    for key, body in replicated.items():
+        store.client.restore(key, 0, body)
+    assert (monitor.step(), trials()) == (0, 5)
+    assert caplog.text.count("reading it again") == 1
+    for number in range(5, 8):
+        assert log.append(verdict(number), None)
+    assert (monitor.step(), monitor.step(), trials()) == (3, 0, 8)
+    assert caplog.text.count("reading it again") == 1
+
+
 def test_a_log_keeps_the_newest_and_counts_the_others(store):
     """A monitor that comes late sees from the offsets that some are missing."""
     log = RedisVerdictLog(store, kept=10)

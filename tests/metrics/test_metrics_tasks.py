@@ -54,7 +54,7 @@ CASE = "Subject: printer\nDescription: it prints only every second page\nResolut
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_prompts_of_the_simulation_are_recognised(task: object) -> None:
     """Every prompt that the simulated application makes is of the task it is made for."""
-    name = task.name  # type: ignore[attr-defined]
+    name = task.name
     for seed in range(20):
         turns = [Turn(message["role"], message["content"]) for message in make_prompt(name, seed)]
         assert recognise(turns) == name

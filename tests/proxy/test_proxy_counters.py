@@ -42,6 +42,7 @@ def test_snapshot_is_json_with_the_agreed_names():
         "proxy_failovers",
         "proxy_upstream_errors",
         "proxy_connections",
+        "proxy_connections_refused",
         "exchanges_eligible",
         "exchanges_sampled",
         "exchanges_queued",
@@ -72,7 +73,9 @@ def test_every_fault_has_an_answer_the_openai_sdk_reads(fault):
     assert error["code"] == fault.value
     assert error["param"] is None
     assert error["message"].endswith(".")
-    assert (error["type"] == "upstream_error") == (status_of(fault) >= 500)
+    assert (error["type"] == "invalid_request_error") == (status_of(fault) < 500)
+    crowded = fault is Fault.CROWDED
+    assert (error["type"] == "server_error") == (b"\r\nretry-after: 1\r\n" in head) == crowded
     assert f"content-length: {len(body)}".encode() in head
     assert head.startswith(b"HTTP/1.1 %d " % status_of(fault))
     assert b"connection: close" in head

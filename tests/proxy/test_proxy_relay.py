@@ -190,7 +190,7 @@ def test_chunked_upload_reaches_the_upstream_as_it_arrives(run, relay, eventuall
             client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
             for piece in (b"one", b"two", b"three"):
                 client.send(b"%x;ext=1\r\n%b\r\n" % (len(piece), piece))
-                await eventually(lambda: rig.upstream.received.endswith(piece + b"\r\n"))  # noqa: B023
+                await eventually(lambda: rig.upstream.received.endswith(piece + b"\r\n"))  # noqa: B023 - called at once
             client.send(b"0\r\nX-Trailer: 1\r\n\r\n")
             assert await client.answer() == OK
             assert rig.upstream.wires[0].bodies == [b"onetwothree"]

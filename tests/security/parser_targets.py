@@ -36,6 +36,7 @@ from shadow.perturbations.format import read_yaml as yaml_skeleton
 from shadow.perturbations.format.schema import UnreadableSkeleton
 from shadow.perturbations.protect import protected_spans
 from shadow.prompt import PromptView, UnreadablePrompt
+from tests.security import file_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,6 +240,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         *(request_head, response_head, chunks, targets, answers, prompts, encodings, structures, skeletons),
-        *(workflows, goldens, texts),
+        *(workflows, goldens, texts, *file_targets.TARGETS),
     )
 }

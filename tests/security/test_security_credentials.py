@@ -37,14 +37,21 @@ OWN = {
     "ADMIN_TOKEN": "sk-marker-admin-5e1f",
 }
 MARKER = "sk-marker"
+PAGES = ("goldens", "changes", "alerts", "trials", "judge", "calibration", "pipeline", "settings", "actions")
+API = (
+    *("actions", "alerts", "cells", "changes", "goldens", "labels", "pipeline", "rollups", "trials"),
+    "verdicts",
+)
 SETTINGS = """
 routes:
   - {{name: main, upstream: '{url}', sampling_rate: 1}}
   - {{name: desk, prefix: /desk, upstream: '{url}', sampling_rate: 1, api_key_env: DESK_KEY}}
+  - {{name: tenant, prefix: /tenant, upstream: '{url}', headers: {{x-tenant: sk-marker-tenant-5e1f}}}}
   - {{name: gone, prefix: /gone, upstream: 'http://127.0.0.1:9', sampling_rate: 1}}
 admin: {{token_env: ADMIN_TOKEN}}
 judge: {{base_url: '{url}/v1', model: judge}}
 telemetry: {{traces: true, content: true}}
+alert: {{webhook: 'http://127.0.0.1:9/sk-marker-webhook-5e1f'}}
 """
 
 
@@ -72,6 +79,10 @@ def traffic(tmp_path):
                 )
             ]
             assert statuses[:3] == [200, 200, 502]
+            unreadable = httpx2.post(
+                f"{running.proxy}/v1/chat/completions?{QUERY}", content=b"{", headers=CLIENTS, timeout=30
+            )
+            assert unreadable.status_code == 400
             running.settle()
             collector.wait_for("evenkeel.shadow", 2)
             yield admin, tmp_path / "data", running.log, collector
@@ -80,14 +91,12 @@ def traffic(tmp_path):
 
 def crawled(admin):
     """Every page that can be reached, by its address, and what machines read."""
-    found, ahead = {}, ["/", "/metrics", "/readyz", "/goldens", "/changes"]
-    ahead += [
-        f"/api/{name}"
-        for name in ("cells", "rollups", "changes", "alerts", "verdicts", "pipeline", "goldens")
-    ]
+    found, ahead = {}, ["/", "/metrics", "/readyz"]
+    ahead += [f"/{name}" for name in PAGES]
+    ahead += [f"/api/{name}" for name in API]
     while ahead:
         path = ahead.pop()
-        if path in found or len(found) > 60:
+        if path in found or len(found) > 100:
             continue
         found[path] = admin.get(path).text
         ahead += [link.partition("#")[0] for link in re.findall(r'href="(/[^"]*)"', found[path])]
@@ -100,6 +109,7 @@ def test_no_sink_holds_a_key(traffic):
     pages = crawled(admin)
     assert "When does the ferry leave?" in "".join(pages.values())
     assert [path for path, text in pages.items() if MARKER in text] == []
+    assert {f"/{name}" for name in PAGES} <= pages.keys()
     files = [file for file in Path(folder).rglob("*") if file.is_file()]
     stored = b"".join(file.read_bytes() for file in files)
     assert b"When does the ferry leave?" in stored

@@ -7,11 +7,12 @@ import random
 import pytest
 
 from metrics.pair import Wanted
-from shadow.perturbations import RewriteTask
+from shadow.perturbations import Draft, RewriteTask
 from shadow.perturbations.crosslingual import CrossLingual, crosslingual_pairs
 from shadow.perturbations.language_tags import BUILTIN_TAGS, canonical_tag, english_request, native_request
 from shadow.perturbations.multilingual import Multilingual, multilingual
 from shadow.prompt import Block, PromptView
+from shadow.prompt.template import TemplateLearner
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,
@@ -23,6 +24,26 @@ from tests.shadow.pretended_rewriter import (
     typed,
     view_of,
 )
+
+GERMAN_SYSTEM = "Du hilfst den Kunden eines Möbelhauses. Sei freundlich und versprich nie eine Rückzahlung."
+AROUND = {
+    "en": ("A customer of the shop has written:", "Help the customer, and promise no refund."),
+    "de": ("Eine Kundin des Möbelhauses schreibt:", "Hilf der Kundin und versprich keine Rückzahlung."),
+    "es": ("Un cliente de la tienda ha escrito:", "Ayuda al cliente y no prometas ningún reembolso."),
+    "fr": ("Un client du magasin a écrit :", "Aide le client et ne promets aucun remboursement."),
+    "it": ("Un cliente del negozio ha scritto:", "Aiuta il cliente e non promettere alcun rimborso."),
+    "ja": (
+        "家具店のお客様から次の連絡がありました。",
+        "お客様を助けてください。返金は約束しないでください。",
+    ),
+    "nl": ("Een klant van de winkel heeft geschreven:", "Help de klant en beloof geen terugbetaling."),
+    "pt": ("Um cliente da loja escreveu:", "Ajude o cliente e não prometa nenhum reembolso."),
+}
+SUBJECTS = (
+    *("lamp", "oven", "shelf", "chair", "mirror", "carpet", "desk", "sofa", "bench", "stool"),
+    *("clock", "vase", "drawer", "curtain", "mattress", "cupboard", "bookcase", "footrest"),
+)
+"""Enough different requests for a template to be learned."""
 
 
 @pytest.mark.parametrize("tag", BUILTIN_TAGS)
@@ -66,12 +87,35 @@ def test_a_prompt_is_not_translated_into_its_own_language(tag, language) -> None
         f"{QUESTION} Answer in English.",
         f"{QUESTION} Please write your reply in formal French.",
         "Translate this sentence into Spanish: The weather is fine today.",
+        f"{QUESTION} Bitte auf Deutsch antworten.",
+        f"{QUESTION} Antworten Sie in deutscher Sprache.",
+        "Übersetze den Satz ins Englische: Das Wetter ist schön.",
+        f"{QUESTION} Contesta siempre en español.",
+        f"{QUESTION} Veuillez répondre en français.",
+        f"{QUESTION} Scrivi la risposta in lingua italiana.",
+        "Vertaal deze zin naar het Engels: Het is mooi weer.",
+        f"{QUESTION} Responda sempre em português.",
+        f"{QUESTION} 回答は必ず日本語で書いてください。",
+        *(f"{QUESTION} {native_request(tag)}" for tag in BUILTIN_TAGS),
     ],
 )  # fmt: skip
 def test_a_prompt_that_prescribes_a_language_is_left_alone(text) -> None:
     """Asking for another language would contradict the prompt."""
-    assert reason(Multilingual("de"), chat(text)) == "language_prescribed"
+    assert reason(Multilingual("sv"), chat(text)) == "language_prescribed"
     assert reason(CrossLingual("en", "de"), chat(text)) == "language_prescribed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Der Kunde schreibt, dass die Lieferung in Deutschland ankam.",
+        "La fabrique en France répond vite et livre partout.",
+        "日本語の説明書が見つかりません。",
+    ],
+)
+def test_to_speak_of_a_country_prescribes_no_language(text) -> None:
+    """Only an order to write in a language does, or to translate."""
+    made(Multilingual("sv"), chat(text))
 
 
 def test_crosslingual_translates_the_input_and_asks_in_english() -> None:
@@ -106,13 +150,66 @@ def test_from_english_only_a_judge_is_needed() -> None:
     assert CrossLingual("en", "de").requires == {"judge"}
 
 
-def test_instructions_must_be_english() -> None:
-    """A prompt with German instructions is not tried; short ones of unknown language are."""
-    german = "Du hilfst den Kunden eines Möbelhauses. Sei freundlich und versprich nie eine Rückzahlung."
-    assert reason(CrossLingual("es", "de"), view_of(("system", german), ("user", QUESTION))) == (
-        "instructions_not_english"
+def test_other_instructions_are_translated_into_english() -> None:
+    """Instructions first, then the input; labels and few words of no clear language count as English."""
+    changed, tasks = finished(
+        CrossLingual("es", "de").apply(
+            view_of(("system", GERMAN_SYSTEM), ("user", QUESTION)), 1.0, random.Random(1)
+        )
     )
-    made(CrossLingual("es", "de"), view_of(("system", "FAQ bot"), ("user", QUESTION)))
+    assert tasks == [
+        RewriteTask("translation", GERMAN_SYSTEM, "en"),
+        RewriteTask("translation", QUESTION, "es"),
+    ]
+    assert changed.input_text == f"[translation es] {QUESTION}\n\nWrite the whole answer in German."
+    labels = 'Ticket:\nPlan: Pro\nRegion: EU\nResult: {"intent": string, "confidence": number}'
+    for system in ("FAQ bot", labels):
+        _, tasks = finished(
+            CrossLingual("es", "de").apply(
+                view_of(("system", system), ("user", QUESTION)), 1.0, random.Random(1)
+            )
+        )
+        assert tasks == [RewriteTask("translation", QUESTION, "es")]
+
+
+def test_documents_of_the_application_are_no_instructions() -> None:
+    """English instructions around a fixed German document stay, and so does the document."""
+    blocks = (
+        Block("template", f"{SYSTEM}\n", "instructions"),
+        Block("template", f"{GERMAN_SYSTEM} {BY_LANGUAGE['de']}\n" * 3, "document"),
+        Block("input", QUESTION, "text"),
+    )
+    view = view_of(("user", "".join(block.text for block in blocks)), classify=typed(*blocks))
+    _, tasks = finished(CrossLingual("fr", "de").apply(view, 1.0, random.Random(1)))
+    assert tasks == [RewriteTask("translation", QUESTION, "fr")]
+
+
+def test_a_name_that_comes_back_as_it_was_holds_nothing_up() -> None:
+    """Where the translation is the original, the answer's language is all that is new."""
+    outcome = CrossLingual("fr", "de").apply(view_of(("user", "Mara Jonas")), 1.0, random.Random(1))
+    assert isinstance(outcome, Draft)
+    changed = outcome.finish([task.text for task in outcome.tasks])
+    assert isinstance(changed, PromptView)
+    assert changed.input_text == "Mara Jonas\n\nWrite the whole answer in German."
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])
+def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(language) -> None:
+    """Whatever language a route's instructions are in, and whether they are known to be instructions."""
+    learner = TemplateLearner()
+    before, after = AROUND[language]
+    views = []
+    for number, subject in enumerate(SUBJECTS):
+        text = f"{before}\n\n{BY_LANGUAGE[language]} {subject} {number}\n\n{after}"
+        view = view_of(("user", text))
+        learner.observe("route", view.slots, str(number))
+        views.append(view)
+    unknown, known = views[-1], views[-1].classified(learner.classifier("route"))
+    assert {one.kind for one in unknown.segments} == {"input"}
+    assert {one.kind for one in known.segments} == {"template", "input"}
+    for kind in (CrossLingual("en", "fr"), CrossLingual("ja", "en"), Multilingual("sv")):
+        made(kind, unknown)
+        made(kind, known)
 
 
 def test_every_pair_of_languages_but_english_with_itself() -> None:

@@ -49,6 +49,8 @@ def found(text: str) -> list[tuple[str, str]]:
         ("in <b>bold</b> text", "markup", "<b>bold</b>"),
         ('a <order id="3"> here', "markup", '<order id="3">'),
         ("a &amp; b", "markup", "&amp;"),
+        ("<city>東京</city>です", "markup", "<city>東京</city>"),
+        ("<letter>昨日から電源が入りません。修理をお願いできますか。</letter>", "markup", "<letter>"),
         ("dear {{ first name }}, hi", "placeholder", "{{ first name }}"),
         ("dear {name}, hi", "placeholder", "{name}"),
         ("dear [YOUR NAME], hi", "placeholder", "[YOUR NAME]"),

@@ -226,7 +226,6 @@ def test_messages_and_segments_of_a_conversation() -> None:
     ]
     assert [message.role for message in view.messages] == ["system", "user", "assistant", "tool"]
     assert view.model == "m-1"
-    assert view.uses_tools
     assert view.input_text == "Look:\n\nWhat is it?"
     assert view.text == (
         "system: Be brief.\n\nuser: Look:\nWhat is it?\n[image_url]\n\n"
@@ -300,7 +299,6 @@ def test_byte_order_mark_long_numbers_and_strange_contents_are_read() -> None:
     assert view.segments == ()
     assert view.body() == body
     assert view.model is None
-    assert not view.uses_tools
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,24 @@ def test_the_rewriter_spends_from_the_same_purse(open_ledger) -> None:
     assert ledger.today() == Spend(20, 0.01)
 
 
+def test_spend_is_split_by_route_and_kind(open_ledger) -> None:
+    """Whatever a route is called; only what there is, and only of today."""
+    now = [NOON]
+    ledger = open_ledger(Budget(), lambda: now[0])
+    odd = "a on judge of b"
+    ledger.settle(Spend(0, 0.0), odd, {"replay": Spend(1, 0.25), "judge": Spend(2, 0.0)})
+    ledger.settle(Spend(0, 0.0), odd, {"replay": Spend(4, 0.5)})
+    ledger.settle(Spend(0, 0.0), "a", {"golden": Spend(8, 0.0), "judge": Spend(0, 0.0)})
+    assert ledger.by_route_and_kind() == {
+        ("a", "golden"): Spend(8, 0.0),
+        (odd, "judge"): Spend(2, 0.0),
+        (odd, "replay"): Spend(5, 0.75),
+    }
+    assert (ledger.today(), ledger.today(odd)) == (Spend(15, 0.75), Spend(7, 0.75))
+    now[0] += 86_400
+    assert ledger.by_route_and_kind() == {}
+
+
 @pytest.mark.service("redis-server")
 def test_bookings_are_told_apart_by_kind(database, store) -> None:
     """In either store."""

@@ -252,3 +252,17 @@ def test_a_prompt_without_input_skips_what_cannot_apply(plane):
     asyncio.run(plane.work())
     assert [verdict.perturbation for verdict in plane.verdicts()] == [BASELINE]
     assert plane.tally.value("trials_skipped", reason="no_input") == 4
+
+
+def test_a_kind_that_lacks_a_rewriter_takes_no_other_kinds_turn(plane):
+    """A German prompt would have to be translated for it: counted, and the exchange gets all its trials."""
+    text = "Seit gestern druckt der Drucker im Büro nichts mehr. Was können wir jetzt prüfen?"
+    body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": text}]})
+    plane.queue.put([plane.capture(number, request_body=body.encode()) for number in range(3)])
+    kinds = (*by_name(["crosslingual.en_to_fr", "crosslingual.en_to_it"]), *KINDS[:2])
+    asyncio.run(plane.work(plan=RoutePlan(kinds, (0.3,), 2, "case_summary")))
+    assert sorted({verdict.perturbation for verdict in plane.verdicts()}) == [
+        BASELINE, "general.punctuation", "general.whitespace"
+    ]  # fmt: skip
+    assert len(plane.verdicts()) == 3 * 3
+    assert plane.tally.value("trials_skipped", reason="no_rewriter") > 0

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.simulate.faults import WireError
-from evenkeel.simulate.requests import ModelRequest, read_form, read_messages, read_model, read_tools
+from evenkeel.simulate.requests import (
+    ModelRequest,
+    read_form,
+    read_messages,
+    read_model,
+    read_tools,
+    wants_usage,
+)
 from evenkeel.simulate.wire import Completion, bundles, chat_usage, data_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evenkeel.simulate.faults import WireError
     from metrics.pair import ToolCall
 
 DONE: Final = b"data: [DONE]\n\n"
@@ -26,9 +33,7 @@ class ChatApi:
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request with `messages`."""
         model = read_model(raw)
-        options = raw.get("stream_options") or {}
-        if not isinstance(options, dict):
-            raise WireError(400, "stream_options must be an object.", param="stream_options")
+        include_usage = wants_usage(raw)
         tools = raw.get("tools")
         functions = (
             [tool.get("function") if isinstance(tool, dict) else None for tool in tools]
@@ -39,7 +44,7 @@ class ChatApi:
             model=model,
             messages=read_messages(raw.get("messages")),
             stream=bool(raw.get("stream")),
-            include_usage=bool(options.get("include_usage")),
+            include_usage=include_usage,
             tools=read_tools(tools, functions),
             tool_choice=raw.get("tool_choice"),
             form=read_form(_flat(raw.get("response_format"))),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.simulate.apis.chat import DONE
 from evenkeel.simulate.faults import WireError
 from evenkeel.simulate.model import Message
-from evenkeel.simulate.requests import ModelRequest, read_model
+from evenkeel.simulate.requests import ModelRequest, read_model, wants_usage
 from evenkeel.simulate.wire import Completion, bundles, chat_usage, data_event
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ class CompletionsApi:
     def read(self, raw: dict[str, Any]) -> ModelRequest:
         """Read a request with `prompt`, which is taken for the user's words."""
         model = read_model(raw)
-        options = raw.get("stream_options") or {}
-        if not isinstance(options, dict):
-            raise WireError(400, "stream_options must be an object.", param="stream_options")
+        include_usage = wants_usage(raw)
         prompt = raw.get("prompt")
         if isinstance(prompt, list) and len(prompt) == 1:
             prompt = prompt[0]
@@ -38,7 +36,7 @@ class CompletionsApi:
             model=model,
             messages=(Message("user", prompt),),
             stream=bool(raw.get("stream")),
-            include_usage=bool(options.get("include_usage")),
+            include_usage=include_usage,
             tools=(),
             tool_choice=None,
         )

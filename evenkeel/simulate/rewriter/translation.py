@@ -26,6 +26,8 @@ _EDGES: Final = re.compile(r"\A(?P<before>[\W\d_]*)(?P<words>.*?)(?P<after>[\W\d
 _WORDS_IN: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _UNSPACED_SHARE: Final = 0.42
 """Characters without spaces for each that was written with them: they say as much."""
+_WORDS_A_WIDE_CHARACTER: Final = 0.4
+"""The other way round: words for each character of a script without spaces."""
 _WIDE: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _NARROW: Final = re.compile(r"[0-9A-Za-z_]")
 _LATIN: Final = re.compile(r"[a-zà-ÿ]", re.IGNORECASE)
@@ -91,7 +93,9 @@ class _Words:
         many = len(_WORDS_IN.findall(original))
         if not many:
             return original
-        if not self._spaced:
+        if self._spaced:
+            many += round(len(_WIDE.findall(original)) * _WORDS_A_WIDE_CHARACTER)
+        else:
             share = _UNSPACED_SHARE if _LATIN.search(original) else 1.0
             many = max(2, round(len(original) * share))
         taken: list[str] = []

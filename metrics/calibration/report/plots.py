@@ -163,7 +163,7 @@ def curves(title: str, ways: Sequence[Trajectory], series: Sequence[int]) -> Cur
         x_ticks=tuple(Tick(x(severity), f"{severity:.0%}") for severity in sorted(expected)),
         y_ticks=tuple(
             Tick(y(score), f"{score:g}".replace("-", "\u2212"))
-            for score in np.arange(bottom, top + 0.01, 0.25 if top - bottom <= 1.5 else 0.5)  # noqa: PLR2004
+            for score in np.arange(bottom, top + 0.01, 0.25 if top - bottom <= 1.5 else 0.5)  # noqa: PLR2004 - seven labels fit
         ),
     )
 

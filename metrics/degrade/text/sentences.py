@@ -84,7 +84,9 @@ def split_sentences(line: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         while span < len(kept) and kept[span][1] <= stop:
             span += 1
         within = span < len(kept) and kept[span][0] < stop
-        following = _SPACE.match(line, stop).end()  # type: ignore[union-attr]
+        space = _SPACE.match(line, stop)
+        assert space is not None  # none at all is a match too
+        following = space.end()
         if within or following == len(line) or not _ends(line, start, end, following):
             continue
         units.append(line[start:stop])

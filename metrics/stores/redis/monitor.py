@@ -95,6 +95,10 @@ class RedisMonitorStore:
         self._read = {text(name): body for name, body in parts.items()}
         return (zlib.decompress(state) if state is not None else None, int(offset or 0))
 
+    def is_current(self) -> bool:
+        """Whether the checkpoint is still the one that was read or written last."""
+        return (self._store.client.hget(self._head, "commit") or b"") == self._base
+
     def parts(self) -> dict[str, bytes]:
         """Every part of the checkpoint, by name: after `load` those of what that returned."""
         read, self._read = self._read, None

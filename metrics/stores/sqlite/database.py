@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import logging
 import os
 import sqlite3
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from metrics.stores.errors import StoreError
@@ -24,6 +26,10 @@ log = logging.getLogger("evenkeel.store")
 _BUSY_TIMEOUT_S = 10.0
 _INDEX_BYTES = 32_768
 """Least size of the index of a write-ahead log that is in use."""
+_BEGUN_BYTES = 3
+"""Size of one that SQLite has only just made."""
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
 
 
 class Database:
@@ -34,7 +40,12 @@ class Database:
     """
 
     def __init__(
-        self, path: Path, *, seal: Seal | None = None, lost: Callable[[str], object] | None = None
+        self,
+        path: Path,
+        *,
+        seal: Seal | None = None,
+        lost: Callable[[str], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open the file, which is made if it is not there.
 
@@ -44,7 +55,9 @@ class Database:
                 places that open the file can forget it and write what should be encrypted in the clear.
             lost: called with a sentence, in the thread that finds out, when the file has been deleted or cut
                 short under this process; for one whose memory must agree with the file. Default: a file that
-                was deleted is made again, with the same tables.
+                was deleted is made again, with the same tables, and one that was cut short is opened again
+                once it is left alone.
+            clock: monotonic time in seconds, for the pauses between attempts to open it again.
 
         Raises: StoreError if it cannot be written, SealError for keys that cannot be used.
         """
@@ -53,6 +66,15 @@ class Database:
         self._index_path = path.with_name(f"{path.name}-shm")
         self.recreated = 0
         """How often the file was found deleted and made again."""
+        self.reopened = 0
+        """How often the file was found cut short and opened again."""
+        self._index_bytes = _INDEX_BYTES
+        """Size of the index when it was looked at last: it grows only."""
+        self._clock = clock
+        self._again_at = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+        self._left_as: object = None
+        """What the files looked like at the last attempt to open them again."""
         self._tell_lost = lost
         self._lost = ""
         """Why the file is not used any more."""
@@ -75,21 +97,23 @@ class Database:
 
     def connection(self) -> sqlite3.Connection:
         """This thread's connection, opened on first use."""
+        if self._lost:
+            self._try_again()
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None and not self._lost and self._local.file != _identity(self.path):
+        if connection is not None and self._local.opened != self.reopened:
+            connection = None  # It was abandoned.
+        if connection is not None and self._local.file != _identity(self.path):
             self._leave(connection)
             connection = None
-        if connection is not None and not self._lost and self._cut_short():
+        if (connection is not None or self._connections) and self._cut_short():
             self._abandon()
-            raise self._gone(
-                f"the files of {self.path} were cut short while in use; restore them and start again"
-            )
-        if self._lost:
-            raise sqlite3.OperationalError(self._lost)
+            raise self._gone(f"the files of {self.path} were cut short while in use")
         return self._open() if connection is None else connection
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._mend()
+        opened = self.reopened
         connection = sqlite3.connect(
             self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -107,9 +131,10 @@ class Database:
             connection.close()
             raise
         with self._lock:
-            self._file = file
+            if self._file != file:
+                self._file, self._index_bytes = file, _INDEX_BYTES
             self._connections.append(connection)
-        self._local.connection, self._local.file = connection, file
+        self._local.connection, self._local.file, self._local.opened = connection, file, opened
         return connection
 
     def _leave(self, connection: sqlite3.Connection) -> None:
@@ -132,8 +157,67 @@ class Database:
     def _gone(self, problem: str) -> sqlite3.OperationalError:
         if self._tell_lost is not None:
             self._tell_lost(problem)  # May not return: so long other threads must not fail in its place.
-        self._lost = problem
+        with self._lock:
+            if not self._lost:
+                self._lost = problem
+                self._left_as = self._files()
+                self._pause_s = _FIRST_PAUSE_S
+                self._again_at = self._clock() + _FIRST_PAUSE_S
+                if self._tell_lost is None:
+                    log.error("%s; trying again when nobody writes to them", problem)
         return sqlite3.OperationalError(problem)
+
+    def _try_again(self) -> None:
+        """Go on with files that were cut short if nobody is writing over them any more.
+
+        Raises: sqlite3.OperationalError if somebody may be, or it is too early to look again.
+        """
+        with self._lock:
+            now = self._clock()
+            if self._lost and (self._tell_lost is not None or now < self._again_at):
+                raise sqlite3.OperationalError(self._lost)
+            found = self._files()
+            if self._lost and found != self._left_as and self._cut_short():
+                self._left_as = found
+                self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
+                self._again_at = now + self._pause_s
+                raise sqlite3.OperationalError(self._lost)
+            if self._lost:
+                self._mend()
+                self._lost = ""
+                self._file = None  # Tables may be missing from what somebody copied here.
+                self.reopened += 1
+                log.warning("the store %s is used again", self.path)
+
+    def _files(self) -> list[tuple[int, int] | None]:
+        """Sizes and times of the files."""
+        found: list[tuple[int, int] | None] = []
+        for suffix in ("", "-shm", "-wal"):
+            try:
+                one = self.path.with_name(f"{self.path.name}{suffix}").stat()
+            except OSError:
+                found.append(None)
+            else:
+                found.append((one.st_size, one.st_mtime_ns))
+        return found
+
+    def _mend(self) -> None:
+        """Make an index that was cut short whole, for SQLite to fill it anew from the write-ahead log.
+
+        It must not be opened for that: closing it would give up the locks that SQLite has on it. Only those
+        who hold a lock on the folder do it, so that nobody empties what another has begun to use.
+        """
+        if not self._cut_short():
+            return
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            if _BEGUN_BYTES < self._index_path.stat().st_size < _INDEX_BYTES:
+                os.truncate(self._index_path, 0)  # A part of it could be taken for all of it.
+            if self._cut_short():
+                os.truncate(self._index_path, self._index_bytes)
+        finally:
+            os.close(folder)
 
     def _cut_short(self) -> bool:
         """Whether somebody truncated the index of the write-ahead log, as copying a backup over it does.
@@ -141,9 +225,13 @@ class Database:
         SQLite has it mapped into memory: to touch what is no longer there would kill the process.
         """
         try:
-            return self._index_path.stat().st_size < _INDEX_BYTES
+            size = self._index_path.stat().st_size
         except OSError:
             return False  # Deleted: what is mapped stays readable.
+        if size < self._index_bytes:
+            return True
+        self._index_bytes = size
+        return False
 
     def _abandon(self) -> None:
         """Never touch the connections again, not even to close them: that would kill the process too."""
@@ -171,6 +259,7 @@ class Database:
             for connection in self._connections:
                 connection.close()
             self._connections.clear()
+            self._index_bytes = _INDEX_BYTES
         self._local = threading.local()
 
 

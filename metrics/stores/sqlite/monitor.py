@@ -48,6 +48,10 @@ class SqliteMonitorStore:
         row = self._database.connection().execute("SELECT body, offset FROM monitor_state").fetchone()
         return (zlib.decompress(row[0]), row[1]) if row else (None, 0)
 
+    def is_current(self) -> bool:
+        """Always: a file keeps what was committed, and one monitor writes to it."""
+        return True
+
     def offset(self) -> int:
         """The log offset that the last committed checkpoint includes; 0 before the first."""
         row = self._database.connection().execute("SELECT offset FROM monitor_state").fetchone()

@@ -236,7 +236,7 @@ class SqliteVerdictLog:
         if offset is not None:
             conditions.append("offset < ?")
             values.append(offset)
-        chosen = f"SELECT offset FROM verdicts WHERE {' AND '.join(conditions) or '1'}"  # noqa: S608
+        chosen = f"SELECT offset FROM verdicts WHERE {' AND '.join(conditions) or '1'}"  # noqa: S608 - ours
         rows = (
             self._database.connection()
             .execute(

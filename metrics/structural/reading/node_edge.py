@@ -86,14 +86,21 @@ def _edges(text: str) -> Iterator[NamedEdge]:
     for line in text.split("\n"):
         if found and not line.strip():
             return
-        at = _LEAD.match(line).end()  # type: ignore[union-attr]
+        at = _led_in(line, 0)
         while pair := _PAIR.match(line, at):
             found = True
             yield NamedEdge(pair[1], pair[2])
-            at = _LEAD.match(line, pair.end()).end()  # type: ignore[union-attr]
+            at = _led_in(line, pair.end())
         rest = line[at:]
         if rest.startswith(("(", "[")):
             raise WorkflowError("malformed", f"this is no edge: {rest[:_SHOWN].strip()!r}")
         said = said or rest.strip().strip("`")
     if said and not found:
         raise WorkflowError("malformed", f'there are no edges behind "Edge:" but {said[:_SHOWN]!r}')
+
+
+def _led_in(line: str, at: int) -> int:
+    """Where an edge may begin, behind what leads to it."""
+    lead = _LEAD.match(line, at)
+    assert lead is not None  # nothing at all is a match too
+    return lead.end()

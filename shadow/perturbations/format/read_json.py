@@ -46,7 +46,7 @@ def read_json(text: str) -> Node:
 
     Raises: UnreadableSkeleton if it is not one, or something stands behind it.
     """
-    read = json_at(text, _BLANK.match(text).end())  # type: ignore[union-attr] # matches anywhere
+    read = json_at(text, _past_blanks(text, 0))
     rest, _ = _skipped(text, read.end)
     if rest != len(text):
         raise UnreadableSkeleton(f"more text behind the value, at character {rest}")
@@ -101,7 +101,7 @@ def _record(text: str, start: int, depth: int) -> Read:
         key = string or _KEY.match(text, at)
         if key is None:
             raise UnreadableSkeleton(f"no key at character {at}")
-        colon = _BLANK.match(text, key.end()).end()  # type: ignore[union-attr] # matches anywhere
+        colon = _past_blanks(text, key.end())
         if not text.startswith(":", colon):
             raise UnreadableSkeleton(f"no colon at character {colon}")
         at, _ = _skipped(text, colon + 1)
@@ -138,11 +138,17 @@ def _after_value(text: str, at: int) -> tuple[int, str]:
     return at, f"{before} {behind}"
 
 
+def _past_blanks(text: str, at: int) -> int:
+    blanks = _BLANK.match(text, at)
+    assert blanks is not None  # none at all is a match too
+    return blanks.end()
+
+
 def _skipped(text: str, at: int) -> tuple[int, str]:
     """Where the next thing begins that is neither blank nor comment, and the comments."""
     comments: list[str] = []
     while True:
-        at = _BLANK.match(text, at).end()  # type: ignore[union-attr] # matches anywhere
+        at = _past_blanks(text, at)
         comment = _COMMENT.match(text, at)
         if comment is None:
             return at, " ".join(comments)

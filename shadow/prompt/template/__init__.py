@@ -5,7 +5,8 @@ compared with what the route sent before. Requests of one template form a `Clust
 them share, in order, is its `Skeleton`: literal fragments with gaps between them. Text that fits a
 fragment is template, text in a gap is input. `alignment` finds what a skeleton and another request
 share, `recurrence` which lines of the gaps come back so often that they are optional sections,
-`route` keeps the clusters of one route and tells edits from fields, `learner` all routes.
+`route` keeps the clusters of one route and tells edits (`succession`) from fields, with requests that have
+no template yet in a `pool`; `learner` keeps all routes.
 """
 
 from shadow.prompt.template.fixed import fixed_template

@@ -1,0 +1,254 @@
+"""Approving the baselines of cells that drift: what would be approved is shown first, and nothing else is."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from litestar import MediaType, Request, Response, Router, get, post
+from litestar.exceptions import HTTPException
+from litestar.params import FromQuery, URLEncodedBody
+
+from console import figures, links, wording
+from console.identity import Recorder, needs, signed, visitor_of
+from console.writing import form_token, own_pages_only
+from metrics.actions import is_name
+from metrics.approval import Approval, ApprovalError, ApprovedCell, approvable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from litestar.types import ControllerRouterHandler
+
+    from console.rendering import Renderer
+    from console.sources import ConsoleSources
+    from metrics.cells import CellReport
+    from metrics.stores.protocols import LoggedApproval
+
+OFFERED_S: Final = 900.0
+"""So long what was shown can be approved."""
+_LISTED: Final = 10
+_SKIPPED_SHOWN: Final = 5
+
+Form = URLEncodedBody[dict[str, str]]
+AnyRequest = Request[Any, Any, Any]
+QueryText = FromQuery[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineRow:
+    """A cell with the baseline that it has and the one that it would get."""
+
+    model: str
+    perturbation: str
+    before: str
+    after: str
+    trials: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalLine:
+    """An approval as a list shows it."""
+
+    href: str
+    route: str
+    by: str
+    note: str
+    at: str
+    at_iso: str
+    at_exact: str
+    cells: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaselinesPage:
+    """What can be approved of a route, or what has just been."""
+
+    route: str
+    narrowed: bool
+    """Whether a part of the route's cells is meant."""
+    route_href: str
+    whole_href: str
+    rows: tuple[BaselineRow, ...]
+    short: str
+    """Cells with too few trials, "" if there is none."""
+    offer: str
+    """What a form sends to have just this approved; "" if there is nothing to."""
+    approved: ApprovalLine | None
+    """What has been approved, if the page shows that."""
+    past: tuple[ApprovalLine, ...]
+
+
+class Offers:
+    """What was shown, in a form that a browser sends back and nobody else can write."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def make(self, route: str, cells: Sequence[ApprovedCell], at: float) -> str:
+        """An offer of the cells as they were at a time."""
+        draft = Approval.of(route, cells, by="-", at=at)
+        body = base64.urlsafe_b64encode(draft.to_json().encode("utf-8", "surrogatepass")).decode()
+        return f"{body}.{self._mark(body)}"
+
+    def read(self, offer: str, now: float) -> Approval:
+        """What was offered, in nobody's name yet. Raises: ApprovalError if it was not, or is long ago."""
+        body, _, mark = offer.rpartition(".")
+        if not hmac.compare_digest(mark.encode(), self._mark(body).encode()):
+            raise ApprovalError("this was not offered here, or evenkeel has been started since")
+        try:
+            found = Approval.from_json(base64.urlsafe_b64decode(body).decode("utf-8", "surrogatepass"))
+        except (binascii.Error, ValueError) as error:
+            raise ApprovalError("this was not offered here") from error
+        if not 0 <= now - found.at <= OFFERED_S:
+            raise ApprovalError("this was shown too long ago")
+        return found
+
+    def _mark(self, body: str) -> str:
+        return hmac.new(self._key, body.encode(), hashlib.sha256).hexdigest()
+
+
+def baselines_page(
+    sources: ConsoleSources, asked: Mapping[str, str | None], offers: Offers
+) -> BaselinesPage | None:
+    """What can be approved of the cells that are asked for; None for a route without cells.
+
+    Args:
+        sources: reports and the log.
+        asked: `route`, and `model`, `perturbation`, or `approved` (the id of what has been).
+        offers: makes what the form sends.
+    """
+    route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
+    now = sources.clock()
+    reports = sources.reports()
+    known = {(one.key.model, one.key.perturbation): one for one in reports if one.key.route == route}
+    if not known:
+        return None
+    past = [one for one in sources.log.approvals()[::-1] if one.approval.route == route]
+    done = next((one for one in past if one.approval.id == asked["approved"]), None)
+    if done is None:
+        ready, short = approvable(reports, route, model=model, perturbation=perturbation)
+    else:
+        ready, short = list(done.approval.cells), []
+    return BaselinesPage(
+        route=route,
+        narrowed=bool(model or perturbation),
+        route_href=links.route_link(route),
+        whole_href=links.baselines_link(route),
+        rows=tuple(_row(cell, known.get((cell.model, cell.perturbation))) for cell in ready),
+        short=_short(short),
+        offer=offers.make(route, ready, round(now, 3)) if ready and done is None else "",
+        approved=_line(done, now) if done else None,
+        past=tuple(_line(one, now) for one in past[:_LISTED]),
+    )
+
+
+def approval_lines(approvals: Sequence[LoggedApproval], now: float) -> tuple[ApprovalLine, ...]:
+    """The newest approvals of all routes, newest first."""
+    return tuple(_line(one, now) for one in approvals[: -_LISTED - 1 : -1])
+
+
+def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[ControllerRouterHandler]:
+    """GET `/baselines` (takes `route`, `model`, `perturbation`, `approved`), POST `/baselines`."""
+    offers = Offers(secrets.token_bytes(32))
+    record = Recorder(sources.actions)
+
+    @get("/", sync_to_thread=True)
+    def shown(
+        request: AnyRequest,
+        route: FromQuery[str] = "",
+        model: QueryText = None,
+        perturbation: QueryText = None,
+        approved: QueryText = None,
+    ) -> Response[bytes]:
+        asked = {"route": route, "model": model or None, "perturbation": perturbation or None}
+        page = baselines_page(sources, {**asked, "approved": approved}, offers)
+        if page is None:
+            content = renderer.page(
+                "message.html", title="No such cells", text="No trial of this route has been scored."
+            )
+            return Response(content, status_code=404, media_type=MediaType.HTML)
+        content = renderer.page(
+            "baselines.html", page=page, token=form_token(request), visitor=visitor_of(request)
+        )
+        return Response(content, media_type=MediaType.HTML)
+
+    @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
+    def approved(request: AnyRequest, data: Form) -> Response[bytes]:
+        visitor, now = visitor_of(request), sources.clock()
+        asked = signed(visitor, data)
+        try:
+            approval = _approval(sources, offers.read(data.get("offer", ""), now), asked)
+        except ApprovalError as error:
+            raise HTTPException(
+                f"Nothing was approved: {error}. Open the page anew and look again.", status_code=400
+            ) from error
+        # Sent twice, it is the same entry of the log.
+        if sources.log.approve(approval):
+            count = len(approval.cells)
+            cells = f"{count} cell{'s' * (count > 1)}, approval {approval.id}"
+            record(visitor, approval.by, "baseline_approved", approval.route, at=now, detail=cells)
+        where = links.baselines_link(approval.route, approved=approval.id)
+        return Response(b"", status_code=303, headers={"location": where})
+
+    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    return [Router("/baselines", route_handlers=[shown, approved])]
+
+
+def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, Any]) -> Approval:
+    """What was offered in somebody's name. Raises: ApprovalError if it no longer fits, or nobody says so."""
+    by = asked.get("by", "").strip()
+    if not is_name(by):
+        raise ApprovalError("say your name")
+    ready, _ = approvable(sources.reports(), offered.route)
+    trials = {(cell.model, cell.perturbation): cell.n for cell in ready}
+    for cell in offered.cells:
+        # A change begins the count anew: what was shown is of before it.
+        if trials.get((cell.model, cell.perturbation), 0) < cell.n:
+            raise ApprovalError("the route has changed since this was shown")
+    return Approval.of(offered.route, offered.cells, by=by, at=offered.at, note=asked.get("note", ""))
+
+
+def _row(cell: ApprovedCell, report: CellReport | None) -> BaselineRow:
+    drift = report.drift if report else None
+    before = "none yet"
+    if drift is not None:
+        made = "first" if drift.provisional else "approved"
+        before = f"{figures.percent(drift.baseline, 1)} in the {made} {drift.trials:,} trials"
+    low, high = figures.number(cell.lower * 100, 1), figures.number(cell.upper * 100, 1)
+    return BaselineRow(
+        cell.model,
+        wording.label(cell.perturbation),
+        before,
+        f"{figures.percent(cell.mean, 1)} [{low},\u00a0{high}]",
+        f"{cell.n:,}",
+    )
+
+
+def _short(cells: Sequence[CellReport]) -> str:
+    named = [f"{wording.label(one.key.perturbation)} ({one.key.model})" for one in cells[:_SKIPPED_SHOWN]]
+    more = f" and {len(cells) - _SKIPPED_SHOWN} more" if len(cells) > _SKIPPED_SHOWN else ""
+    return ", ".join(named) + more
+
+
+def _line(logged: LoggedApproval, now: float) -> ApprovalLine:
+    one = logged.approval
+    first = one.cells[0]
+    cells = f"{wording.label(first.perturbation)} at {figures.percent(first.mean, 1)}, n = {first.n:,}"
+    if len(one.cells) > 1:
+        cells = f"{len(one.cells)} cells"
+    return ApprovalLine(
+        href=links.baselines_link(one.route, approved=one.id),
+        route=one.route,
+        by=one.by,
+        note=one.note,
+        at=figures.moment(one.at, now),
+        at_iso=figures.iso(one.at),
+        at_exact=figures.moment_exact(one.at),
+        cells=cells,
+    )

@@ -1,0 +1,45 @@
+"""Trouble that a loop outlives: said when it begins, not at every turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import logging
+    from types import TracebackType
+
+
+class Trouble:
+    """A boundary around one turn of a loop that must go on whatever a store, or an endpoint, does.
+
+        trouble = Trouble(log, "counters cannot be published (%s)")
+        while not stop.wait(1.0):
+            with trouble:
+                counters.publish(source, snapshot())
+
+    An exception ends the block and goes no further; the first of several turns that fail in a row is logged
+    as a warning. Keyboard interrupts, exits and cancellation pass.
+    """
+
+    def __init__(self, log: logging.Logger, said: str) -> None:
+        """Args: log: where it is said. said: what happens, with a %s for the error."""
+        self._log = log
+        self._said = said
+        self.ongoing = False
+        """Whether the last turn failed."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if error is None:
+            self.ongoing = False
+            return False
+        if not isinstance(error, Exception):
+            return False
+        if not self.ongoing:
+            self._log.warning(self._said, error)
+        self.ongoing = True
+        return True

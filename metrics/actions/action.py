@@ -1,0 +1,79 @@
+"""One thing that somebody has done, and where such things are kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, Protocol
+
+What = Literal[
+    "golden_approved",
+    "golden_retired",
+    "golden_unretired",
+    "goldens_imported",
+    "label_given",
+    "label_withdrawn",
+    "baseline_approved",
+]
+
+KnownBy = Literal["token", "proxy", "typed", "command"]
+KNOWN_BY: Final[dict[KnownBy, str]] = {
+    "token": "signed in by token",
+    "proxy": "signed in by the login proxy",
+    "typed": "as typed",
+    "command": "by command, as typed",
+}
+"""How the name is known, in words. As typed means that nobody has checked it."""
+
+KEPT: Final = 100_000
+"""Actions that a store keeps, the newest."""
+MOST_READ: Final = 1_000
+LONGEST_NAME: Final = 200
+_LONGEST_TEXT: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Who has done what, and when. Says nothing of what prompts, answers and notes say."""
+
+    at: float
+    """Unix time in seconds."""
+    by: str
+    known_by: KnownBy
+    what: What
+    subject: str
+    """What it was done to: the id of a golden, of a verdict, or the name of a route."""
+    detail: str = ""
+
+    def to_json(self) -> str:
+        """The action as one line of JSON. Texts that are very long are cut."""
+        said = asdict(self)
+        for name in ("by", "subject", "detail"):
+            said[name] = said[name][:_LONGEST_TEXT]
+        return json.dumps(said, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Action:
+        """Read what `to_json` wrote."""
+        raw: dict[str, Any] = json.loads(text)
+        return cls(**raw)
+
+
+class ActionLog(Protocol):
+    """Actions in the order in which they were recorded; of very many the oldest are dropped.
+
+    Calls block on storage. Several processes may use one log at a time.
+    """
+
+    def record(self, action: Action) -> None:
+        """Append an action, durably."""
+        ...
+
+    def latest(self, limit: int) -> list[Action]:
+        """The newest, newest first, at most `limit`."""
+        ...
+
+
+def is_name(text: str) -> bool:
+    """Whether somebody can be called so: 1 to 200 visible characters, no blank at either end."""
+    return 0 < len(text) <= LONGEST_NAME and text.isprintable() and text == text.strip()

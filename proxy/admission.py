@@ -1,0 +1,126 @@
+"""Who may connect: limits on the number of connections, and what happens to one too many."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from ipaddress import IPv6Address
+from typing import TYPE_CHECKING
+
+from proxy.errors import Fault, error_response
+
+if TYPE_CHECKING:
+    from proxy.lanes import Limits
+
+_MOST_TOLD = 64
+_TOLD_SHARE = 8
+"""One in so many connections more may be open for a moment, to be told that it is one too many."""
+_HOST_BITS = 64
+"""Of an IPv6 address: who has one usually has all that share the other half."""
+
+
+class Refusal(StrEnum):
+    """Why a connection is refused. The value is the label."""
+
+    FULL = "full"
+    """There are as many connections as there may be."""
+    ADDRESS = "address"
+    """Its address has as many as one address may have."""
+
+
+class Admission:
+    """Counts connections, all together and by address, and says which is one too many.
+
+    Addresses are asked for only if one alone may not have as many connections as all together.
+    """
+
+    __slots__ = ("_address_of", "_by_address", "_connected", "_limits", "open")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._by_address = limits.max_connections_per_address < limits.max_connections
+        self._address_of: dict[object, str] = {}
+        self._connected: dict[str, int] = {}
+        self.open = 0
+        """Connections now."""
+
+    def enter(self, client: object, transport: asyncio.BaseTransport) -> Refusal | None:
+        """Count a new connection; returns why it is one too many, and is then not counted."""
+        if self.open >= self._limits.max_connections:
+            return Refusal.FULL
+        if self._by_address:
+            address = counted_as(transport.get_extra_info("peername"))
+            connected = self._connected.get(address, 0)
+            if connected >= self._limits.max_connections_per_address:
+                return Refusal.ADDRESS
+            self._address_of[client] = address
+            self._connected[address] = connected + 1
+        self.open += 1
+        return None
+
+    def leave(self, client: object) -> None:
+        """A connection that was counted is gone."""
+        self.open -= 1
+        if self._by_address:
+            address = self._address_of.pop(client)
+            self._connected[address] -= 1
+            if not self._connected[address]:
+                del self._connected[address]
+
+
+def counted_as(peername: object) -> str:
+    """What the connections of a peer are counted by: its IPv4 address, or its network of 64 bits in IPv6.
+
+    Everybody behind one Unix socket, or gone before it could be asked, counts as "".
+    """
+    host = peername[0] if isinstance(peername, tuple) else ""
+    if ":" not in host:
+        return str(host)
+    address = IPv6Address(host.partition("%")[0])
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(IPv6Address(int(address) >> _HOST_BITS << _HOST_BITS))
+
+
+def turn_away(transport: asyncio.Transport, waiting: set[TurnedAway], limits: Limits) -> None:
+    """Close a connection that is one too many: with an answer to its request if few others wait for theirs.
+
+    Args:
+        transport: The connection.
+        waiting: Those that still wait for theirs; it joins and leaves them.
+        limits: How many there may be, and for how long.
+    """
+    told = len(waiting) < min(_MOST_TOLD, max(1, limits.max_connections // _TOLD_SHARE))
+    transport.set_protocol(TurnedAway(transport, waiting, limits.linger_s if told else 0.0))
+
+
+class TurnedAway(asyncio.Protocol):
+    """A connection that is refused, while it may send the request that is answered so."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: set[TurnedAway], patience_s: float) -> None:
+        """Args: transport: the connection. waiting: joined and left. patience_s: 0 = close at once."""
+        self.transport = transport
+        self._waiting = waiting
+        self._answered = False
+        self._timer: asyncio.TimerHandle | None = None
+        if patience_s:
+            waiting.add(self)
+            self._timer = asyncio.get_running_loop().call_later(patience_s, transport.abort)
+        else:
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Answer the request at its first bytes; what follows them is thrown away until the client closes."""
+        if self._answered or self.transport.is_closing():
+            return
+        self._answered = True
+        bare = data.startswith(b"HEAD ")
+        self.transport.write(error_response(Fault.CROWDED, close=True, bare=bare))
+        # Closing with unread bytes would reset the connection, and the answer could be lost.
+        self.transport.write_eof()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+        """The connection is gone."""
+        self._waiting.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()

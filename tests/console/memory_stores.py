@@ -1,0 +1,125 @@
+"""A verdict log and a monitor's store in memory, as far as the console reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metrics.stores.protocols import ANYTHING, AlertEvent, LoggedApproval, LoggedVerdict, Stretch, TrendPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metrics.approval import Approval
+    from metrics.stores.protocols import Narrow
+    from metrics.verdict import Evidence, Verdict
+
+
+@dataclass
+class MemoryLog:
+    """A verdict log in memory."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    """Oldest first."""
+    texts: dict[str, Evidence] = field(default_factory=dict)
+    approved: list[Approval] = field(default_factory=list)
+
+    def approve(self, approval: Approval) -> bool:
+        """Store once by id."""
+        if approval in self.approved:
+            return False
+        self.approved.append(approval)
+        return True
+
+    def approvals(self) -> list[LoggedApproval]:
+        """All, in order."""
+        return [LoggedApproval(place, one) for place, one in enumerate(self.approved)]
+
+    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+        """Store once by id."""
+        if any(known.id == verdict.id for known in self.verdicts):
+            return False
+        self.verdicts.append(verdict)
+        if evidence:
+            self.texts[verdict.id] = evidence
+        return True
+
+    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """All of one exchange, oldest first."""
+        return [verdict for verdict in self.verdicts if verdict.exchange_id == exchange_id]
+
+    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """A page of the log."""
+        found = enumerate(self.verdicts[offset : offset + limit], start=offset + 1)
+        return [LoggedVerdict(place, verdict) for place, verdict in found]
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
+        """Backwards, without an index."""
+        end = len(self.verdicts) if offset is None else min(offset - 1, len(self.verdicts))
+        start = max(0, end - limit)
+        read = [LoggedVerdict(place + 1, self.verdicts[place]) for place in range(end - 1, start - 1, -1)]
+        found = [one for one in read if narrow.admits(one.verdict)]
+        return Stretch(found, start + 1 if start else 0, len(read))
+
+    def latest(
+        self, limit: int, *, route: str | None = None, perturbation: str | None = None
+    ) -> list[Verdict]:
+        """Newest first."""
+        found = [
+            verdict
+            for verdict in reversed(self.verdicts)
+            if route in {None, verdict.route} and perturbation in {None, verdict.perturbation}
+        ]
+        return found[:limit]
+
+    def find(self, verdict_id: str) -> Verdict | None:
+        """By id."""
+        return next((verdict for verdict in self.verdicts if verdict.id == verdict_id), None)
+
+    def evidence(self, verdict_id: str) -> Evidence | None:
+        """The texts."""
+        return self.texts.get(verdict_id)
+
+
+@dataclass
+class MemoryMonitorStore:
+    """A monitor's store in memory; only what the console reads does anything."""
+
+    history: list[AlertEvent] = field(default_factory=list)
+    """Oldest first."""
+    points: dict[tuple[str, str, str], list[TrendPoint]] = field(default_factory=dict)
+
+    def load(self) -> tuple[bytes | None, int]:
+        """Nothing."""
+        return None, 0
+
+    def is_current(self) -> bool:
+        """Nobody else writes."""
+        return True
+
+    def commit(
+        self,
+        state: bytes,
+        offset: int,
+        events: Sequence[AlertEvent],
+        trend: Sequence[tuple[str, str, str, TrendPoint]],
+    ) -> None:
+        """Keep events and points."""
+        self.history.extend(events)
+        for route, model, perturbation, point in trend:
+            self.points.setdefault((route, model, perturbation), []).append(point)
+
+    def events(self, limit: int) -> list[AlertEvent]:
+        """Newest first."""
+        return self.history[::-1][:limit]
+
+    def undelivered(self, limit: int) -> list[AlertEvent]:
+        """All."""
+        return self.history[:limit]
+
+    def mark_delivered(self, event_id: str) -> None:
+        """Nothing."""
+
+    def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
+        """One cell, oldest first."""
+        return self.points.get((route, model, perturbation), [])[-limit:]

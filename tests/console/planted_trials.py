@@ -1,0 +1,182 @@
+"""Cells, trends and trials that are consistent in themselves, drawn from a seed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from metrics.cells import CellKey, CellReport, Estimate
+from metrics.pair import Answer
+from metrics.stores.protocols import TrendPoint
+from metrics.verdict import BASELINE, Evidence, QualityScore, Verdict
+
+if TYPE_CHECKING:
+    import random
+
+
+NOW = 1_786_544_400.0
+"""2026-08-12 14:20:00 UTC."""
+
+ROUTES = ("case-summaries", "billing-replies", "ticket-triage", "faq-answers", "chat")
+KINDS = ("whitespace", "punctuation", "casing", "spelling")
+PERTURBATIONS = (BASELINE, *(f"general.{kind}" for kind in KINDS))
+STEADY, FRAGILE = "steady-2026-05", "swift-2026-08"
+
+_CASES = [
+    tuple(" ".join(text.split()) for text in case.split("|"))
+    for case in (
+        """Reporter: Maja, order desk. Since this morning the label printer on line 4 prints every second
+        label blank. The driver was updated to 8.2.1 on Monday at 07:30. Rolling back on a spare PC did not
+        help, cleaning the head did for about 40 labels. 310 parcels wait, the pick-up is at 16:00.
+        |The label printer on line 4 has printed every second label blank since this morning, after a driver
+        update to 8.2.1 on Monday. Rolling back on a spare PC did not help; cleaning the print head helped
+        for about 40 labels. 310 parcels wait and the pick-up is at 16:00.
+        |The label printer on line 4 prints blank labels. The driver was updated to 8.2.1 on Monday. Rolling
+        it back solved the problem on a spare PC.""",
+        """Reporter: Tomas, field sales. The VPN drops after exactly 20 minutes on hotel networks, never at
+        home. Client 5.1 on macOS, profile emea-full. Error shown: keepalive timeout (code 412). A colleague
+        with profile emea-split is not affected. Tomas presents to a customer tomorrow at 09:00.
+        |The VPN of Tomas drops after exactly 20 minutes on hotel networks with error 412, keepalive timeout,
+        but not at home. He uses client 5.1 on macOS with profile emea-full; a colleague on emea-split is not
+        affected. He needs it for a customer meeting tomorrow at 09:00.
+        |Tomas has trouble with the VPN on hotel networks and needs it tomorrow at 09:00. The error is a
+        keepalive timeout.""",
+        """Reporter: Ines, accounting. The monthly close report shows 12 postings twice, all from cost centre
+        7710 and all booked on the 30th between 22:00 and 23:00. The night job was restarted at 22:14 by
+        hand. Totals differ from the ledger by 48,230.10 EUR. The auditors expect the report on Friday.
+        |The monthly close report shows 12 postings of cost centre 7710 twice, all booked on the 30th between
+        22:00 and 23:00, when the night job was restarted by hand at 22:14. Totals are off by 48,230.10 EUR;
+        the auditors expect the report on Friday.
+        |The monthly close report is off by 48,230.10 EUR because some postings are shown twice. The auditors
+        expect it on Friday, and the night job ran normally.""",
+    )
+]
+"""Cases with a good and a bad summary."""
+
+
+def estimate(value: float, n: int, low: float = 0.0) -> Estimate:
+    """A rate with an interval about as wide as a confidence sequence's."""
+    half = 1.4 * math.sqrt(max(value * (1 - value), 0.02) / max(n, 1)) + 0.8 / max(n, 1)
+    return Estimate(value, max(low, value - half), min(1.0, value + half), n)
+
+
+def cell(
+    route: str,
+    model: str,
+    perturbation: str,
+    *,
+    trials: int = 214,
+    moved: float = 0.05,
+    quality: float = 0.6,
+    alert: bool = False,
+    at: float = NOW - 4,
+) -> CellReport:
+    """A report that is consistent in itself; below 30 trials without any estimate."""
+    key = CellKey(route, model, perturbation)
+    shifted = round(trials * moved)
+    report = CellReport(
+        key=key,
+        scorer="metrics",
+        trials=trials,
+        ratings={3: trials - shifted, 2: shifted - shifted // 3, 1: shifted // 3},
+        last_scored_at=at,
+        threshold=0.10,
+        alarm_log10=4.0,
+        evidence_log10=5.2 if alert else -0.4,
+        alert=alert,
+    )
+    if trials < 30:
+        return report
+    return replace(
+        report,
+        content_delta=estimate(moved, trials),
+        quality_delta=estimate(quality, shifted) if shifted >= 5 else None,
+        robustness=estimate(1 - moved * quality, trials),
+        noise_floor=estimate(0.04, trials),
+        excess=None if perturbation == BASELINE else estimate(moved - 0.04, trials, low=-1.0),
+    )
+
+
+def trend_points(
+    rng: random.Random, start: float, end: float, count: int, levels: tuple[float, float]
+) -> list[TrendPoint]:
+    """A line from one level to another with shrinking intervals."""
+    points = []
+    for place in range(count):
+        share = place / (count - 1)
+        trials = 30 + 3 * place
+        value = levels[0] + (levels[1] - levels[0]) * (1 - math.exp(-4 * share)) + rng.gauss(0, 0.006)
+        band = estimate(value, trials, low=-1.0) if value > 0 else estimate(0.0, trials, low=-1.0)
+        points.append(
+            TrendPoint(
+                at=start + (end - start) * share,
+                trials=trials,
+                content_delta=value + 0.04,
+                excess=value,
+                excess_lower=band.lower,
+                excess_upper=band.upper,
+                robustness=1 - 0.6 * (value + 0.04),
+                evidence_log10=0.0,
+                alert=False,
+            )
+        )
+    return points
+
+
+def perturb(rng: random.Random, text: str, kind: str) -> str:
+    """A small change of the given kind, for the eye only."""
+    words = text.split(" ")
+    for place in rng.sample(range(len(words)), 9):
+        word = words[place]
+        if kind == "whitespace":
+            words[place] = word + rng.choice(("  ", " ", "\n"))
+        elif kind == "casing":
+            words[place] = word.upper() if rng.random() < 0.5 else word.capitalize()
+        elif kind == "punctuation":
+            words[place] = word.rstrip(".,;") + rng.choice((" ,", "!", " ;", ""))
+        elif len(word) > 3 and word.isalpha():
+            at = rng.randrange(1, len(word) - 1)
+            words[place] = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    return " ".join(words)
+
+
+def verdict(
+    rng: random.Random, place: int, *, model: str = STEADY, fragile: bool = False, route: str | None = None
+) -> tuple[Verdict, Evidence]:
+    """One trial with its texts; on a fragile model most answers move."""
+    case, good, bad = _CASES[place % len(_CASES)]
+    prompt = f"Summarise the support case in at most three sentences. Keep numbers and names.\n\n{case}"
+    perturbation = PERTURBATIONS[place % len(PERTURBATIONS)]
+    kind = perturbation.partition(".")[2]
+    baseline = perturbation == BASELINE
+    moved = not baseline and rng.random() < (0.65 if fragile else 0.08)
+    rating = (1 if rng.random() < 0.3 else 2) if moved else 3
+    exchange_id = f"{place // len(PERTURBATIONS):016x}"
+    found = Verdict(
+        id=f"{exchange_id}.{perturbation}.{place}",
+        exchange_id=exchange_id,
+        scored_at=NOW - 6 - 7 * (200 - place),
+        route=route or ROUTES[place % 3],
+        model=model,
+        perturbation=perturbation,
+        perturbation_version=1,
+        severity=0.0 if baseline else 0.3,
+        seed=place,
+        scorer="metrics",
+        rating=rating,
+        baseline_rating=3,
+        quality=(
+            QualityScore("faithfulness_proxy", 1, 3, 2 if rating == 2 else 1),
+            QualityScore("completeness_proxy", 1, 3, 2),
+        )
+        if moved
+        else (),
+        explanation="Numbers of the original are missing." if moved else "",
+        details={"rouge_l": 0.46 if moved else 0.97, "numbers_kept": 0.5 if moved else 1.0},
+        replay_s=1.3,
+        tokens=412,
+        cost_usd=0.0009,
+    )
+    variant = prompt if baseline else prompt[:80] + perturb(rng, prompt[80:], kind)
+    return found, Evidence(prompt, variant, Answer(good), Answer(bad if moved else good))

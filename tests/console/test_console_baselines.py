@@ -1,0 +1,186 @@
+"""Approving baselines in the console: what is shown is what is approved, once, in somebody's name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+from litestar.testing import TestClient
+from playwright.sync_api import expect
+
+from console import create_app
+from console.baselines import OFFERED_S, Offers
+from metrics.actions import SqliteActions
+from metrics.approval import ApprovalError, ApprovedCell
+from metrics.cells import DriftReport, Estimate, WindowEstimates
+from metrics.stores.sqlite import Database
+from tests.console.chromium import browser, served
+
+ROUTE, MODEL, KIND = "case-summaries", "swift-2026-08", "general.spelling"
+ADDRESS = f"/baselines?route={ROUTE}&model={MODEL}&perturbation={KIND}"
+
+
+def since_change(report, n, mean=0.46):
+    window = WindowEstimates(n, Estimate(mean, mean - 0.05, mean + 0.05, n), None, None)
+    return replace(report, windows={"since_change": window})
+
+
+@pytest.fixture
+def scene(make_scene):
+    """One cell drifts, and has 240 trials since the last change; the others have too few."""
+    made = make_scene("alert")
+    drift = DriftReport("risen", 0.05, 500, provisional=True, lower=0.0, upper=0.1, evidence_log10=4.0)
+    made.reports = [
+        since_change(replace(one, drift=drift), 240) if one.key.parts == (ROUTE, MODEL, KIND) else one
+        for one in made.reports
+    ]
+    return made
+
+
+@pytest.fixture
+def actions(tmp_path):
+    database = Database(tmp_path / "evenkeel.db")
+    yield SqliteActions(database)
+    database.close()
+
+
+@pytest.fixture
+def app(scene, actions):
+    return create_app(replace(scene.sources(), actions=actions))
+
+
+@pytest.fixture
+def client(app):
+    with TestClient(app) as opened:
+        yield opened
+
+
+def words(response):
+    text = re.sub(r"<[^>]+>", " ", response.text)
+    return " ".join(unescape(text).split())
+
+
+def fields(page):
+    return {
+        name: re.search(rf'name="{name}" value="([^"]+)"', page.text)[1] for name in ("_csrf_token", "offer")
+    }
+
+
+def test_a_drift_alert_leads_to_what_would_be_approved(client):
+    """From 5 % in the first 500 trials to 46 % of the 240 since the change."""
+    assert ADDRESS.replace("&", "&amp;") in client.get("/alerts").text
+    text = words(client.get(ADDRESS))
+    assert "spelling swift-2026-08 5.0 % in the first 500 trials 46.0 % [41.0, 51.0] 240" in text
+    assert "Approve this baseline" in text
+    assert "Too few" not in text
+    assert "Too few trials since the last change, left as they are: " in words(
+        client.get(f"/baselines?route={ROUTE}")
+    )
+
+
+def test_what_was_shown_is_approved_once(client, scene, actions):
+    """Even if more trials have come since, however often the form is sent; then it is shown as approved."""
+    form = {**fields(client.get(ADDRESS)), "by": "ann", "note": "agreed"}
+    scene.reports = [
+        since_change(one, 260, 0.5) if one.key.parts[2] == KIND else one for one in scene.reports
+    ]
+    scene.now += 60
+    for _ in range(2):
+        sent = client.post("/baselines", data=form, follow_redirects=False)
+        assert sent.status_code == 303
+    (approval,) = scene.log.approved
+    assert (approval.by, approval.note, approval.route, approval.at) == (
+        "ann",
+        "agreed",
+        ROUTE,
+        scene.now - 60,
+    )
+    (cell,) = approval.cells
+    assert (cell.model, cell.perturbation, cell.mean, cell.n) == (MODEL, KIND, 0.46, 240)
+    shown = client.get(sent.headers["location"])
+    assert "Approved baselines case-summaries Approved by ann" in words(shown)
+    assert 'name="offer"' not in shown.text
+    assert "approved by ann" in words(client.get("/alerts"))
+    (action,) = actions.latest(5)
+    assert (action.by, action.known_by, action.what, action.subject) == (
+        "ann",
+        "typed",
+        "baseline_approved",
+        ROUTE,
+    )
+    assert action.detail == f"1 cell, approval {approval.id}"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda form, _: form.update(by=" "), "say your name"),
+        (lambda form, _: form.update(by="a\u202en"), "say your name"),
+        (lambda form, _: form.update(offer=form["offer"].replace(".", "A.")), "was not offered here"),
+        (lambda form, _: form.pop("offer"), "was not offered here"),
+        (lambda _, scene: setattr(scene, "now", scene.now + OFFERED_S + 1), "shown too long ago"),
+        (
+            lambda _, scene: setattr(scene, "reports", [since_change(one, 31) for one in scene.reports]),
+            "the route has changed since",
+        ),
+    ],
+)
+def test_what_no_longer_fits_is_not_approved(client, scene, actions, spoil, said):
+    """Nobody's, not as shown, of long ago, or of before a change."""
+    form = {**fields(client.get(ADDRESS)), "by": "ann"}
+    spoil(form, scene)
+    response = client.post("/baselines", data=form)
+    assert response.status_code == 400
+    assert said in words(response)
+    assert (scene.log.approved, actions.latest(5)) == ([], [])
+
+
+def test_only_the_consoles_own_page_approves(client, scene):
+    """Not without the token of the form, and not for a page of another site."""
+    form = {**fields(client.get(ADDRESS)), "by": "ann"}
+    site = {"sec-fetch-site": "cross-site"}
+    assert client.post("/baselines", data=form, headers=site).status_code == 403
+    assert client.post("/baselines", data={**form, "_csrf_token": "x"}).status_code == 403
+    assert scene.log.approved == []
+
+
+def test_a_route_without_cells_has_no_baselines(client):
+    """And says so."""
+    assert client.get("/baselines?route=nowhere").status_code == 404
+    assert client.get("/baselines").status_code == 404
+    nothing = client.get(f"/baselines?route={ROUTE}&perturbation=general.casing")
+    assert "There is nothing to approve" in words(nothing)
+    assert 'name="offer"' not in nothing.text
+
+
+def test_an_offer_of_another_process_is_none():
+    """Its key lives as long as the process."""
+    cell = ApprovedCell("m", "a.b", 0.1, 0.0, 0.2, 40)
+    offer = Offers(b"one").make("r \ud83d", [cell], 100.0)
+    assert Offers(b"one").read(offer, 101.0).cells == (cell,)
+    for key, now in ((b"other", 101.0), (b"one", 99.0)):
+        with pytest.raises(ApprovalError):
+            Offers(key).read(offer, now)
+
+
+@pytest.mark.service("chromium")
+def test_a_baseline_is_approved_in_a_browser(app, scene):
+    """From the alert by its link, under the page's own security policy, on a small screen."""
+    complaints = []
+    with served(app) as address, browser() as chromium:
+        page = chromium.new_page(viewport={"width": 400, "height": 800})
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.goto(f"{address}/alerts")
+        page.get_by_role("link", name="Approve as baseline").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Approve baselines")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.get_by_label("Your name").fill("ann")
+        page.get_by_role("button", name="Approve this baseline").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Approved baselines")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.get_by_role("link", name="← Alerts").click()
+        expect(page.get_by_role("heading", name="Approved baselines")).to_be_visible()
+    assert complaints == []
+    assert [one.by for one in scene.log.approved] == ["ann"]

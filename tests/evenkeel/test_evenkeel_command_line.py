@@ -1,0 +1,87 @@
+"""What commands share: prices and lists out of options, and the question before money is spent."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from evenkeel import command_line
+from evenkeel.command_line import confirmation, consoles, named_price, price, words
+from evenkeel.settings import SettingsError
+from shadow.spend import ModelPrice
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(None, ()), ("", ()), ("rouge_l", ("rouge_l",)), (" a, b ,,c ", ("a", "b", "c"))],
+)
+def test_a_list_is_split_at_commas(text, expected):
+    """Blanks and empty parts are dropped."""
+    assert words(text) == expected
+
+
+def test_a_price_is_dollars_for_prompt_and_completion():
+    """The model's name may hold equals signs; the price follows the last one."""
+    assert price("0.15/0.60") == ModelPrice(0.15, 0.6)
+    assert named_price("org/model=a=1/2.5") == ("org/model=a", ModelPrice(1.0, 2.5))
+
+
+@pytest.mark.parametrize("text", ["cheap", "1", "1/", "/1", "-1/1", "1/nan", "inf/1"])
+def test_what_is_no_price_is_refused_with_an_example(text):
+    """A price is two numbers that are neither negative nor endless."""
+    with pytest.raises(SettingsError, match=f'"{text}" is not a price; write it like 0.15/0.60'):
+        price(text)
+    with pytest.raises(SettingsError, match=f'"m={text}" is not a price; write it like MODEL=0.15/0.60'):
+        named_price(f"m={text}")
+
+
+def test_a_named_price_needs_its_model():
+    """A price without a name belongs to nobody."""
+    with pytest.raises(SettingsError, match="MODEL="):
+        named_price("0.15/0.60")
+
+
+@click.command()
+@click.option("--yes", is_flag=True)
+@click.option("--in-pipelines", is_flag=True)
+def asking(*, yes, in_pipelines):
+    """Ask, and say what came of it."""
+    may = confirmation(confirmed=yes, in_pipelines=in_pipelines)
+    try:
+        click.echo(f"go: {may('about 12 calls')}")
+    except SettingsError as error:
+        click.echo(f"error: {error}")
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "said"),
+    [
+        (["--yes"], "", "go: True"),
+        ([], "y\n", "go: True"),
+        ([], "n\n", "go: False"),
+        ([], "", "go: False"),
+        (["--in-pipelines"], "y\n", "error: about 12 calls: there is no terminal to ask on"),
+        (["--in-pipelines", "--yes"], "", "go: True"),
+    ],
+)
+def test_money_is_spent_only_with_a_yes(options, typed, said):
+    """Without a terminal a pipeline gets an error, not a silent no."""
+    result = CliRunner().invoke(asking, options, input=typed)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(said)
+    assert "about 12 calls" in result.output
+
+
+def test_a_terminal_is_asked_in_pipelines_too(monkeypatch):
+    """Where somebody sits, the question is put."""
+    monkeypatch.setattr(command_line, "on_a_terminal", lambda: True)
+    result = CliRunner().invoke(asking, ["--in-pipelines"], input="y\n")
+    assert result.stdout == "go: True\n"
+
+
+def test_names_are_printed_as_they_are_and_wide_enough(capsys):
+    """Square brackets are no markup, and a pipe gets as many columns as asked."""
+    out = consoles(120).out
+    out.print("[bold]route[/bold] :smile: " + "x" * 80)
+    assert capsys.readouterr().out == "[bold]route[/bold] :smile: " + "x" * 80 + "\n"

@@ -1,0 +1,41 @@
+"""The limit on connections that follows from the limit on open files."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+
+from evenkeel.open_files import connection_limit, connections_within, raised_limit
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"),
+    [
+        (1_024, 384),  # 128 + 128 kept back, two for each of the rest
+        (20_000, 8_686),  # 128 + 2,500 kept back
+        (128, 32),  # half kept back
+        (262_144, 65_536),  # no more than that, whatever there is
+        (1, 1),
+    ],
+)
+def test_each_connection_has_two_files_and_some_are_kept_back(files, connections):
+    """For clients and upstreams together never more than the files that are left."""
+    assert connections_within(files) == connections
+
+
+def test_the_process_takes_all_the_files_it_may_have():
+    """The soft limit is raised to the hard one, or to 262,144."""
+    assert raised_limit() == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert raised_limit() >= min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 262_144)
+
+
+def test_more_connections_than_there_is_room_for_are_said_and_not_allowed(caplog):
+    """A stated limit counts if it can be kept; else a warning names both numbers and what to do."""
+    room = connections_within(raised_limit())
+    assert connection_limit(None) == room
+    assert connection_limit(7) == 7
+    assert not caplog.records
+    assert connection_limit(room + 1) == room
+    assert f"room for {room} connections" in caplog.text
+    assert "ulimit -n" in caplog.text

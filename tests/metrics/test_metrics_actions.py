@@ -1,0 +1,72 @@
+"""The contract of the log of actions, over every implementation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from metrics.actions import Action, SqliteActions, is_name
+from metrics.actions.redis_store import RedisActions
+from metrics.stores.redis.connection import RedisStore
+from metrics.stores.sqlite import Database
+from tests.redis_server import a_store
+
+ACTION = Action(1000.125, "zoë", "token", "golden_approved", "a/1 \ud83d", "version 2")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def reopen(request, tmp_path):
+    """Opens the log, as often as asked for."""
+    if request.param == "sqlite":
+        return lambda **options: SqliteActions(Database(tmp_path / "evenkeel.db"), **options)
+    place = a_store(request.getfixturevalue("redis_server")).place
+    return lambda **options: RedisActions(RedisStore(place), **options)
+
+
+def test_what_was_done_is_read_back_newest_first(reopen):
+    """By whoever opens the log next, as it was recorded."""
+    log = reopen()
+    assert log.latest(10) == []
+    other = replace(ACTION, by="bob", known_by="typed", what="golden_retired")
+    for action in (ACTION, other, ACTION):
+        log.record(action)
+    assert reopen().latest(10) == [ACTION, other, ACTION]
+    assert log.latest(1) == [ACTION]
+
+
+def test_of_very_many_the_oldest_are_dropped(reopen):
+    """Of five, three are kept."""
+    log = reopen(kept=3)
+    for number in range(5):
+        log.record(replace(ACTION, at=float(number)))
+    assert [one.at for one in log.latest(10)] == [4.0, 3.0, 2.0]
+
+
+def test_a_text_without_end_is_cut(reopen):
+    """400 characters of each are kept."""
+    log = reopen()
+    log.record(replace(ACTION, subject="x" * 10_000))
+    (found,) = log.latest(1)
+    assert found.subject == "x" * 400
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("ann", True),
+        ("Zoë Müller-Lüdenscheidt", True),
+        ("山田 太郎", True),
+        ("x" * 200, True),
+        ("x" * 201, False),
+        ("", False),
+        (" ann", False),
+        ("ann\n", False),
+        ("an\u202en", False),
+        ("an\x00n", False),
+        ("\ud83d", False),
+    ],
+)
+def test_a_name_is_what_can_be_seen(text, fits):
+    """No controls, no change of the writing direction, no half characters, no blank at an end."""
+    assert is_name(text) == fits

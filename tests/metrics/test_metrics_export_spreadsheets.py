@@ -1,0 +1,17 @@
+"""Text in files that spreadsheets open."""
+
+from __future__ import annotations
+
+import pytest
+
+from metrics.export.spreadsheets import harmless
+
+
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
+)
+def test_no_text_begins_like_a_formula(start):
+    """A text that would be computed gets an apostrophe; the same within a text does not."""
+    assert harmless(f"{start}SUM(1)") == f"'{start}SUM(1)"
+    assert harmless(f"a{start}b") == f"a{start}b"
+    assert harmless("") == ""

@@ -1,0 +1,194 @@
+"""Limits on connections: who is turned away, how, and that nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proxy import Limits
+from proxy.admission import Admission, Refusal, counted_as
+from tests.proxy.plain import GET, OK, POST, error_of
+
+HEAD = b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"
+EVENT = b"5\r\nfirst\r\n"
+LAST = b"4\r\nlast\r\n0\r\n\r\n"
+
+
+async def ended(client):
+    """What came until the relay closed, or reset the connection."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        received = await client.rest()
+    return received
+
+
+def test_one_too_many_is_answered_and_the_others_are_served(run, relay, eventually):
+    """Over the limit a request gets a 503 that the SDK repeats; who leaves makes room for another."""
+
+    async def main():
+        async with relay(OK, limits=Limits(max_connections=2)) as rig:
+            first, second, third = [await rig.client() for _ in range(3)]
+            third.send(POST)
+            answer = await third.rest()
+            status, error = error_of(answer)
+            assert (status, error["code"], error["type"]) == (503, "too_many_connections", "server_error")
+            assert b"\r\nretry-after: 1\r\n" in answer
+            assert b"\r\nconnection: close\r\n" in answer
+            for client in (first, second, first):
+                client.send(POST)
+                assert await client.answer() == OK
+            assert rig.counter("proxy_connections") == 2
+            assert rig.counter("proxy_connections_refused", reason="full") == 1
+            assert rig.counter("proxy_connections_open") == 2
+            assert rig.counter("proxy_connections_limit") == 2
+            first.leave()
+            await eventually(lambda: rig.counter("proxy_connections_open") == 1)
+            fourth = await rig.client()
+            fourth.send(POST)
+            assert await fourth.answer() == OK
+            assert rig.counter("proxy_connections_refused") == 1
+            assert rig.upstream.received.count(b"POST") == 4
+
+    run(main)
+
+
+def test_the_answer_to_head_has_no_body(run, relay):
+    """A refused HEAD is answered by a head alone."""
+
+    async def main():
+        async with relay(OK, limits=Limits(max_connections=1)) as rig:
+            await rig.client()
+            answer = await rig.exchange(HEAD)
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert answer.endswith(b"\r\n\r\n")
+
+    run(main)
+
+
+def test_a_stream_goes_on_while_others_are_turned_away(run, relay):
+    """An answer under way arrives to its end, however many come and are refused meanwhile."""
+
+    async def main():
+        def begin(wire):
+            wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
+
+        async with relay(begin, limits=Limits(max_connections=1)) as rig:
+            streaming = await rig.client()
+            streaming.send(GET)
+            await streaming.until(EVENT)
+            for _ in range(20):
+                refused = await rig.client()
+                refused.send(GET)
+                heard = await ended(refused)
+                assert not heard or error_of(heard)[0] == 503
+                refused.leave()
+            rig.upstream.wires[0].write(LAST)
+            assert await streaming.until(LAST) == LAST
+            assert rig.counter("proxy_connections_refused") == 20
+
+    run(main)
+
+
+def test_who_says_nothing_is_not_waited_for(run, relay):
+    """One in eight, at least one, may wait to be told; the next is closed at once, the first in a while."""
+
+    async def main():
+        async with relay(OK, limits=Limits(max_connections=1, linger_s=0.05)) as rig:
+            served = await rig.client()
+            silent = await rig.client()
+            assert await ended(await rig.client()) == b""
+            assert await ended(silent) == b""
+            assert (await rig.exchange(POST)).startswith(b"HTTP/1.1 503 ")
+            served.send(POST)
+            assert await served.answer() == OK
+            assert rig.counter("proxy_connections_refused") == 3
+
+    run(main)
+
+
+def test_one_address_does_not_take_the_place_of_another(run, relay):
+    """With a limit for each address a greedy one is refused and others are not."""
+
+    async def main():
+        async with relay(OK, limits=Limits(max_connections=3, max_connections_per_address=1)) as rig:
+            first = await rig.client()
+            status, _ = error_of(await rig.exchange(POST))
+            assert status == 503
+            reader, writer = await asyncio.open_connection("127.0.0.1", rig.port, local_addr=("127.0.0.2", 0))
+            for read, write in ((first.reader, first.writer), (reader, writer)):
+                write.write(POST)
+                assert await asyncio.wait_for(read.readexactly(len(OK)), 5) == OK
+            writer.transport.abort()
+            assert rig.counter("proxy_connections_refused", reason="address") == 1
+            assert rig.counter("proxy_connections_refused", reason="full") == 0
+
+    run(main)
+
+
+def test_draining_waits_for_nobody_who_was_turned_away(run, relay):
+    """A refused connection is closed when the data plane stops."""
+
+    async def main():
+        async with relay(OK, limits=Limits(max_connections=1, linger_s=60.0)) as rig:
+            served, refused = await rig.client(), await rig.client()
+            served.send(POST)
+            assert await served.answer() == OK
+            await rig.plane.drain(5)
+            assert await ended(refused) == b""
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("peername", "counted"),
+    [
+        (("192.0.2.7", 4000), "192.0.2.7"),
+        (("::ffff:192.0.2.7", 4000, 0, 0), "192.0.2.7"),
+        (("2001:db8:1:2:3:4:5:6", 4000, 0, 0), "2001:db8:1:2::"),
+        (("2001:db8:1:2:ffff::9", 4000, 0, 0), "2001:db8:1:2::"),
+        (("fe80::1%eth0", 4000, 0, 2), "fe80::"),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_peers_are_counted_by_address_or_network(peername, counted):
+    """In IPv6 by 64 bits, of which one host has all addresses; IPv4 written as IPv6 by the address."""
+    assert counted_as(peername) == counted
+
+
+class From:
+    """A transport of which only the peer's address is asked."""
+
+    def __init__(self, host):
+        self._host = host
+
+    def get_extra_info(self, name):
+        assert name == "peername"
+        return self._host, 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
+@settings(max_examples=50, deadline=None)
+def test_no_order_of_coming_and_going_passes_a_limit(steps):
+    """At most five connections and two of an address; who is refused has met a limit; none are left over."""
+    admission = Admission(Limits(max_connections=5, max_connections_per_address=2))
+    inside = []
+    for number, (host, comes) in enumerate(steps):
+        if comes:
+            refusal = admission.enter(number, From(host))
+            of_host = [one for one, other in inside if other == host]
+            expected = Refusal.FULL if len(inside) == 5 else Refusal.ADDRESS if len(of_host) == 2 else None
+            assert refusal is expected
+            if refusal is None:
+                inside.append((number, host))
+        elif inside:
+            admission.leave(inside.pop(0)[0])
+        assert admission.open == len(inside)
+    for number, _ in inside:
+        admission.leave(number)
+    assert admission.open == 0
+    assert admission.enter("last", From("a")) is None

@@ -1,0 +1,126 @@
+"""More targets for a fuzzer: what is stored, what people write into files, what they ask the admin port."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from console.downloads import Table, as_csv
+from console.trial_filter import TrialFilter
+from evenkeel.offline.reading import ItemError, item_of, written
+from evenkeel.settings import SettingsError
+from evenkeel.settings.reading import load
+from metrics.feedback.label import label_from_json, label_to_json
+from metrics.stores.sealing import MAGIC, PayloadKey, Seal, SealError, payload_keys
+from shadow.handoff import Exchange
+from shadow.protection import BUILTIN, Redactor
+from shadow.queues.packing import dead_body, lease_of
+from shadow.upstream_errors import LONGEST, excerpt
+
+_SEAL = Seal([PayloadKey(bytes(32))])
+_ADDRESS = "ann@example.org"
+_KEY = "sk-marker-77aa"
+_REDACTOR = Redactor(BUILTIN)
+
+
+def payloads(data: bytes) -> None:
+    """What a queue keeps is an exchange, or it says why not; what was sealed opens only unchanged."""
+    for seal in (_SEAL, Seal()):
+        lease = lease_of("id", data, seal, 0.0, 1)
+        assert (lease.fault == "") == (dead_body(data, seal) is not None)
+    sealed = _SEAL.close(b"kept", "exchange")
+    changed = data[: len(sealed)] + sealed[len(data) :]
+    with contextlib.suppress(SealError):
+        opened = _SEAL.open(changed, "exchange")
+        assert changed == sealed or not changed.startswith(MAGIC)
+        assert opened == (b"kept" if changed == sealed else changed)
+    with contextlib.suppress(SealError):
+        payload_keys(data.decode("utf-8", "replace"))
+
+
+def redactions(data: bytes) -> None:
+    """What is redacted is JSON as it was, but for the values in it; what cannot be read is dropped."""
+    body = data.replace(b"@", _ADDRESS.encode())
+    headers = (("content-type", "application/json"),)
+    exchange = Exchange("i", "r", 0.0, 0.0, "POST", "/v1", 200, headers, body, headers, body)
+    kept = _REDACTOR.redact(exchange).exchange
+    before: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        before = _shape(json.loads(body))
+    if before is not None and kept.request_body:
+        assert _shape(json.loads(kept.request_body)) == before
+    events = (("content-type", "text/event-stream"),)
+    _REDACTOR.redact(Exchange("i", "r", 0.0, 0.0, "POST", "/v1", 200, headers, b"", events, body))
+
+
+def _shape(value: Any) -> Any:
+    """A value of JSON without its texts."""
+    if isinstance(value, dict):
+        return {name: _shape(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_shape(one) for one in value]
+    return "" if isinstance(value, str) else repr(value)
+
+
+def excerpts(data: bytes) -> None:
+    """What is kept of an upstream's error is a short line without the credential it was asked with."""
+    body = data.replace(b"@", _KEY.encode())
+    for whole in (body, json.dumps({"error": {"message": body.decode("latin-1")}}).encode()):
+        said = excerpt({"content-type": "application/json"}, whole, [f"Bearer {_KEY}"])
+        assert len(said) <= LONGEST
+        assert len(said.splitlines()) <= 1
+        assert _KEY not in said
+
+
+def settings(data: bytes) -> None:
+    """A settings file is read, or refused in one line."""
+    with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
+        file.write(data)
+        file.flush()
+        said = ""
+        try:
+            load(Path(file.name), {}, {})
+        except SettingsError as error:
+            said = str(error)
+        assert len(said.splitlines()) <= 1
+
+
+def queries(data: bytes) -> None:
+    """What is chosen among trials can be read from any query string, and again from the link to it."""
+    chosen = TrialFilter.of(dict(parse_qsl(data.decode("latin-1"), keep_blank_values=True)))
+    assert TrialFilter.of({name: value or "" for name, value in chosen.parts().items()}) == chosen
+    since, until = chosen.span
+    assert (since is None) == (not chosen.since)
+    assert (until is None) == (not chosen.until)
+
+
+def issues(data: bytes) -> None:
+    """A line of a benchmark's issues is refused by field, or is written as it is read."""
+    with contextlib.suppress(ItemError):
+        item = item_of(data.decode("utf-8", "replace"), "line 1")
+        assert item_of(written(item), "again") == item
+
+
+def labels(data: bytes) -> None:
+    """What is kept of a label is written as it is read."""
+    with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+        label = label_from_json(data.decode("utf-8", "replace"))
+        assert label_from_json(label_to_json(label)) == label
+
+
+def cells(data: bytes) -> None:
+    """A table's file has one cell for each text, and a spreadsheet computes none of them."""
+    given = [part.decode("utf-8", "replace") for part in data.split(b"|")]
+    table = Table(tuple(map(str, range(len(given)))), [given])
+    head, row = csv.reader(io.StringIO(as_csv(table).decode(), newline=""), strict=True)
+    assert len(head) == len(row) == len(given)
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) for cell in row)
+
+
+TARGETS = (payloads, redactions, excerpts, settings, queries, issues, labels, cells)

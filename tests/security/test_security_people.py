@@ -1,0 +1,299 @@
+"""People on the admin port: who is believed about a name, what each may do, and that it is put on record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+
+import httpx2
+import pytest
+from litestar import Litestar, Request, get
+from litestar.testing import TestClient
+
+from console import ConsoleSources, GoldenSources, PipelineView, create_app
+from console.identity import SCOPE_KEY, Visitor, visitor_of
+from evenkeel.access import guarded
+from evenkeel.admin_server import serving
+from evenkeel.settings import SettingsError, load
+from metrics.actions import SqliteActions
+from metrics.feedback import SqliteLabels
+from metrics.goldens import Golden, SqliteGoldens
+from metrics.pair import Answer
+from metrics.stores.exchanges import SqliteExchangeArchive
+from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from metrics.verdict import Verdict
+
+TOKENS = {"T_ALL": "shared", "T_ANN": "of-ann", "T_VIC": "of-vic"}
+LOCAL = "http://127.0.0.1:8101"
+PEOPLE = """
+people:
+- {name: ann, role: approver, token_env: T_ANN}
+- {name: lea, role: labeller, token_file: LEA}
+- {name: vic, token_env: T_VIC}
+"""
+LOGIN = "login: {header: X-Forwarded-User, addresses: [192.0.2.7, '2001:db8::/32'], role: labeller}"
+
+
+@pytest.fixture
+def admin(tmp_path, monkeypatch):
+    """Reads the section `admin` of a settings file."""
+    for name, value in TOKENS.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "lea").write_text("of-lea\n")
+
+    def read(text):
+        lines = "\n".join(f"  {line}" for line in text.replace("LEA", str(tmp_path / "lea")).splitlines())
+        path = tmp_path / "evenkeel.yaml"
+        path.write_text(f"admin:\n{lines}\nroutes: [{{upstream: 'http://a'}}]\n")
+        return load(path, {}, {}).admin
+
+    return read
+
+
+def asking(admin, headers=(), *, client="192.0.2.7", host="127.0.0.1"):
+    """Who the application is told is asking, or the status with which the guard refuses."""
+    seen, sent = [], []
+
+    async def app(scope, _receive, _send):
+        seen.append(scope[SCOPE_KEY])
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", host.encode()), *headers]}
+    scope["client"] = (client, 4711) if client else None
+    asyncio.run(guarded(app, admin)(scope, None, send))
+    return seen[0] if seen else sent[0]["status"]
+
+
+def bearer(token):
+    return [(b"authorization", f"Bearer {token}".encode())]
+
+
+def user(name):
+    return [(b"x-forwarded-user", name)]
+
+
+def test_a_token_of_ones_own_says_who_is_asking(admin):
+    """From a variable or a file; whoever has the shared one is nobody, and reads."""
+    section = admin(f"token_env: T_ALL\n{PEOPLE}")
+    assert asking(section, bearer("of-ann")) == Visitor("ann", "approver", "token")
+    assert asking(section, bearer("of-lea")) == Visitor("lea", "labeller", "token")
+    assert asking(section, bearer("of-vic")) == Visitor("vic", "viewer", "token")
+    assert asking(section, bearer("shared")) == Visitor("", "viewer", "typed")
+    for wrong in ("of-an", "of-ann2", "", "ann"):
+        assert asking(section, bearer(wrong)) == 401
+    assert asking(section, user(b"ann")) == 401
+
+
+def test_without_people_all_stays_as_it_was(admin):
+    """Nobody on loopback and whoever has the one token do everything, under names as typed."""
+    assert asking(admin("port: 1"), user(b"ann")) == Visitor()
+    assert asking(admin("token_env: T_ALL"), bearer("shared")) == Visitor()
+
+
+@pytest.mark.parametrize(
+    ("client", "headers", "found"),
+    [
+        ("192.0.2.7", user(b"ann"), Visitor("ann", "approver", "proxy")),
+        ("192.0.2.7", user(b"eve"), Visitor("eve", "labeller", "proxy")),
+        ("::ffff:192.0.2.7", user(b"ann"), Visitor("ann", "approver", "proxy")),
+        ("2001:db8::1", user("Zoë".encode()), Visitor("Zoë", "labeller", "proxy")),
+        ("192.0.2.8", user(b"ann"), 401),
+        ("127.0.0.1", user(b"ann"), 401),
+        ("", user(b"ann"), 401),
+        ("/run/x.sock", user(b"ann"), 401),
+        ("192.0.2.7", [], 401),
+        ("192.0.2.7", user(b" "), 401),
+        ("192.0.2.7", user(b"\xff"), 401),
+        ("192.0.2.7", user(b"an\tn"), 401),
+        ("192.0.2.7", user("a\u202en".encode()), 401),
+        ("192.0.2.7", user(b"x" * 201), 401),
+        ("192.0.2.7", [*user(b"ann"), *user(b"vic")], 401),
+        ("192.0.2.8", [*user(b"ann"), (b"x-forwarded-for", b"192.0.2.7")], 401),
+        ("192.0.2.8", [*user(b"ann"), (b"forwarded", b"for=192.0.2.7")], 401),
+        ("192.0.2.7", [*user(b"ann"), *bearer("of-vic")], Visitor("vic", "viewer", "token")),
+    ],
+)
+def test_only_the_login_proxy_is_believed_about_names(admin, client, headers, found):
+    """By its address, about one visible name; a token says more than it does."""
+    assert asking(admin(PEOPLE + LOGIN), headers, client=client) == found
+
+
+def test_a_page_whose_name_was_pointed_here_is_not_the_proxy(admin):
+    """A browser on the proxy's own machine could send any header; it means another name, though."""
+    assert asking(admin(LOGIN), user(b"ann"), host="attacker.test") == 421
+    assert asking(admin(f"hosts: [keel.test]\n{LOGIN}"), user(b"ann"), host="keel.test") == Visitor(
+        "ann", "labeller", "proxy"
+    )
+    assert asking(admin(LOGIN), user(b"ann"), client="192.0.2.8") == 403
+
+
+def test_the_address_is_that_of_the_connection(admin):
+    """Not one that a header claims, not even from this machine."""
+
+    @get("/", sync_to_thread=False)
+    def who(request: Request) -> str:
+        return visitor_of(request).name
+
+    async def answers():
+        listening = socket.create_server(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        async with serving(guarded(Litestar([who]), admin(LOGIN)), [listening]), httpx2.AsyncClient() as one:
+            headers = {"x-forwarded-user": "ann", "x-forwarded-for": "192.0.2.7"}
+            return (await one.get(url, headers=headers)).status_code
+
+    assert asyncio.run(answers()) == 403
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("login: {header: X-User}", "login.addresses is empty"),
+        ("login: {addresses: [192.0.2.0/99]}", "login.addresses"),
+        ("login: {header: 'X User', addresses: [192.0.2.1]}", "login.header"),
+        ("people: [{name: ann}]", "none of the people can get in"),
+        ("people: [{name: ann, token_env: T_ANN}, {name: ann, token_env: T_VIC}]", "the same name"),
+        ("people: [{name: ann, token_env: T_ANN}, {name: vic, token_env: T_ANN}]", "the same token"),
+        ("token_env: T_ANN\npeople: [{name: ann, token_env: T_ANN}]", "the same token"),
+        ("people: [{name: ann, token_env: T_NONE}]", "token_env of ann is empty"),
+        ("people: [{name: ann, token_file: /nowhere/x}]", "token_file of ann cannot be read"),
+        ("people: [{name: ann, token_file: LEA, token_env: T_ANN}]", "take one of them"),
+        ("people: [{name: ' ann', token_env: T_ANN}]", "is no name"),
+        ("people: [{name: ann, token_env: T_ANN, role: boss}]", "role"),
+        ("host: 0.0.0.0", "set token_env, people, login or tls.client_ca_file"),
+    ],
+)
+def test_settings_that_would_let_in_the_wrong_people_are_refused(admin, section, said):
+    """At the start, in a line that says why and shows no token."""
+    with pytest.raises(SettingsError, match=re.escape(said)) as refused:
+        admin(section)
+    assert not any(token in str(refused.value) for token in TOKENS.values())
+
+
+def test_beyond_loopback_people_or_a_login_are_enough(admin):
+    """Both ask."""
+    assert admin(f"host: 0.0.0.0\n{PEOPLE}").asks
+    assert admin(f"host: 0.0.0.0\n{LOGIN}").asks
+
+
+@pytest.fixture
+def desk(tmp_path, admin):
+    """A console over real stores, behind the guard; with a verdict and a golden."""
+    database = Database(tmp_path / "evenkeel.db")
+    goldens, log, actions = SqliteGoldens(database), SqliteVerdictLog(database), SqliteActions(database)
+    goldens.approve(Golden(id="g", route="r", request="{}", answer=Answer("Yes.")), by="start", at=1.0)
+    verdict = Verdict("v", "e", 999.0, "r", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3)
+    log.append(verdict, None)
+    sources = ConsoleSources(
+        reports=list,
+        log=log,
+        monitor_store=SqliteMonitorStore(database),
+        exposition=lambda: b"",
+        ready=dict,
+        pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
+        clock=lambda: 1000.0,
+        goldens=GoldenSources(goldens, SqliteExchangeArchive(database, per_route=10, total_bytes=10**6)),
+        labels=SqliteLabels(database),
+        actions=actions,
+    )
+
+    def served(section):
+        return TestClient(guarded(create_app(sources), admin(section)), base_url=LOCAL)
+
+    yield served, sources
+    database.close()
+
+
+def words(response):
+    return " ".join(re.sub(r"<[^>]+>", "", response.text).split())
+
+
+def header(token):
+    return {"authorization": f"Bearer {token}"}
+
+
+LABEL = {"verdict": "v", "rating": 2}
+RETIRE = {"retire": "g"}
+
+
+@pytest.mark.parametrize(
+    ("token", "label", "retire"), [("shared", 403, 403), ("of-vic", 403, 403), ("of-lea", 201, 403)]
+)
+def test_who_may_not_changes_nothing(desk, token, label, retire):
+    """A viewer reads, a labeller labels; neither approves nor retires, through a form or the API."""
+    served, sources = desk
+    with served(f"token_env: T_ALL\n{PEOPLE}") as client:
+        assert client.get("/goldens", headers=header(token)).status_code == 200
+        assert client.post("/api/labels", json=LABEL, headers=header(token)).status_code == label
+        assert client.post("/api/goldens", json=RETIRE, headers=header(token)).status_code == retire
+        page = client.get("/goldens/g", headers=header(token)).text
+        assert "<form" not in page
+        csrf = re.search(
+            r'name="_csrf_token" value="([^"]+)"', client.get("/goldens", headers=header(token)).text
+        )
+        form = {**RETIRE, "_csrf_token": csrf[1]}
+        refused = client.post("/goldens", data=form, headers=header(token))
+        assert refused.status_code == 403
+        assert "this takes the role approver. Nothing was changed." in refused.text
+        assert client.post("/baselines", data=form, headers=header(token)).status_code == 403
+    assert sources.goldens.store.find("g").retired_at is None
+    assert [one.by for one in sources.labels.of_verdict("v")] == (["lea"] if label == 201 else [])
+
+
+def test_the_name_that_is_known_is_the_one_on_record(desk):
+    """The form does not ask for it, another one is refused, and the log of actions says how it is known."""
+    served, sources = desk
+    with served(PEOPLE) as client:
+        client.headers = header("of-ann")
+        page = client.get("/goldens/g").text
+        assert 'name="by"' not in page
+        assert "As <b>ann</b>" in page
+        token = re.search(r'name="_csrf_token" value="([^"]+)"', page)[1]
+        refused = client.post("/goldens", data={**RETIRE, "_csrf_token": token, "by": "vic"})
+        assert (refused.status_code, "You are signed in as ann" in refused.text) == (403, True)
+        sent = client.post("/goldens", data={**RETIRE, "_csrf_token": token}, follow_redirects=False)
+        assert sent.status_code == 303
+        assert "retired version 1 by ann (signed in by token)" in words(client.get("/goldens/g"))
+        assert client.post("/api/labels", json={**LABEL, "by": "vic"}).status_code == 403
+        assert client.post("/api/labels", json=LABEL).json()["label"]["by"] == "ann"
+        assert client.post("/api/labels", json={"verdict": "v", "withdraw": True}).status_code == 201
+        found = client.get("/api/actions").json()["actions"]
+        assert [(one["by"], one["known_by"], one["what"], one["subject"]) for one in found] == [
+            ("ann", "token", "label_withdrawn", "v"),
+            ("ann", "token", "label_given", "v"),
+            ("ann", "token", "golden_retired", "g"),
+        ]
+        assert "signed in by token" in client.get("/actions").text
+        assert (
+            client.get("/downloads/actions.csv").text.splitlines()[1].startswith("1000.0,ann,token,label_w")
+        )
+    assert sources.goldens.store.find("g").retired_by == "ann"
+
+
+def test_nobody_takes_back_what_another_person_said(desk):
+    """The page offers it for one's own labels only, and the name cannot be given."""
+    served, _ = desk
+    with served(PEOPLE) as client:
+        client.post("/api/labels", json=LABEL, headers=header("of-lea"))
+        taken = client.post(
+            "/api/labels", json={"verdict": "v", "by": "lea", "withdraw": True}, headers=header("of-ann")
+        )
+        assert taken.status_code == 403
+        assert "Take back" in client.get("/verdicts/v", headers=header("of-lea")).text
+        assert "Take back" not in client.get("/verdicts/v", headers=header("of-ann")).text
+        assert "you are a viewer here" in client.get("/verdicts/v", headers=header("of-vic")).text
+
+
+def test_a_name_that_nobody_checked_is_on_record_as_typed(desk):
+    """With one token for all, as on loopback."""
+    served, sources = desk
+    with served("token_env: T_ALL") as client:
+        client.headers = header("shared")
+        assert client.post("/api/goldens", json={**RETIRE, "by": "ann"}).status_code == 200
+        assert "names are as typed" in client.get("/actions").text
+    (action,) = sources.actions.latest(5)
+    assert (action.by, action.known_by, action.what) == ("ann", "typed", "golden_retired")
+    assert json.loads(action.to_json())["detail"] == "version 1, route r"

@@ -1,0 +1,133 @@
+"""What rewriting costs: set aside, booked, and never more than the budget by more than a call."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from metrics.stores.sqlite import Database
+from shadow.perturbations.protocol import RewriteTask
+from shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rejection, Rewriter
+from shadow.spend import Budget, RewriterPurse, SpendLedger
+from tests.shadow.scripted_rewriter import (
+    GOOD,
+    TASK,
+    TEXT,
+    Canned,
+    CountedPurse,
+    Scene,
+    play,
+    said,
+)
+
+
+def test_a_silent_model_times_out_and_is_paid_for() -> None:
+    """No answer in time is a timeout; as nobody knows what it cost, what was set aside is booked."""
+    outcome, scene = play([Canned(hang=True)], timeout_s=0.05, attempts=1)
+    assert outcome == Rejection("timeout", "No complete reply within 0.05 s.")
+    assert scene.purse.spent > 0
+    assert scene.purse.overrun == 0
+
+
+def test_an_endpoint_that_is_not_there_costs_nothing() -> None:
+    """Where no connection was made there is nothing to pay for."""
+
+    async def act(scene: Scene) -> Any:
+        endpoint = ModelEndpoint(base_url="http://127.0.0.1:1/v1", model="none", api_key="")
+        async with Rewriter(endpoint, cache=MemoryRewriteCache(), attempts=1) as rewriter:
+            return await rewriter.rewrite(TASK, scene.purse)
+
+    outcome, scene = play([said(GOOD)], act=act)
+    assert outcome.reason == "connection"
+    assert scene.purse.spent == 0
+    assert scene.purse.reservations == 1
+
+
+def test_an_empty_purse_does_not_speak_for_another() -> None:
+    """Who shares a task with a caller without money still gets the text for his own."""
+
+    async def act(scene: Scene) -> list[Any]:
+        return await asyncio.gather(
+            scene.rewriter.rewrite(TASK, CountedPurse(0)), scene.rewriter.rewrite(TASK, scene.purse)
+        )
+
+    outcomes, _ = play([said(GOOD)], act=act)
+    assert outcomes[0].reason == "budget"
+    assert outcomes[1] == GOOD
+
+
+def test_without_money_nothing_is_called() -> None:
+    """An empty purse is a rejection of its own, and no reason to ask the stronger model."""
+    outcome, scene = play([said(GOOD)], [said(GOOD)], limit=100)
+    assert outcome.reason == "budget"
+    assert scene.model.asked == scene.stronger.asked == []
+    assert scene.counts == {"rejected_budget": 1}
+
+
+@pytest.mark.parametrize("limit", [4_000, 10_000, 60_000])
+def test_the_budget_is_never_passed_by_more_than_one_call(limit) -> None:
+    """Sixty different tasks at once, half of them failing the gate: what is spent stays in the budget."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        text = re.search(r"Case (\w+) is", request["messages"][-1]["content"])
+        assert text is not None
+        worse = len(text[1]) % 2 == 0
+        return said(f"Case {text[1]} is one where the printer upstairs does not work." if not worse else "")
+
+    async def act(scene: Scene) -> list[Any]:
+        names = ["x" * (2 + number % 17) + "abcdefgh"[number % 8] + "yz"[number % 2] for number in range(60)]
+        tasks = [
+            RewriteTask("paraphrase", f"Case {name} is that the printer upstairs is broken.")
+            for name in names
+        ]
+        return await asyncio.gather(*(scene.rewriter.rewrite(task, scene.purse) for task in tasks))
+
+    outcomes, scene = play(script, act=act, limit=limit, concurrency=16)
+    assert scene.purse.spent <= limit + scene.purse.largest
+    assert scene.purse.overrun == 0
+    assert scene.purse.spent == 330 * len(scene.model.asked)
+    assert scene.model.most_under_way > 1 or limit < 10_000
+    if limit < 60_000:
+        assert any(isinstance(one, Rejection) and one.reason == "budget" for one in outcomes)
+
+
+def test_the_budget_holds_with_a_model_that_costs_more_than_was_set_aside() -> None:
+    """A model that ignores the limit passes the budget by its last calls only, then nothing is called."""
+    greedy = said(GOOD)
+    greedy.body["usage"] = {"prompt_tokens": 300, "completion_tokens": 9_000, "total_tokens": 9_300}
+    tasks = [RewriteTask("paraphrase", f"{TEXT} {'Please. ' * number}") for number in range(8)]
+
+    async def act(scene: Scene) -> list[Any]:
+        return [await scene.rewriter.rewrite(task, scene.purse) for task in tasks]
+
+    outcomes, scene = play([greedy], act=act, limit=12_000)
+    assert scene.purse.spent <= 12_000 + 9_300
+    assert outcomes[-1].reason == "budget"
+
+
+def test_spending_is_booked_in_the_ledger(tmp_path) -> None:
+    """Tokens and dollars of every attempt stand in the route's account, under the rewriter."""
+    database = Database(tmp_path / "store.db")
+    ledger = SpendLedger(database, Budget(tokens_per_day=100_000), lambda: 0.0)
+
+    async def act(scene: Scene) -> Any:
+        return await scene.rewriter.rewrite(TASK, RewriterPurse(ledger, "support"))
+
+    outcome, _ = play([said(TEXT), said(GOOD)], act=act, price=lambda _, prompt, completion: prompt * 1e-6)
+    assert outcome == GOOD
+    assert ledger.today("support").tokens == 660
+    assert ledger.today("support").usd == pytest.approx(600e-6)
+    database.close()
+
+
+def test_without_usage_the_cost_is_estimated() -> None:
+    """A server that reports no usage is booked by the length of what was sent and said."""
+    silent = said(GOOD)
+    del silent.body["usage"]
+    _, scene = play([silent])
+    sent = sum(len(message["content"].encode()) for message in scene.model.asked[0]["messages"])
+    assert scene.purse.spent == sent // 4 + 1 + len(GOOD) // 4 + 1
+    assert scene.purse.overrun == 0
