@@ -314,7 +314,7 @@ def test_an_interrupted_run_does_not_read_as_a_regression(tmp_path):
     """Exit code 2, and the cache lets the next run go on."""
     path = goldens(tmp_path / "goldens.jsonl", 60)
     cache = tmp_path / "answers"
-    simulation = Simulation([ModelState("in-use", latency_s=0.05)])
+    simulation = Simulation([ModelState("in-use", latency_s=0.25)])
     with serving(simulation) as url:
         arguments = [
             "gate",
@@ -338,6 +338,7 @@ def test_an_interrupted_run_does_not_read_as_a_regression(tmp_path):
         _, said = process.communicate(timeout=30)
         assert process.returncode == 2
         assert "stopped before the verdict; run it again to go on" in said
+        simulation.change("in-use", {"latency_s": 0.0})
         output, found = run(path, *arguments[2:], exit_code=0)
     assert found["ledger"]["remembered"] >= 6
     assert "remembered" in output
