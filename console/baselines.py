@@ -220,12 +220,11 @@ def _row(cell: ApprovedCell, report: CellReport | None) -> BaselineRow:
     if drift is not None:
         made = "first" if drift.provisional else "approved"
         before = f"{figures.percent(drift.baseline, 1)} in the {made} {drift.trials:,} trials"
-    low, high = figures.number(cell.lower * 100, 1), figures.number(cell.upper * 100, 1)
     return BaselineRow(
         cell.model,
         wording.label(cell.perturbation),
         before,
-        f"{figures.percent(cell.mean, 1)} [{low},\u00a0{high}]",
+        f"{figures.percent(cell.mean, 1)} {figures.interval(cell, 1)}",
         f"{cell.n:,}",
     )
 

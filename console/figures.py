@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from metrics.cells import Estimate
+
+
+class Bounded(Protocol):
+    """What has an interval of ratios."""
+
+    @property
+    def lower(self) -> float:
+        """The lower end."""
+
+    @property
+    def upper(self) -> float:
+        """The upper end."""
+
 
 _NARROW_SPACE = "\u202f"
 _MINUS = "\u2212"
@@ -31,9 +44,9 @@ def percent(ratio: float, digits: int = 0) -> str:
     return f"{number(ratio * 100, digits)}{_NARROW_SPACE}%"
 
 
-def interval(estimate: Estimate) -> str:
-    """The estimate's interval in percent, "[24, 38] %"."""
-    return f"[{number(estimate.lower * 100)},\u00a0{number(estimate.upper * 100)}]{_NARROW_SPACE}%"
+def interval(one: Bounded, digits: int = 0) -> str:
+    """Its interval in percent, "[24, 38] %"."""
+    return f"[{number(one.lower * 100, digits)},\u00a0{number(one.upper * 100, digits)}]{_NARROW_SPACE}%"
 
 
 def estimate_text(estimate: Estimate) -> str:
