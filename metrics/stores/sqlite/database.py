@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.store")
 
 _BUSY_TIMEOUT_S = 10.0
+_CACHED_KIB = 256
+"""Of pages, for each connection. The kernel keeps them for all; with SQLite's own 2 MB the memory of a
+worker, which has some twenty connections, would rise for hours while the file grows."""
 _INDEX_BYTES = 32_768
 """Least size of the index of a write-ahead log that is in use."""
 _BEGUN_BYTES = 3
@@ -120,6 +123,7 @@ class Database:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(f"PRAGMA cache_size={-_CACHED_KIB}")
             # What is deleted is text of users: overwritten, as far as that takes no further writes.
             connection.execute("PRAGMA secure_delete=FAST")
             file = _identity(self.path)
