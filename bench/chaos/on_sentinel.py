@@ -177,10 +177,7 @@ class OnSentinel(OnRedis):
         letters = {fields[b"id"].decode(): fields[b"reason"].decode() for _, fields in dead}
         there = {one.exchange for one in verdicts} | set(letters) | {one.decode() for one in waiting}
         accepted = {one: request for one, request in written.accepted.items() if one in there}
-        gone = len(written.accepted) - len(accepted)
-        print(
-            f"  {gone} exchanges were written by a primary that was lost with them, unconfirmed", flush=True
-        )
+        self.gone = len(written.accepted) - len(accepted)
         return Seen(accepted, verdicts, letters)
 
     def _rated(self) -> int:
@@ -205,7 +202,7 @@ async def run(folder: Path, options: Options) -> Evidence:
         await scene.scraped.read()
         linking.cancel()
         seen = await asyncio.to_thread(scene.seen)
-        print(f"  {scene.gone} exchanges were lost with a primary before they were confirmed", flush=True)
+        print(f"  {scene.gone} exchanges were lost with a primary that had not confirmed them", flush=True)
         return Evidence(
             traffic.requests,
             read_log(folder / "upstream.calls"),
