@@ -227,6 +227,7 @@ _CONNECTIONS: Final = lines(
         "Connections",
         "Connections a second accepted from clients, and closed because there were too many.",
         "no proxy scraped",
+        runbook="EvenkeelConnectionsRefused",
     ),
     (
         Query(rate("evenkeel_proxy_connections_total"), "accepted"),
