@@ -14,7 +14,7 @@ from console import create_app
 from console.baselines import OFFERED_S, Offers
 from metrics.actions import SqliteActions
 from metrics.approval import ApprovalError, ApprovedCell
-from metrics.cells import DriftReport, Estimate, WindowEstimates
+from metrics.cells import ChangeMark, DriftReport, Estimate, RouteChanges, WindowEstimates
 from metrics.stores.sqlite import Database
 from tests.console.chromium import browser, served
 
@@ -47,8 +47,14 @@ def actions(tmp_path):
 
 
 @pytest.fixture
-def app(scene, actions):
-    return create_app(replace(scene.sources(), actions=actions))
+def changes():
+    """Of the routes; a test may add some while the console serves."""
+    return []
+
+
+@pytest.fixture
+def app(scene, actions, changes):
+    return create_app(replace(scene.sources(), actions=actions, changes=lambda: changes))
 
 
 @pytest.fixture
@@ -135,6 +141,33 @@ def test_what_no_longer_fits_is_not_approved(client, scene, actions, spoil, said
     assert response.status_code == 400
     assert said in words(response)
     assert (scene.log.approved, actions.latest(5)) == ([], [])
+
+
+def test_what_was_shown_before_a_change_is_not_approved_after_it(client, scene, changes):
+    """Not even if the cell has as many trials again by then; a change of another route does not matter."""
+    form = {**fields(client.get(ADDRESS)), "by": "ann"}
+    scene.reports = [since_change(one, 900) for one in scene.reports]
+    mark = ChangeMark("model", "a", "b", scene.now + 1.0, 7)
+    changes.append(RouteChanges(ROUTE, {"model": 1}, (mark,)))
+    response = client.post("/baselines", data=form)
+    assert (response.status_code, "the route has changed since" in words(response)) == (400, True)
+    changes[:] = [
+        RouteChanges("another", {"model": 1}, (mark,)),
+        RouteChanges(ROUTE, {"model": 1}, (replace(mark, at=scene.now - 1.0),)),
+    ]
+    assert client.post("/baselines", data=form, follow_redirects=False).status_code == 303
+
+
+def test_an_older_page_does_not_replace_what_was_approved_on_a_newer_one(client, scene):
+    """Of two tabs the one opened first comes too late; the newer one may still be sent twice."""
+    older = {**fields(client.get(ADDRESS)), "by": "ann"}
+    scene.now += 60
+    newer = {**fields(client.get(ADDRESS)), "by": "bob"}
+    for _ in range(2):
+        assert client.post("/baselines", data=newer, follow_redirects=False).status_code == 303
+    late = client.post("/baselines", data=older)
+    assert (late.status_code, "newer figures of these cells" in words(late)) == (400, True)
+    assert [one.by for one in scene.log.approved] == ["bob"]
 
 
 def test_only_the_consoles_own_page_approves(client, scene):

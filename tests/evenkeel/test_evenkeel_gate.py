@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -310,6 +311,15 @@ def test_the_judge_can_rate(tmp_path, model):
     assert found["ledger"]["judge_tokens"] > 0
 
 
+@pytest.fixture
+def interruptible():
+    """Programs that are started heed an interrupt, though the tests themselves may run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_does_not_read_as_a_regression(tmp_path):
     """Exit code 2, and the cache lets the next run go on."""
     path = goldens(tmp_path / "goldens.jsonl", 60)
@@ -334,7 +344,7 @@ def test_an_interrupted_run_does_not_read_as_a_regression(tmp_path):
         )  # fmt: skip
         lines = iter(process.stderr.readline, "")
         assert any("of 60 goldens" in line for line in lines)
-        process.send_signal(2)
+        process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
         assert process.returncode == 2
         assert "stopped before the verdict; run it again to go on" in said

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -49,6 +50,18 @@ def test_a_text_without_end_is_cut(reopen):
     log.record(replace(ACTION, subject="x" * 10_000))
     (found,) = log.latest(1)
     assert found.subject == "x" * 400
+
+
+def test_of_none_there_are_none(reopen):
+    """Who asks for no action gets none, not all."""
+    log = reopen()
+    log.record(ACTION)
+    assert log.latest(0) == []
+
+
+def test_what_a_later_version_has_recorded_can_be_read():
+    """Fields that this one does not know are left aside."""
+    assert Action.from_json(json.dumps({**asdict(ACTION), "address": "192.0.2.7"})) == ACTION
 
 
 @pytest.mark.parametrize(

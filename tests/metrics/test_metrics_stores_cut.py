@@ -148,6 +148,44 @@ def test_another_process_that_opens_the_store_makes_it_whole(tmp_path, storing):
     assert one.end()[0] == ["[1, 1]", "ok", "12"]
 
 
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+def test_an_index_that_was_cut_and_then_taken_away_is_never_touched(tmp_path, storing, replaced):
+    """The one in memory cannot be made whole then: every access is an error, and the process lives on."""
+    path = tmp_path / "evenkeel.db"
+    index = path.with_name("evenkeel.db-shm")
+    process = storing()
+    assert process.at(0) == ["stored"] * 3
+    CUTS["nothing"](index)
+    assert "cut short" in process.at(0)[0]
+    index.rename(tmp_path / "away")
+    if replaced:
+        index.write_bytes(bytes(32_768))
+    for now in (1, 2, 62):
+        assert all("was deleted or replaced while in use; restart" in said for said in process.at(now))
+    # Another file has an index of its own: that one can be opened.
+    for one in (path, index, path.with_name("evenkeel.db-wal")):
+        one.unlink(missing_ok=True)
+    assert process.at(200) == ["stored"] * 3
+    said, logged, code = process.end()
+    assert (said, code) == (["[1, 1]", "ok", "3"], 0)
+    assert logged.count("was deleted or replaced") == 2  # once a store
+
+
+def test_an_index_that_another_process_is_just_making_is_left_alone(tmp_path, monkeypatch):
+    """It grows in steps: one that is too short is looked at twice before any of it is thrown away."""
+    database = Database(tmp_path / "evenkeel.db")
+    database.close()
+    index = tmp_path / "evenkeel.db-shm"
+    index.write_bytes(b"x" * 8_192)
+
+    def finished(_seconds):
+        index.write_bytes(b"x" * 32_768)
+
+    monkeypatch.setattr("metrics.stores.sqlite.database.time.sleep", finished)
+    database._mend()
+    assert index.read_bytes() == b"x" * 32_768
+
+
 def test_it_is_logged_once_when_it_happens_and_once_when_it_is_over(tmp_path, caplog):
     """Two lines, however many accesses fail in between. Nothing has the index in memory in this test."""
     now = [0.0]

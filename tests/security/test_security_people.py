@@ -17,7 +17,7 @@ from console.identity import SCOPE_KEY, Visitor, visitor_of
 from evenkeel.access import guarded
 from evenkeel.admin_server import serving
 from evenkeel.settings import SettingsError, load
-from metrics.actions import SqliteActions
+from metrics.actions import Action, SqliteActions
 from metrics.feedback import SqliteLabels
 from metrics.goldens import Golden, SqliteGoldens
 from metrics.pair import Answer
@@ -86,6 +86,13 @@ def test_a_token_of_ones_own_says_who_is_asking(admin):
     for wrong in ("of-an", "of-ann2", "", "ann"):
         assert asking(section, bearer(wrong)) == 401
     assert asking(section, user(b"ann")) == 401
+
+
+def test_who_has_no_name_is_not_trusted_with_more_for_it():
+    """The name is asked for then; the role stays."""
+    for role, may in (("viewer", False), ("labeller", False), ("approver", True)):
+        asker = Request({"type": "http", "headers": [], SCOPE_KEY: Visitor(role=role)})
+        assert visitor_of(asker).may("approver") is may
 
 
 def test_without_people_all_stays_as_it_was(admin):
@@ -285,6 +292,43 @@ def test_nobody_takes_back_what_another_person_said(desk):
         assert "Take back" in client.get("/verdicts/v", headers=header("of-lea")).text
         assert "Take back" not in client.get("/verdicts/v", headers=header("of-ann")).text
         assert "you are a viewer here" in client.get("/verdicts/v", headers=header("of-vic")).text
+
+
+def test_what_a_later_version_has_recorded_is_shown(desk):
+    """Deeds, and ways to know a name, that this one has no words for stand as they are."""
+    served, sources = desk
+    sources.actions.record(Action(999.0, "ann", "badge", "golden_moved", "g"))
+    with served("token_env: T_ALL") as client:
+        client.headers = header("shared")
+        shown = client.get("/actions")
+        assert (shown.status_code, "golden_moved" in shown.text, "badge" in shown.text) == (200, True, True)
+        assert client.get("/goldens/g").status_code == 200
+
+
+@pytest.mark.parametrize("said", [{"verdict": "\ud800"}, {"by": ["ann"]}, {"note": {"a": 1}}])
+def test_a_label_of_other_than_text_is_refused(desk, said):
+    """Half a character has no verdict, and a list is no name: what is wrong with them is said."""
+    served, sources = desk
+    with served("token_env: T_ALL") as client:
+        client.headers = header("shared")
+        body = json.dumps({**LABEL, "by": "ann", **said})
+        sent = client.post("/api/labels", content=body, headers={"content-type": "application/json"})
+        assert sent.status_code == 400
+    assert sources.labels.of_verdict("v") == []
+
+
+def test_an_address_forges_no_line_of_the_log(desk, caplog):
+    """What a failed request asked for is logged on one line, whatever line ends it has."""
+    served, sources = desk
+
+    def find(_):
+        raise OSError("gone")
+
+    sources.log.find = find
+    with served("port: 1") as client:
+        assert client.get("/verdicts/x%0Ay").status_code == 500
+    (logged,) = [one.getMessage() for one in caplog.records if one.name == "evenkeel.console"]
+    assert "\n" not in logged
 
 
 def test_a_name_that_nobody_checked_is_on_record_as_typed(desk):
