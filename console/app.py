@@ -174,7 +174,7 @@ def _error_handler(renderer: Renderer) -> Any:
         elif isinstance(error, SealError):
             status_code, text = 503, f"This cannot be shown: {error}."
         else:
-            _log.error("console: %s failed", request.scope["path"], exc_info=error)
+            _log.error("console: %r failed", request.scope["path"], exc_info=error)
             status_code = 500
             text = (
                 f"The console could not read its sources ({type(error).__name__}); the log of the process "

@@ -207,11 +207,23 @@ def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, An
         raise ApprovalError("say your name")
     ready, _ = approvable(sources.reports(), offered.route)
     trials = {(cell.model, cell.perturbation): cell.n for cell in ready}
-    for cell in offered.cells:
-        # A change begins the count anew: what was shown is of before it.
-        if trials.get((cell.model, cell.perturbation), 0) < cell.n:
-            raise ApprovalError("the route has changed since this was shown")
+    # A change begins the count anew; a busy route has as many trials again before long.
+    changed = any(trials.get((cell.model, cell.perturbation), 0) < cell.n for cell in offered.cells) or any(
+        mark.at > offered.at for one in sources.changes() if one.route == offered.route for mark in one.latest
+    )
+    if changed:
+        raise ApprovalError("the route has changed since this was shown")
+    if any(_replaces(one.approval, offered) for one in sources.log.approvals()):
+        raise ApprovalError("newer figures of these cells have been approved since this was shown")
     return Approval.of(offered.route, offered.cells, by=by, at=offered.at, note=asked.get("note", ""))
+
+
+def _replaces(approval: Approval, offered: Approval) -> bool:
+    """Whether it approves newer figures of a cell that is offered."""
+    if approval.route != offered.route or approval.at <= offered.at:
+        return False
+    cells = {(cell.model, cell.perturbation) for cell in approval.cells}
+    return any((cell.model, cell.perturbation) in cells for cell in offered.cells)
 
 
 def _row(cell: ApprovedCell, report: CellReport | None) -> BaselineRow:

@@ -110,7 +110,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
     at = round(sources.clock(), 3)
     if asked.get("withdraw"):
         return store.withdraw(verdict_id, by, at=at)
-    verdict = sources.log.find(verdict_id)
+    verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
     if verdict is None:
         raise LabelError("there is no verdict of this id in the log, or no longer")
     rating, quality = asked.get("rating", ""), asked.get("quality", "")
@@ -138,7 +138,9 @@ def _signed_label(
 
 
 def _text(value: Any) -> str:
-    """A JSON value as the text that a form would send."""
+    """A JSON value as the text that a form would send. Raises: LabelError if there is none."""
+    if isinstance(value, list | dict):
+        raise LabelError("only the object itself has members; take text, numbers, true and false in it")
     if value is None or value is False:
         return ""
     return "1" if value is True else str(value)

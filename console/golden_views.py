@@ -186,7 +186,11 @@ def golden_page(
         actions: what is on record, in any order.
     """
     newest = history[-1]
-    known = {(one.by, one.at): KNOWN_BY[one.known_by] for one in actions if one.what.startswith("golden")}
+    known = {
+        (one.by, one.at): KNOWN_BY.get(one.known_by, one.known_by)
+        for one in actions
+        if one.what.startswith("golden")
+    }
     kept = history[-_MOST_VERSIONS:]
     before = [None, *history][-len(kept) - 1 : -1]
     versions = [_version(old, new, now) for old, new in zip(before, kept, strict=True)]

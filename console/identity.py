@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from litestar.exceptions import HTTPException
@@ -56,9 +56,10 @@ def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
     """Who is asking."""
     scope: Any = connection.scope
     found = scope.get(SCOPE_KEY)
-    if isinstance(found, Visitor) and (found.name or not found.may("labeller")):
-        return found
-    return Visitor(proposed=_signed_in(connection.headers.get("authorization", "")))
+    visitor = found if isinstance(found, Visitor) else Visitor()
+    if visitor.name or not visitor.may("labeller"):
+        return visitor
+    return replace(visitor, proposed=_signed_in(connection.headers.get("authorization", "")))
 
 
 def needs(role: Role) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:

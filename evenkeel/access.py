@@ -133,7 +133,8 @@ class TokenGuard:
             visitor = Visitor()
         # A page whose name was pointed here knows no token; what else lets a request in, it could send.
         checked = self._hosts or (visitor is not None and not by_token)
-        if checked and not self._means_this(headers.get(b"host", b"").decode("latin-1")):
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if checked and not (len(hosts) == 1 and self._means_this(hosts[0])):
             body = (
                 b"This port is not known by that name. Use an address or localhost, "
                 b"or put the name into the setting admin.hosts.\n"

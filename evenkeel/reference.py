@@ -165,7 +165,8 @@ Where there is no answer to forward, the client gets one in the form the openai 
 _LIMITS_INTRODUCTION = """
 ## Limits
 
-Timeouts are settings of each route; these bounds hold for all.
+Timeouts are settings of each route, and the numbers of connections are those of [`listen`](settings.md#listen); the
+other bounds hold for all. What they are for: [security](security.md#1-client-to-data-plane).
 
 | bound | value | meaning |
 |---|---|---|

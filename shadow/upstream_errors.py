@@ -60,9 +60,10 @@ def excerpt(
     said = next((error[key] for key in ("message", "detail", "msg") if isinstance(error.get(key), str)), "")
     if message:
         parts.append(said)
-    line = " ".join(well_formed(": ".join(filter(None, parts))[:_READ_CHARACTERS]).split())
+    line = " ".join(well_formed(": ".join(filter(None, parts))).split())
     # First what is not printed, or a key with such characters in it would be whole again without them.
-    line = _masked("".join(character for character in line if character.isprintable()), credentials)
+    line = "".join(character for character in line if character.isprintable())
+    line = _masked(line[:_READ_CHARACTERS], credentials)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 

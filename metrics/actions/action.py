@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, Protocol
 
 What = Literal[
@@ -23,7 +23,8 @@ KNOWN_BY: Final[dict[KnownBy, str]] = {
     "typed": "as typed",
     "command": "by command, as typed",
 }
-"""How the name is known, in words. As typed means that nobody has checked it."""
+"""How the name is known, in words. As typed means that nobody has checked it. Look them up with `get`: a
+later version of the program may know more."""
 
 KEPT: Final = 100_000
 """Actions that a store keeps, the newest."""
@@ -54,9 +55,9 @@ class Action:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Action:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote; fields of a later version of the program are left aside."""
         raw: dict[str, Any] = json.loads(text)
-        return cls(**raw)
+        return cls(**{one.name: raw[one.name] for one in fields(cls) if one.name in raw})
 
 
 class ActionLog(Protocol):

@@ -33,4 +33,6 @@ class RedisActions:
 
     def latest(self, limit: int) -> list[Action]:
         """As `ActionLog`."""
-        return [Action.from_json(body) for body in self._store.client.lrange(self._key, 0, limit - 1)]
+        # Up to -1 would be all of them.
+        found = self._store.client.lrange(self._key, 0, limit - 1) if limit > 0 else []
+        return [Action.from_json(body) for body in found]

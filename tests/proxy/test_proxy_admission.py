@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import struct
 
 import pytest
 from hypothesis import given, settings
@@ -125,6 +127,31 @@ def test_one_address_does_not_take_the_place_of_another(run, relay):
             writer.transport.abort()
             assert rig.counter("proxy_connections_refused", reason="address") == 1
             assert rig.counter("proxy_connections_refused", reason="full") == 0
+
+    run(main)
+
+
+def seen(rig):
+    """Connections that were accepted or refused."""
+    return rig.counter("proxy_connections") + rig.counter("proxy_connections_refused")
+
+
+def test_who_resets_the_connection_makes_room_again(run, relay, eventually):
+    """Before anything is sent, in a head, in a request, or refused: none is counted for ever, or twice."""
+
+    async def main():
+        limits = Limits(max_connections=8, max_connections_per_address=4)
+        async with relay(lambda wire: None, limits=limits) as rig:
+            for number, said in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):
+                for _ in range(6):
+                    with socket.create_connection(("127.0.0.1", rig.port)) as client:
+                        client.send(said)
+                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                await eventually(lambda come=6 * number: seen(rig) == come)
+                await eventually(lambda: rig.counter("proxy_connections_open") == 0)
+            await eventually(lambda: not rig.plane._turned_away)
+            admission = rig.plane._admission
+            assert (admission._connected, admission._address_of) == ({}, {})
 
     run(main)
 

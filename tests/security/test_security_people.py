@@ -132,6 +132,8 @@ def test_only_the_login_proxy_is_believed_about_names(admin, client, headers, fo
 def test_a_page_whose_name_was_pointed_here_is_not_the_proxy(admin):
     """A browser on the proxy's own machine could send any header; it means another name, though."""
     assert asking(admin(LOGIN), user(b"ann"), host="attacker.test") == 421
+    second = [*user(b"ann"), (b"host", b"127.0.0.1")]
+    assert asking(admin(LOGIN), second, host="attacker.test") == asking(admin(LOGIN), second) == 421
     assert asking(admin(f"hosts: [keel.test]\n{LOGIN}"), user(b"ann"), host="keel.test") == Visitor(
         "ann", "labeller", "proxy"
     )
@@ -314,7 +316,7 @@ def test_a_label_of_other_than_text_is_refused(desk, said):
         body = json.dumps({**LABEL, "by": "ann", **said})
         sent = client.post("/api/labels", content=body, headers={"content-type": "application/json"})
         assert sent.status_code == 400
-    assert sources.labels.of_verdict("v") == []
+    assert sources.labels.of_verdict("v") == ()
 
 
 def test_an_address_forges_no_line_of_the_log(desk, caplog):

@@ -108,6 +108,6 @@ def test_any_message_gives_one_short_line_without_the_credential(kind, before, b
 
 
 def test_no_blanks_push_half_of_a_key_into_the_excerpt():
-    """What is read of a message is counted without them: a key at its end is not cut before it is looked for."""
+    """What is read of a message is counted without them: a key at its end is looked for before it is cut."""
     message = f"Refused:{' ' * 1_970}{KEY.removeprefix('Bearer ')}"
     assert said({"error": {"message": message}}, credentials=[KEY]) == "Refused: ***"

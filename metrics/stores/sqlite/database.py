@@ -33,6 +33,8 @@ _BEGUN_BYTES = 3
 """Size of one that SQLite has only just made."""
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
+_SECOND_LOOK_S = 0.02
+"""SQLite makes an index in steps, which take it microseconds."""
 
 
 class Database:
@@ -83,6 +85,8 @@ class Database:
         """Why the file is not used any more."""
         self._file: tuple[int, int] | None = None
         """Device and inode of the file that holds the tables."""
+        self._index: tuple[int, int] | None = None
+        """Those of its index, as it was when the file was opened first."""
         self._tables: list[str] = []
         """Statements that make them."""
         self._local = threading.local()
@@ -137,6 +141,7 @@ class Database:
         with self._lock:
             if self._file != file:
                 self._file, self._index_bytes = file, _INDEX_BYTES
+                self._index = _identity(self._index_path)
             self._connections.append(connection)
         self._local.connection, self._local.file, self._local.opened = connection, file, opened
         return connection
@@ -186,12 +191,25 @@ class Database:
                 self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
                 self._again_at = now + self._pause_s
                 raise sqlite3.OperationalError(self._lost)
+            if self._lost and self._index_replaced():
+                problem = f"{self._index_path} was deleted or replaced while in use; restart evenkeel"
+                if self._lost != problem:
+                    log.error("%s", problem)
+                self._lost, self._again_at = problem, now + _LONGEST_PAUSE_S
+                raise sqlite3.OperationalError(problem)
             if self._lost:
                 self._mend()
                 self._lost = ""
                 self._file = None  # Tables may be missing from what somebody copied here.
                 self.reopened += 1
                 log.warning("the store %s is used again", self.path)
+
+    def _index_replaced(self) -> bool:
+        """Whether the connections that were abandoned have another index in memory than others would use.
+
+        SQLite would go on with the one in memory, and touch what is not there any more.
+        """
+        return self._file == _identity(self.path) and self._index != _identity(self._index_path)
 
     def _files(self) -> list[tuple[int, int] | None]:
         """Sizes and times of the files."""
@@ -216,10 +234,15 @@ class Database:
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
-            if _BEGUN_BYTES < self._index_path.stat().st_size < _INDEX_BYTES:
-                os.truncate(self._index_path, 0)  # A part of it could be taken for all of it.
+            seen = self._index_path.stat().st_size
+            if _BEGUN_BYTES < seen < _INDEX_BYTES:
+                time.sleep(_SECOND_LOOK_S)  # Another process may be making it just now.
+                if self._index_path.stat().st_size == seen:
+                    os.truncate(self._index_path, 0)  # A part of it could be taken for all of it.
             if self._cut_short():
                 os.truncate(self._index_path, self._index_bytes)
+        except FileNotFoundError:
+            pass  # Deleted meanwhile: SQLite makes another one.
         finally:
             os.close(folder)
 
