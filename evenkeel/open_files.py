@@ -53,7 +53,7 @@ def connection_limit(wanted: int | None) -> int:
         return wanted or room
     log.warning(
         "listen.connections is %d, but %d open files leave room for %d connections: that is the limit; "
-        "raise the operating system's (ulimit -n)",
+        "raise the hard one (ulimit -Hn)",
         wanted,
         files,
         room,

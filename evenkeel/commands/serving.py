@@ -57,7 +57,7 @@ def up(config: Path | None, **given: Any) -> None:
 @click.command()
 @settings_options
 def proxy(config: Path | None, **given: Any) -> None:
-    """Run the data plane alone: forward, sample, and queue in the data folder.
+    """Run the data plane alone: forward, sample, and queue in Redis or, without one, in the data folder.
 
     Metrics and health are served only with --admin-port.
     """

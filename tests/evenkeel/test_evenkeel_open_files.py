@@ -38,4 +38,4 @@ def test_more_connections_than_there_is_room_for_are_said_and_not_allowed(caplog
     assert not caplog.records
     assert connection_limit(room + 1) == room
     assert f"room for {room} connections" in caplog.text
-    assert "ulimit -n" in caplog.text
+    assert "ulimit -Hn" in caplog.text
