@@ -114,7 +114,8 @@ def _given(fault: ErrorDetails) -> str:
     """What stood there instead, unless it is more than a word or a credential may be in it."""
     given = fault["input"]
     hidden = isinstance(given, str) and ("://" in given or len(given) > _LONGEST_SHOWN)
-    hidden = hidden or not isinstance(given, str | int | float | None) or "headers" in fault["loc"]
+    hidden = hidden or not isinstance(given, str | int | float | None)
+    hidden = hidden or bool({"headers", "people"} & set(fault["loc"]))
     return "" if hidden or fault["type"] in {"missing", "value_error"} else f" (it is {given!r})"
 
 

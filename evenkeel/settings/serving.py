@@ -12,8 +12,12 @@ from pydantic import AfterValidator, Field, model_validator
 from evenkeel.settings.people import Login, Person
 from evenkeel.settings.values import HttpUrl, Port, Seconds, Section, Variable
 
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nobody listens there by default
+"""All addresses, and the one at which this machine reaches itself."""
+
 
 def _address(host: str, port: int) -> str:
+    host = _EVERYWHERE.get(host, host)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -105,8 +109,9 @@ class Admin(Section):
 
     @property
     def address(self) -> str:
-        """Host and port as they stand in a URL."""
-        return _address(self.host, self.port)
+        """Host and port as they stand in a URL; of a port on all addresses, its first name."""
+        named = self.hosts[:1] if self.host in _EVERYWHERE else []
+        return _address(named[0] if named else self.host, self.port)
 
     @property
     def url(self) -> str:

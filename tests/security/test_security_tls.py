@@ -111,7 +111,8 @@ def test_only_clients_with_a_certificate_of_the_authority_get_in(tmp_path, autho
         tmp_path,
         f"{{host: 0.0.0.0, tls: {{cert_file: {cert}, key_file: {key}, client_ca_file: {authority.file}}}}}",
     )
-    assert admin.url == "https://0.0.0.0:8101"
+    assert admin.url == "https://127.0.0.1:8101"
+    assert admin.model_copy(update={"hosts": ["keel.example"]}).url == "https://keel.example:8101"
     stranger = Authority(tmp_path, "stranger")
     contexts = (
         trusting(authority, authority.signed("client")),
