@@ -229,11 +229,11 @@ def test_an_answer_as_its_variants_are_written() -> None:
     ],
 )
 def test_no_text_takes_long(part) -> None:
-    """Twenty thousand characters of anything, and every degradation is done or refused within a second."""
+    """Twenty thousand characters of anything, and every degradation is done or refused within seconds."""
     answer = Answer(part * (20_000 // len(part)) + " x y z.")
     form_of(answer, None)
     for each in BUILTIN:
         before = time.process_time()
         with contextlib.suppress(NotDegradableError):
             each.apply(answer, 0.3, random.Random(1))
-        assert time.process_time() - before < 1, each.name
+        assert time.process_time() - before < 5, each.name
