@@ -72,7 +72,7 @@ lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
 	done
 
 bench-proxy: $(VENV)/.dev ## Measure the proxy beside nginx, LiteLLM and Portkey (ARGS="--quick")
-	$(BIN)/python -m bench.proxy $(ARGS)
+	$(BIN)/python -m benchmarks.proxy $(ARGS)
 
 # Not part of `check`: it asks a service on the network about every locked version. Strict, because without
 # that a version that the service does not know counts as free of vulnerabilities.
@@ -82,7 +82,7 @@ audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the netw
 		|| { echo "make audit: a version is vulnerable, or the public package index could not be asked" >&2; exit 1; }
 
 docs: $(VENV)/.dev ## Write the generated reference pages
-	$(BIN)/python -m evenkeel.reference docs
+	$(BIN)/python -m evenkeel.reference.pages docs
 	$(BIN)/python -m grafana
 
 # The setting keeps the theme from advertising what comes after mkdocs.

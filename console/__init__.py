@@ -18,9 +18,9 @@ Three things can be changed here. Goldens: `goldens` (list and page of one), `go
 and what they may, `actions` shows what was done.
 """
 
-from console.app import create_app
-from console.probes import create_probes
-from console.sources import (
+from evenkeel.console.app import create_app
+from evenkeel.console.probes import create_probes
+from evenkeel.console.sources import (
     Amount,
     CalibrationInForce,
     ConsoleSources,

@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Final
 from litestar import Response, get
 from litestar.params import QueryParameter
 
-from console import figures, links
-from console.api import json_response
-from console.downloads import Table
-from console.identity import visitor_of
-from console.live import Head, live_handlers
-from metrics.actions import KNOWN_BY, MOST_READ
+from evenkeel.console import links
+from evenkeel.console.api import json_response
+from evenkeel.console.downloads import Table
+from evenkeel.console.identity import visitor_of
+from evenkeel.console.live import Head, live_handlers
+from evenkeel.core import figures
+from evenkeel.stores.audit_log import KNOWN_BY, MOST_READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litestar.handlers import HTTPRouteHandler
 
-    from console.identity import Visitor
-    from console.live import AnyRequest
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources
-    from metrics.actions import Action, ActionLog, What
+    from evenkeel.console.identity import Visitor
+    from evenkeel.console.live import AnyRequest
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.stores.audit_log import Action, ActionLog, What
 
 SHOWN: Final = 200
 """Actions on the page; the download has more."""

@@ -9,14 +9,14 @@ from litestar import Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from console.api import json_response
-from metrics.evidence import verdicts_behind
+from evenkeel.console.api import json_response
+from evenkeel.monitor.evidence import verdicts_behind
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
-    from console.sources import ConsoleSources
-    from metrics.stores.protocols import LoggedVerdict
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.stores.protocols import LoggedVerdict
 
 EventId = FromPath[str]
 _EVENTS_READ = 10_000

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from console import figures, links, wording
-from console.heatmap import retired_models
-from console.live import Head
-from metrics.cells import CellKey
-from metrics.changes.cause import SAID
+from evenkeel.console import links, wording
+from evenkeel.console.heatmap import retired_models
+from evenkeel.console.live import Head
+from evenkeel.core import figures
+from evenkeel.core.cells import CellKey
+from evenkeel.monitor.changes.cause import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.baselines import ApprovalLine
-    from metrics.cells import CellReport
-    from metrics.changes.report import ChangeReport
-    from metrics.stores.protocols import AlertEvent
+    from evenkeel.console.baselines import ApprovalLine
+    from evenkeel.core.cells import CellReport
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.stores.protocols import AlertEvent
 
 EXPLAINS_S: Final = 7 * 86_400.0
 """A change explains an alert of its route that was raised at most so long after it."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from console import figures
-from console.alerts import RUNBOOKS, AlertsPage, alerts_page
-from console.baselines import approval_lines
-from console.downloads import Table
-from console.live import live_handlers
+from evenkeel.console.alerts import RUNBOOKS, AlertsPage, alerts_page
+from evenkeel.console.baselines import approval_lines
+from evenkeel.console.downloads import Table
+from evenkeel.console.live import live_handlers
+from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
 
 EVENTS_READ: Final = 400
 """Newest events that the page and its download look at."""

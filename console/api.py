@@ -13,8 +13,8 @@ from litestar.params import FromQuery, QueryParameter
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
-    from console.sources import ConsoleSources
-    from metrics.cells import CellReport, RollupReport
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.cells import CellReport, RollupReport
 
 MAX_VERDICTS = 500
 

@@ -10,20 +10,20 @@ from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.params import FromPath
 
-from console.actions import action_handlers
-from console.alert_evidence import alert_evidence_handlers
-from console.alerts_view import alert_handlers
-from console.api import api_handlers, json_response
-from console.assets import Assets
-from console.baselines import baseline_handlers
-from console.calibration import calibration_handlers
-from console.changes import change_handlers
-from console.downloads import download_handlers
-from console.feedback import feedback_handlers
-from console.goldens import golden_handlers
-from console.goldens_api import golden_api_handlers
-from console.judge import PlotReader, judge_handlers
-from console.navigation import (
+from evenkeel.console.actions import action_handlers
+from evenkeel.console.alert_evidence import alert_evidence_handlers
+from evenkeel.console.alerts_view import alert_handlers
+from evenkeel.console.api import api_handlers, json_response
+from evenkeel.console.assets import Assets
+from evenkeel.console.baselines import baseline_handlers
+from evenkeel.console.calibration import calibration_handlers
+from evenkeel.console.changes import change_handlers
+from evenkeel.console.downloads import download_handlers
+from evenkeel.console.feedback import feedback_handlers
+from evenkeel.console.goldens import golden_handlers
+from evenkeel.console.goldens_api import golden_api_handlers
+from evenkeel.console.judge import PlotReader, judge_handlers
+from evenkeel.console.navigation import (
     ACTIONS,
     ALERTS,
     CALIBRATION,
@@ -35,23 +35,23 @@ from console.navigation import (
     SETTINGS,
     TRIALS,
 )
-from console.overview import overview_handlers
-from console.pipeline_page import pipeline_handlers
-from console.probes import probe_handlers
-from console.rendering import Renderer
-from console.routes import route_handlers
-from console.settings_view import document_handlers, settings_handlers
-from console.tables import tables
-from console.trial import trial_handlers
-from console.trials import trial_explorer_handlers
-from console.writing import csrf_config
-from metrics.stores.sealing import SealError
+from evenkeel.console.overview import overview_handlers
+from evenkeel.console.pipeline_page import pipeline_handlers
+from evenkeel.console.probes import probe_handlers
+from evenkeel.console.rendering import Renderer
+from evenkeel.console.routes import route_handlers
+from evenkeel.console.settings_view import document_handlers, settings_handlers
+from evenkeel.console.tables import tables
+from evenkeel.console.trial import trial_handlers
+from evenkeel.console.trials import trial_explorer_handlers
+from evenkeel.console.writing import csrf_config
+from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
     from litestar.types import Message, Scope
 
-    from console.sources import ConsoleSources
+    from evenkeel.console.sources import ConsoleSources
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "

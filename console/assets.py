@@ -27,7 +27,7 @@ class Assets:
 
     def __init__(self) -> None:
         self._assets: dict[str, Asset] = {}
-        for entry in files("console").joinpath("static").iterdir():
+        for entry in files("evenkeel.console").joinpath("static").iterdir():
             media_type = _MEDIA_TYPES.get(entry.name.rpartition(".")[2])
             if media_type:
                 content = entry.read_bytes()

@@ -14,21 +14,22 @@ from litestar import MediaType, Request, Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, URLEncodedBody
 
-from console import figures, links, wording
-from console.identity import Recorder, needs, signed, visitor_of
-from console.writing import form_token, own_pages_only
-from metrics.actions import is_name
-from metrics.approval import Approval, ApprovalError, ApprovedCell, approvable
+from evenkeel.console import links, wording
+from evenkeel.console.identity import Recorder, needs, signed, visitor_of
+from evenkeel.console.writing import form_token, own_pages_only
+from evenkeel.core import figures
+from evenkeel.monitor.approval import Approval, ApprovalError, ApprovedCell, approvable
+from evenkeel.stores.audit_log import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from litestar.types import ControllerRouterHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources
-    from metrics.cells import CellReport
-    from metrics.stores.protocols import LoggedApproval
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.cells import CellReport
+    from evenkeel.stores.protocols import LoggedApproval
 
 OFFERED_S: Final = 900.0
 """So long what was shown can be approved."""

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from console import figures, wording
-from console.downloads import Table, Value
-from console.forest import Bar, Interval, Span, bar
-from console.live import Head, live_handlers
-from metrics.cascade import DEFAULT_BANDS
+from evenkeel.console import wording
+from evenkeel.console.downloads import Table, Value
+from evenkeel.console.forest import Bar, Interval, Span, bar
+from evenkeel.console.live import Head, live_handlers
+from evenkeel.core import figures
+from evenkeel.metrics.cascade import DEFAULT_BANDS
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from console.sources import CalibrationInForce, ConsoleSources, Thresholds
-    from metrics.calibration import Calibration
-    from metrics.calibration.calibration import Role
-    from metrics.calibration.report.plots import Heatmap
-    from metrics.calibration.resampling import Measured
-    from metrics.cascade import Bands
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import CalibrationInForce, ConsoleSources, Thresholds
+    from evenkeel.experiments.calibrate.calibration import Calibration, Role
+    from evenkeel.experiments.calibrate.report.plots import Heatmap
+    from evenkeel.experiments.calibrate.resampling import Measured
+    from evenkeel.metrics.cascade import Bands
 
 _WHOLE: Final = Span(0.0, 1.0)
 
@@ -193,7 +193,7 @@ def _measured(share: Measured) -> str:
 
 def _heatmap(found: Calibration) -> Heatmap:
     # Brings numpy, which nobody without a calibration needs.
-    from metrics.calibration.report import plots  # noqa: PLC0415
+    from evenkeel.experiments.calibrate.report import plots  # noqa: PLC0415
 
     modes = [mode.mode for mode in found.modes]
 

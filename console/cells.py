@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from console import figures, links, wording
-from console.downloads import Table, Value
-from console.forest import Bar, Interval, Span, bar, span_of
-from console.heatmap import band, cell_id, retired_models
-from metrics.cells import WINDOWS
-from metrics.verdict import BASELINE
+from evenkeel.console import links, wording
+from evenkeel.console.downloads import Table, Value
+from evenkeel.console.forest import Bar, Interval, Span, bar, span_of
+from evenkeel.console.heatmap import band, cell_id, retired_models
+from evenkeel.core import figures
+from evenkeel.core.cells import WINDOWS
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.cells import CellReport, Estimate
+    from evenkeel.core.cells import CellReport, Estimate
 
 _ESTIMATES: Final = (
     "content_delta",

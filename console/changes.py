@@ -9,20 +9,21 @@ from litestar import MediaType, Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from console import figures, links
-from console.api import json_response
-from metrics.changes.cause import SAID, Cause
-from metrics.changes.kinds import NAMES
-from metrics.changes.markdown import EFFECTS, markdown
+from evenkeel.console import links
+from evenkeel.console.api import json_response
+from evenkeel.core import figures
+from evenkeel.monitor.changes.cause import SAID, Cause
+from evenkeel.monitor.changes.kinds import NAMES
+from evenkeel.monitor.changes.markdown import EFFECTS, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from metrics.changes.compare import Sides
-    from metrics.changes.report import ChangeReport
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.monitor.changes.compare import Sides
+    from evenkeel.monitor.changes.report import ChangeReport
 
 ChangeId = FromPath[str]
 

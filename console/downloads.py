@@ -11,8 +11,8 @@ from litestar import Request, Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from console.api import json_response
-from metrics.export.spreadsheets import harmless
+from evenkeel.console.api import json_response
+from evenkeel.core.spreadsheets import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console import figures, wording
+from evenkeel.console import wording
+from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.cells import CellReport
+    from evenkeel.core.cells import CellReport
 
 _SAID = {"risen": "more", "fallen": "less"}
 

@@ -10,23 +10,23 @@ from litestar import MediaType, Request, Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, QueryParameter, RawBody, URLEncodedBody
 
-from console import links
-from console.api import json_response
-from console.feedback_views import drawn
-from console.identity import Recorder, needs, signed, visitor_of
-from console.writing import json_only, own_pages_only
-from metrics.feedback import CountedLabels, LabelError, Said, human_agreement, label_of
+from evenkeel.console import links
+from evenkeel.console.api import json_response
+from evenkeel.console.feedback_views import drawn
+from evenkeel.console.identity import Recorder, needs, signed, visitor_of
+from evenkeel.console.writing import json_only, own_pages_only
+from evenkeel.monitor.labels import CountedLabels, LabelError, Said, human_agreement, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from litestar.types import ControllerRouterHandler
 
-    from console.identity import Visitor
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources
-    from metrics.actions import What
-    from metrics.feedback import Label, LabelStore
+    from evenkeel.console.identity import Visitor
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.monitor.labels import Label, LabelStore
+    from evenkeel.stores.audit_log import What
 
 Form = URLEncodedBody[dict[str, str]]
 Limit = Annotated[int, QueryParameter(ge=1, le=10_000)]

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from console import figures, wording
-from metrics.feedback.agreement import human_agreement
-from metrics.feedback.label import decided_by
-from metrics.stores.sealed_verdict import readable_evidence
-from metrics.verdict import BASELINE
+from evenkeel.console import wording
+from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.monitor.labels.label import decided_by
+from evenkeel.stores.sealed_verdict import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.feedback.agreement import HumanAgreement
-    from metrics.feedback.label import Label
-    from metrics.feedback.store import LabelStore
-    from metrics.stores.protocols import VerdictLog
-    from metrics.verdict import Verdict
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.labels.agreement import HumanAgreement
+    from evenkeel.monitor.labels.label import Label
+    from evenkeel.monitor.labels.store import LabelStore
+    from evenkeel.stores.protocols import VerdictLog
 
 RATINGS: Final = {3: "the same", 2: "the same, but details differ", 1: "different"}
 QUALITIES: Final = {

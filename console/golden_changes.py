@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from metrics.goldens import GoldenError, read_goldens
-from metrics.goldens.from_exchange import golden_of
+from evenkeel.experiments.goldens.files import read_goldens
+from evenkeel.experiments.goldens.from_exchange import golden_of
+from evenkeel.experiments.goldens.golden import GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.sources import GoldenSources
-    from metrics.actions import What
-    from metrics.goldens import Golden
+    from evenkeel.console.sources import GoldenSources
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.audit_log import What
 
 DEEDS = ("exchange", "golden", "retire", "unretire")
 """What a change is about: exactly one of them."""

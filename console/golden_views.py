@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import diffs, figures, links
-from console.verdicts import FilterLink, answer_text
-from metrics.actions import KNOWN_BY
-from metrics.goldens.asked import asked
+from evenkeel.console import diffs, links
+from evenkeel.console.verdicts import FilterLink, answer_text
+from evenkeel.core import figures
+from evenkeel.experiments.goldens.asked import asked
+from evenkeel.stores.audit_log import KNOWN_BY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.diffs import Run, SideBySide
-    from console.sources import GoldenSources
-    from metrics.actions import Action
-    from metrics.goldens import Entry, Golden, GoldenStore
+    from evenkeel.console.diffs import Run, SideBySide
+    from evenkeel.console.sources import GoldenSources
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.experiments.goldens.store import Entry, GoldenStore
+    from evenkeel.stores.audit_log import Action
 
 SHOWN = 200
 """Goldens on the list at most."""

@@ -8,19 +8,19 @@ from litestar import MediaType, Request, Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import FromPath, FromQuery, URLEncodedBody
 
-from console import links
-from console.golden_changes import change, done, version_of
-from console.golden_views import golden_list, golden_page
-from console.identity import Recorder, needs, signed, visitor_of
-from console.writing import form_token, own_pages_only
-from metrics.actions import MOST_READ
-from metrics.goldens import GoldenError
+from evenkeel.console import links
+from evenkeel.console.golden_changes import change, done, version_of
+from evenkeel.console.golden_views import golden_list, golden_page
+from evenkeel.console.identity import Recorder, needs, signed, visitor_of
+from evenkeel.console.writing import form_token, own_pages_only
+from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.stores.audit_log import MOST_READ
 
 if TYPE_CHECKING:
     from litestar.types import ControllerRouterHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources, GoldenSources
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, GoldenSources
 
 QueryText = FromQuery[str | None]
 GoldenId = FromPath[str]

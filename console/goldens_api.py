@@ -10,17 +10,18 @@ from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromPath, FromQuery, QueryParameter, RawBody
 
-from console.api import json_response
-from console.golden_changes import change, done, version_of
-from console.identity import Recorder, needs, signed, visitor_of
-from console.writing import json_only, own_pages_only
-from metrics.goldens import GoldenError, golden_lines
+from evenkeel.console.api import json_response
+from evenkeel.console.golden_changes import change, done, version_of
+from evenkeel.console.identity import Recorder, needs, signed, visitor_of
+from evenkeel.console.writing import json_only, own_pages_only
+from evenkeel.experiments.goldens.files import golden_lines
+from evenkeel.experiments.goldens.golden import GoldenError
 
 if TYPE_CHECKING:
     from litestar.types import ControllerRouterHandler
 
-    from console.sources import ConsoleSources, GoldenSources
-    from metrics.goldens import Golden
+    from evenkeel.console.sources import ConsoleSources, GoldenSources
+    from evenkeel.experiments.goldens.golden import Golden
 
 MOST = 10_000
 

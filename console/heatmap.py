@@ -7,13 +7,14 @@ from hashlib import blake2s
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from console import figures, links, wording
-from metrics.verdict import BASELINE
+from evenkeel.console import links, wording
+from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics.cells import CellReport
+    from evenkeel.core.cells import CellReport
 
 BAND_FLOORS = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 """Lower edges of the robustness bands, in points of 100; the last band is everything below."""

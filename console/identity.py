@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from litestar.exceptions import HTTPException
 
-from metrics.actions import KNOWN_BY, Action
+from evenkeel.stores.audit_log import KNOWN_BY, Action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from litestar.connection import ASGIConnection
     from litestar.handlers import BaseRouteHandler
 
-    from metrics.actions import ActionLog, KnownBy, What
+    from evenkeel.stores.audit_log import ActionLog, KnownBy, What
 
 SCOPE_KEY: Final = "evenkeel.visitor"
 

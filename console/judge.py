@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from console import figures, links
-from console.downloads import Table
-from console.feedback_views import AgreementLine, agreement_lines
-from console.judge_series import READ, Plot, judge_plots
-from console.live import Head, live_handlers
-from metrics.feedback import CountedLabels, human_agreement
-from metrics.provenance import STAGES
+from evenkeel.console import links
+from evenkeel.console.downloads import Table
+from evenkeel.console.feedback_views import AgreementLine, agreement_lines
+from evenkeel.console.judge_series import READ, Plot, judge_plots
+from evenkeel.console.live import Head, live_handlers
+from evenkeel.core import figures
+from evenkeel.core.provenance import STAGES
+from evenkeel.monitor.labels import CountedLabels, human_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources, JudgeSetup, Spending
-    from metrics.cells import CellReport, Estimate
-    from metrics.feedback.agreement import HumanAgreement
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, JudgeSetup, Spending
+    from evenkeel.core.cells import CellReport, Estimate
+    from evenkeel.monitor.labels.agreement import HumanAgreement
 
 _PLOTS_KEPT_S: Final = 30.0
 """The plots are made of thousands of verdicts: not anew at each refresh."""

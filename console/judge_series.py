@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from console import figures
-from console.chart import Chart, Sample, Scale, chart
-from metrics.estimate import proportion
-from metrics.provenance import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, stage_of
+from evenkeel.console.chart import Chart, Sample, Scale, chart
+from evenkeel.core import figures
+from evenkeel.core.provenance import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, stage_of
+from evenkeel.monitor.estimate import proportion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics.verdict import Verdict
+    from evenkeel.core.verdict import Verdict
 
 READ: Final = 4000
 """Newest verdicts read for the plots."""

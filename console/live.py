@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
+    from evenkeel.console.rendering import Renderer
 
 KnownTag = Annotated[str | None, HeaderParameter(name="if-none-match")]
 AnyRequest = Request[Any, Any, Any]

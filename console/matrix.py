@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from console import links, wording
-from console.heatmap import PAIRS_IN_COLUMNS, heat_cell, retired_models
+from evenkeel.console import links, wording
+from evenkeel.console.heatmap import PAIRS_IN_COLUMNS, heat_cell, retired_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.heatmap import HeatCell
-    from metrics.cells import CellReport
+    from evenkeel.console.heatmap import HeatCell
+    from evenkeel.core.cells import CellReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 from litestar import MediaType, Response, get
 from litestar.params import FromQuery
 
-from console import links, wording
-from console.heatmap import BANDS, PAIRS_IN_COLUMNS, Heatmap, heatmap
-from console.live import KnownTag, tagged
-from console.matrix import LanguageMatrix, language_matrices
-from console.pipeline import PipelineLine, pipeline_line
-from console.status import Status, status
-from console.trends import Trend, trends
-from console.verdicts import Choice, Exhibitor, VerdictList, latest
+from evenkeel.console import links, wording
+from evenkeel.console.heatmap import BANDS, PAIRS_IN_COLUMNS, Heatmap, heatmap
+from evenkeel.console.live import KnownTag, tagged
+from evenkeel.console.matrix import LanguageMatrix, language_matrices
+from evenkeel.console.pipeline import PipelineLine, pipeline_line
+from evenkeel.console.status import Status, status
+from evenkeel.console.trends import Trend, trends
+from evenkeel.console.verdicts import Choice, Exhibitor, VerdictList, latest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources, PipelineView
-    from metrics.cells import CellReport
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, PipelineView
+    from evenkeel.core.cells import CellReport
 
 EVENTS_READ = 200
 """Newest alert events looked at for the status line and the marks in the charts."""

@@ -6,14 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import figures, links
-from console.untried import untried_lines
+from evenkeel.console import links
+from evenkeel.console.untried import untried_lines
+from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from console.sources import PipelineView, RouteFlow
-    from console.untried import UntriedLine
+    from evenkeel.console.sources import PipelineView, RouteFlow
+    from evenkeel.console.untried import UntriedLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,20 @@ from litestar import MediaType, Request, Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from console import figures, links
-from console.downloads import Table
-from console.live import Head, live_handlers
-from console.pipeline import PipelineLine, pipeline_line
-from console.spend import SpendPart, spend_part
-from console.status import STUCK_AFTER_S
-from console.untried import reason_in_words
+from evenkeel.console import links
+from evenkeel.console.downloads import Table
+from evenkeel.console.live import Head, live_handlers
+from evenkeel.console.pipeline import PipelineLine, pipeline_line
+from evenkeel.console.spend import SpendPart, spend_part
+from evenkeel.console.status import STUCK_AFTER_S
+from evenkeel.console.untried import reason_in_words
+from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources, DeadExchange, DeadLetter, PipelineView
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, DeadExchange, DeadLetter, PipelineView
 
 DEAD_SHOWN: Final = 50
 DEAD_IN_FILE: Final = 1000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from litestar import Litestar, MediaType, Response, get
 
-from console.api import json_response
+from evenkeel.console.api import json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from console.figures import percent
-from console.wording import label
+from evenkeel.console.wording import label
+from evenkeel.core.figures import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.assets import Assets
-    from console.navigation import PageLink
+    from evenkeel.console.assets import Assets
+    from evenkeel.console.navigation import PageLink
 
 
 _CONTROLS = dict.fromkeys(
@@ -44,7 +44,7 @@ class Renderer:
             pages: the navigation.
             documents: whether there are pages of documentation to link to.
         """
-        self._environment = environment("console")
+        self._environment = environment("evenkeel.console")
         self._environment.globals["asset"] = assets.url
         self._environment.globals["pages"] = tuple(pages)
         self._environment.globals["has_documents"] = documents

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from litestar.exceptions import NotFoundException
 
-from console import changes, figures, links
-from console.alerts import alerts_page
-from console.alerts_view import EVENTS_READ
-from console.cells import CellGroup, cell_groups, excess_span
-from console.downloads import Table, Value
-from console.heatmap import BANDS, retired_models
-from console.live import Head, live_handlers
-from console.matrix import LanguageMatrix, language_matrices
-from console.spend import Meter, route_meters
-from console.trends import POINTS_READ, Trend, trends
-from console.wording import language_pair
+from evenkeel.console import changes, links
+from evenkeel.console.alerts import alerts_page
+from evenkeel.console.alerts_view import EVENTS_READ
+from evenkeel.console.cells import CellGroup, cell_groups, excess_span
+from evenkeel.console.downloads import Table, Value
+from evenkeel.console.heatmap import BANDS, retired_models
+from evenkeel.console.live import Head, live_handlers
+from evenkeel.console.matrix import LanguageMatrix, language_matrices
+from evenkeel.console.spend import Meter, route_meters
+from evenkeel.console.trends import POINTS_READ, Trend, trends
+from evenkeel.console.wording import language_pair
+from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from litestar import Request
     from litestar.handlers import HTTPRouteHandler
 
-    from console.alerts import Alert
-    from console.changes import ChangeView
-    from console.heatmap import Band
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources, RouteFlow
-    from metrics.cells import CellReport
+    from evenkeel.console.alerts import Alert
+    from evenkeel.console.changes import ChangeView
+    from evenkeel.console.heatmap import Band
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, RouteFlow
+    from evenkeel.core.cells import CellReport
 
 CHARTS: Final = 9
 

@@ -12,8 +12,8 @@ from litestar.params import FromPath
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from console.downloads import Table
-from console.live import Head, live_handlers
+from evenkeel.console.downloads import Table
+from evenkeel.console.live import Head, live_handlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
     from markdown_it.token import Token
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources, SettingLine, SettingsSection
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources, SettingLine, SettingsSection
 
 DOCUMENT: Final = "/docs/"
 DocumentName = FromPath[str]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metrics.actions import ActionLog
-    from metrics.calibration import Calibration
-    from metrics.cells import CellReport, RollupReport, RouteChanges
-    from metrics.changes.report import ChangeReport
-    from metrics.feedback.store import LabelStore
-    from metrics.goldens import GoldenStore
-    from metrics.stores.exchanges import ExchangeArchive
-    from metrics.stores.protocols import MonitorStore, VerdictLog
-    from metrics.verdict import Scorer
+    from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
+    from evenkeel.core.verdict import Scorer
+    from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.experiments.goldens.store import GoldenStore
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.labels.store import LabelStore
+    from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.exchanges import ExchangeArchive
+    from evenkeel.stores.protocols import MonitorStore, VerdictLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from console import figures, links
-from console.downloads import Table
+from evenkeel.console import links
+from evenkeel.console.downloads import Table
+from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from console.sources import Amount, PipelineView, Share, Spending
+    from evenkeel.console.sources import Amount, PipelineView, Share, Spending
 
 _Place: TypeAlias = tuple[str | None, str | None]
 """A route and a purpose; None = all of them."""

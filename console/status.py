@@ -6,20 +6,21 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from console import figures, links, wording
-from console.alerts import explanation
-from console.drift import drift_notices
-from console.heatmap import cell_id, retired_models
-from metrics.verdict import BASELINE
+from evenkeel.console import links, wording
+from evenkeel.console.alerts import explanation
+from evenkeel.console.drift import drift_notices
+from evenkeel.console.heatmap import cell_id, retired_models
+from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.alerts import Explanation
-    from console.sources import PipelineView
-    from metrics.cells import CellReport
-    from metrics.changes.report import ChangeReport
-    from metrics.stores.protocols import AlertEvent
+    from evenkeel.console.alerts import Explanation
+    from evenkeel.console.sources import PipelineView
+    from evenkeel.core.cells import CellReport
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.stores.protocols import AlertEvent
 
 State = Literal["empty", "collecting", "steady", "alert"]
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from console.actions import actions_table
-from console.alerts_view import alerts_of, alerts_table
-from console.api import MAX_VERDICTS
-from console.calibration import calibration_table
-from console.cells import cells_table
-from console.downloads import Table
-from console.judge import judge_table, people_table, plots_table
-from console.pipeline_page import dead_table, flow_table, skips_table
-from console.routes import trends_table
-from console.settings_view import settings_table
-from console.spend import spend_table, split_table
-from console.trials import trials_table
-from metrics.feedback import human_agreement
+from evenkeel.console.actions import actions_table
+from evenkeel.console.alerts_view import alerts_of, alerts_table
+from evenkeel.console.api import MAX_VERDICTS
+from evenkeel.console.calibration import calibration_table
+from evenkeel.console.cells import cells_table
+from evenkeel.console.downloads import Table
+from evenkeel.console.judge import judge_table, people_table, plots_table
+from evenkeel.console.pipeline_page import dead_table, flow_table, skips_table
+from evenkeel.console.routes import trends_table
+from evenkeel.console.settings_view import settings_table
+from evenkeel.console.spend import spend_table, split_table
+from evenkeel.console.trials import trials_table
+from evenkeel.monitor.labels import human_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from console.judge_series import Plot
-    from console.sources import ConsoleSources
-    from metrics.changes.report import ChangeReport
-    from metrics.goldens import GoldenStore
-    from metrics.verdict import Verdict
+    from evenkeel.console.judge_series import Plot
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.experiments.goldens.store import GoldenStore
+    from evenkeel.monitor.changes.report import ChangeReport
 
 _VERDICT: Final = (
     "id",

@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import figures, links, wording
-from console.chart import Chart, Mark, Sample, chart, value_scale
-from console.heatmap import retired_models
-from metrics.verdict import BASELINE
+from evenkeel.console import links, wording
+from evenkeel.console.chart import Chart, Mark, Sample, chart, value_scale
+from evenkeel.console.heatmap import retired_models
+from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.cells import CellReport
-    from metrics.stores.protocols import AlertEvent, MonitorStore
+    from evenkeel.core.cells import CellReport
+    from evenkeel.stores.protocols import AlertEvent, MonitorStore
 
 MAX_CHARTS = 6
 MAX_MODELS = 3

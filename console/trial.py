@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from litestar import MediaType, Request, Response, get
 from litestar.params import FromPath, FromQuery
 
-from console import figures, links, wording
-from console.feedback_views import feedback, siblings
-from console.golden_views import approval
-from console.identity import visitor_of
-from console.verdicts import exhibit_in_full, view
-from console.writing import form_token
-from metrics.changes.cause import SAID
-from metrics.feedback import CountedLabels
+from evenkeel.console import links, wording
+from evenkeel.console.feedback_views import feedback, siblings
+from evenkeel.console.golden_views import approval
+from evenkeel.console.identity import visitor_of
+from evenkeel.console.verdicts import exhibit_in_full, view
+from evenkeel.console.writing import form_token
+from evenkeel.core import figures
+from evenkeel.monitor.changes.cause import SAID
+from evenkeel.monitor.labels import CountedLabels
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources
-    from metrics.verdict import Verdict
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.verdict import Verdict
 
 VerdictId = FromPath[str]
 QueryText = FromQuery[str | None]

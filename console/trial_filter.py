@@ -6,13 +6,13 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from metrics.stores.protocols import Narrow
+from evenkeel.stores.protocols import Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from metrics.changes.report import ChangeReport
-    from metrics.verdict import Verdict
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.report import ChangeReport
 
 RATINGS: Final[Mapping[str, tuple[int | None, ...]]] = {
     "shifted": (1, 2),

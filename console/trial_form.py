@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from console import figures, links, wording
-from metrics.changes.cause import SAID
+from evenkeel.console import links, wording
+from evenkeel.core import figures
+from evenkeel.monitor.changes.cause import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from console.trial_filter import TrialFilter
-    from metrics.cells import CellReport
-    from metrics.changes.report import ChangeReport
+    from evenkeel.console.trial_filter import TrialFilter
+    from evenkeel.core.cells import CellReport
+    from evenkeel.monitor.changes.report import ChangeReport
 
 _RATINGS: Final = (
     ("shifted", "moved (1 or 2)"),

@@ -11,15 +11,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from metrics.stores.sealed_verdict import readable_evidence
+from evenkeel.stores.sealed_verdict import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from console.trial_filter import TrialFilter
-    from metrics.pair import Answer
-    from metrics.stores.protocols import LoggedVerdict, VerdictLog
-    from metrics.verdict import Evidence, Verdict
+    from evenkeel.console.trial_filter import TrialFilter
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.stores.protocols import LoggedVerdict, VerdictLog
 
 SHOWN: Final = 50
 """Trials on a page."""

@@ -7,28 +7,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 from litestar import MediaType, Request, Response, get
 
-from console import figures, links, wording
-from console.api import json_response
-from console.downloads import Table
-from console.live import Head, KnownTag, tagged
-from console.trial_filter import TrialFilter
-from console.trial_form import FilterForm, filter_form
-from console.trial_search import Found, Labelled, Limits, each_page, search
-from console.verdicts import quality_row
-from metrics.feedback import CountedLabels
+from evenkeel.console import links, wording
+from evenkeel.console.api import json_response
+from evenkeel.console.downloads import Table
+from evenkeel.console.live import Head, KnownTag, tagged
+from evenkeel.console.trial_filter import TrialFilter
+from evenkeel.console.trial_form import FilterForm, filter_form
+from evenkeel.console.trial_search import Found, Labelled, Limits, each_page, search
+from evenkeel.console.verdicts import quality_row
+from evenkeel.core import figures
+from evenkeel.monitor.labels import CountedLabels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from litestar.handlers import HTTPRouteHandler
 
-    from console.rendering import Renderer
-    from console.sources import ConsoleSources
-    from console.verdicts import QualityRow
-    from metrics.changes.report import ChangeReport
-    from metrics.feedback import Label
-    from metrics.stores.protocols import LoggedVerdict
-    from metrics.verdict import Verdict
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.console.verdicts import QualityRow
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.labels import Label
+    from evenkeel.stores.protocols import LoggedVerdict
 
 MOST_ROWS: Final = 10_000
 """Trials in a file."""

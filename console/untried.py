@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from console import wording
+from evenkeel.console import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.sources import Untried
+    from evenkeel.console.sources import Untried
 
 _NAMED: Final = 3
 """So many kinds of a category are named on a line; more are counted."""

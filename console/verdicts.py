@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
-from console import diffs, figures, links, wording
-from metrics.provenance import PROVENANCE, stage_of
-from metrics.stores.sealed_verdict import readable_evidence
+from evenkeel.console import diffs, links, wording
+from evenkeel.core import figures
+from evenkeel.core.provenance import PROVENANCE, stage_of
+from evenkeel.stores.sealed_verdict import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from console.diffs import Run, SideBySide
-    from metrics.pair import Answer
-    from metrics.stores.protocols import VerdictLog
-    from metrics.verdict import Evidence, QualityScore, Verdict
+    from evenkeel.console.diffs import Run, SideBySide
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+    from evenkeel.stores.protocols import VerdictLog
 
 RatingFilter = Literal["all", "shifted", "3", "2", "1", "failed"]
 

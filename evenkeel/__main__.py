@@ -10,7 +10,7 @@ _COULD_NOT_START = 2
 def main() -> None:
     """Run the command line; exit code 2 if it cannot even be loaded."""
     try:
-        from evenkeel.cli import main as run  # noqa: PLC0415 - a broken installation must not look like a verdict
+        from evenkeel.cli.main import main as run  # noqa: PLC0415 - a broken installation must not look like a verdict
     except Exception:  # noqa: BLE001 - as above
         traceback.print_exc()
         sys.exit(_COULD_NOT_START)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Unpack
 
-    from evenkeel.gate.keywords import AnyPath, GateKeywords
-    from evenkeel.gate.ruling import Ruling
+    from evenkeel.experiments.gate.keywords import AnyPath, GateKeywords
+    from evenkeel.experiments.gate.ruling import Ruling
 
 __all__ = ["EvenkeelGate"]
 
@@ -132,11 +132,11 @@ class EvenkeelGate:
             `--evenkeel-unmeasured` says; TypeError for an unknown option.
         """
         # Every run of pytest loads this module: what only gates need is loaded by the first of them.
-        from evenkeel.gate.keywords import options_from  # noqa: PLC0415
-        from evenkeel.gate.ruling import ruling  # noqa: PLC0415
+        from evenkeel.experiments.gate.keywords import options_from  # noqa: PLC0415
+        from evenkeel.experiments.gate.report import Verdict  # noqa: PLC0415
+        from evenkeel.experiments.gate.ruling import ruling  # noqa: PLC0415
         from evenkeel.settings import SettingsError  # noqa: PLC0415
-        from metrics.gate import Verdict  # noqa: PLC0415
-        from metrics.stores.errors import StoreError  # noqa: PLC0415
+        from evenkeel.stores.errors import StoreError  # noqa: PLC0415
 
         config = self._item.config
         allowed = yes or config.getoption("--evenkeel-yes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evenkeel.metrics_reference import documented
+from evenkeel.reference.metrics import documented
 
 RATE: Final = "$__rate_interval"
 RANGE: Final = "$__range"

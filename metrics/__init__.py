@@ -1,15 +1,12 @@
-"""Judgement plane: from a pair of answers to a gauge and an alert. Imports nothing of ours.
+"""Judgement plane: rates how close two answers are, and whether their quality changed.
 
-`pair` (two answers) → `tasks` (what they are for) → `similarity`, `judge` (rate them, `cascade` asking
-the judge only where it is needed and `noise` watching it), `quality` (what else changed) → `scoring`
-(the two-stage `Judgement`) → `verdict` (logged in `stores`) → `estimate` (rates with intervals) → `detect`
-(evidence against a threshold) → `cells`, `monitor` (the fold over the log) → `export` (Prometheus).
+`tasks` (what the answers are for) → `similarity`, `judge` (rate them; `cascade` asks the judge only where it is
+needed) → `quality` (what else changed) → `scoring` (the two-stage `Judgement`).
 
-`registry` names every metric of `lexical`, `semantic`, `structured`, `entity`, `tools`, `surface` and
-`structural`; `audit` holds a judge against people; `calibration` sets thresholds.
+`registry` names every metric of `lexical`, `semantic`, `structured`, `entity`, `tool_calls`, `surface` and
+`workflow`.
 
-The names in `__all__` are for use without a proxy (`docs/api.md`). Each is loaded when it is first asked for:
-the data plane imports submodules of this package and must not pay for the rest.
+The names in `__all__` are for use without a proxy (`docs/api.md`). Each is loaded when it is first asked for.
 """
 
 from __future__ import annotations
@@ -18,26 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metrics.calibration import Calibration, read_calibration
-    from metrics.cells import Estimate
-    from metrics.detect import Alert, AlertRules, Change, EDetector, alarm_set, bets_against
-    from metrics.estimate import bounded_mean, paired_excess, proportion
-    from metrics.judge import Judge
-    from metrics.pair import Answer, Pair, ToolCall, Wanted
-    from metrics.registry import CHEAP, METRICS, Listed, UnknownMetricError, metric
-    from metrics.scoring import TwoStageScorer, cheap_scorer, judge_scorer
-    from metrics.verdict import Failure, Judgement, QualityScore
+    from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+    from evenkeel.core.verdict import Failure, Judgement, QualityScore
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.registry import CHEAP, METRICS, Listed, UnknownMetricError, metric
+    from evenkeel.metrics.scoring import TwoStageScorer, cheap_scorer, judge_scorer
 
 __all__ = [
     "CHEAP",
     "METRICS",
-    "Alert",
-    "AlertRules",
     "Answer",
-    "Calibration",
-    "Change",
-    "EDetector",
-    "Estimate",
     "Failure",
     "Judge",
     "Judgement",
@@ -48,28 +35,18 @@ __all__ = [
     "TwoStageScorer",
     "UnknownMetricError",
     "Wanted",
-    "alarm_set",
-    "bets_against",
-    "bounded_mean",
     "cheap_scorer",
     "judge_scorer",
     "metric",
-    "paired_excess",
-    "proportion",
-    "read_calibration",
 ]
 
 if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
     _HOMES = {
-        "calibration": ("Calibration", "read_calibration"),
-        "cells": ("Estimate",),
-        "detect": ("Alert", "AlertRules", "Change", "EDetector", "alarm_set", "bets_against"),
-        "estimate": ("bounded_mean", "paired_excess", "proportion"),
-        "judge": ("Judge",),
-        "pair": ("Answer", "Pair", "ToolCall", "Wanted"),
-        "registry": ("CHEAP", "METRICS", "Listed", "UnknownMetricError", "metric"),
-        "scoring": ("TwoStageScorer", "cheap_scorer", "judge_scorer"),
-        "verdict": ("Failure", "Judgement", "QualityScore"),
+        "core.pair": ("Answer", "Pair", "ToolCall", "Wanted"),
+        "core.verdict": ("Failure", "Judgement", "QualityScore"),
+        "metrics.judge": ("Judge",),
+        "metrics.registry": ("CHEAP", "METRICS", "Listed", "UnknownMetricError", "metric"),
+        "metrics.scoring": ("TwoStageScorer", "cheap_scorer", "judge_scorer"),
     }
     _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -77,7 +54,7 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         """Load a public name from its module."""
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        found = getattr(import_module(f"evenkeel.{_HOME[name]}"), name)
         globals()[name] = found
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
 
 LanguageOf = Callable[[str], str | None]
 """The base tag ("de", never "de-AT") of the language a text is in; None if that is not certain."""

@@ -6,39 +6,39 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from metrics.entity.slots import SlotMatch, SlotRouge
-from metrics.lexical.bleu import Bleu
-from metrics.lexical.gleu import Gleu
-from metrics.semantic.bert_score import BertScore
-from metrics.semantic.endpoint import EndpointEmbeddings
-from metrics.similarity.content_words import ContentWords
-from metrics.similarity.details import Details
-from metrics.similarity.edit import EditSimilarity
-from metrics.similarity.embeddings import Embeddings
-from metrics.similarity.normalised import NormalisedEquality
-from metrics.similarity.rouge_l import RougeL
-from metrics.similarity.tool_calls import ToolCalls
-from metrics.structural import BUILTIN as STRUCTURAL
-from metrics.structural.chain import ChainF1
-from metrics.structural.graph import GraphF1
-from metrics.structural.judge import WorkflowJudge
-from metrics.structural.meaning import StepBertScore
-from metrics.structural.tau import Tau, WeightedTau
-from metrics.structural.wording import WorkflowBleu, WorkflowGleu
-from metrics.structured.json_rouge import JsonRouge
-from metrics.structured.json_similarity import JsonSimilarity
-from metrics.structured.validity import FormatValidity
-from metrics.surface.language import LanguageMatch
-from metrics.surface.length import LengthRatio
-from metrics.surface.refusal import RefusalAgreement
-from metrics.surface.truncation import TruncationAgreement
-from metrics.tools.arguments import ToolArguments
-from metrics.tools.names import ToolNames
-from metrics.tools.order import ToolOrder
+from evenkeel.metrics.entity.slots import SlotMatch, SlotRouge
+from evenkeel.metrics.lexical.bleu import Bleu
+from evenkeel.metrics.lexical.gleu import Gleu
+from evenkeel.metrics.semantic.bert_score import BertScore
+from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
+from evenkeel.metrics.similarity.content_words import ContentWords
+from evenkeel.metrics.similarity.details import Details
+from evenkeel.metrics.similarity.edit import EditSimilarity
+from evenkeel.metrics.similarity.embeddings import Embeddings
+from evenkeel.metrics.similarity.normalised import NormalisedEquality
+from evenkeel.metrics.similarity.rouge_l import RougeL
+from evenkeel.metrics.similarity.tool_calls import ToolCalls
+from evenkeel.metrics.structured.json_rouge import JsonRouge
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
+from evenkeel.metrics.structured.validity import FormatValidity
+from evenkeel.metrics.surface.language import LanguageMatch
+from evenkeel.metrics.surface.length import LengthRatio
+from evenkeel.metrics.surface.refusal import RefusalAgreement
+from evenkeel.metrics.surface.truncation import TruncationAgreement
+from evenkeel.metrics.tool_calls.arguments import ToolArguments
+from evenkeel.metrics.tool_calls.names import ToolNames
+from evenkeel.metrics.tool_calls.order import ToolOrder
+from evenkeel.metrics.workflow import BUILTIN as STRUCTURAL
+from evenkeel.metrics.workflow.chain import ChainF1
+from evenkeel.metrics.workflow.graph import GraphF1
+from evenkeel.metrics.workflow.judge import WorkflowJudge
+from evenkeel.metrics.workflow.meaning import StepBertScore
+from evenkeel.metrics.workflow.tau import Tau, WeightedTau
+from evenkeel.metrics.workflow.wording import WorkflowBleu, WorkflowGleu
 
 if TYPE_CHECKING:
-    from metrics.semantic.protocol import AsyncMetric
-    from metrics.similarity.protocol import Metric
+    from evenkeel.metrics.semantic.protocol import AsyncMetric
+    from evenkeel.metrics.similarity.protocol import Metric
 
 Family = Literal[
     "equality",

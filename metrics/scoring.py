@@ -6,29 +6,29 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metrics.cascade import CascadeRater
-from metrics.endpoints.price import Expense
-from metrics.judge.quality import JudgedQuality
-from metrics.judge.similarity import JudgeRater
-from metrics.noise.sampler import JudgeNoise
-from metrics.quality.bundles import BUNDLES
-from metrics.quality.measuring import measure_all
-from metrics.similarity.cheap import CheapRater
-from metrics.similarity.normalised import NormalisedEquality
-from metrics.similarity.protocol import SCALE
-from metrics.tasks import Task, find_task
-from metrics.verdict import Failure, Judgement
+from evenkeel.core.verdict import Failure, Judgement
+from evenkeel.llm.price import Expense
+from evenkeel.metrics.cascade import CascadeRater
+from evenkeel.metrics.judge.quality import JudgedQuality
+from evenkeel.metrics.judge.similarity import JudgeRater
+from evenkeel.metrics.quality.bundles import BUNDLES
+from evenkeel.metrics.quality.measuring import measure_all
+from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.similarity.normalised import NormalisedEquality
+from evenkeel.metrics.similarity.protocol import SCALE
+from evenkeel.metrics.tasks import Task, find_task
+from evenkeel.monitor.noise.sampler import JudgeNoise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from metrics.cascade import Bands
-    from metrics.judge.client import Judge
-    from metrics.pair import Pair
-    from metrics.quality.bundles import Bundle
-    from metrics.quality.protocol import PairQuality
-    from metrics.similarity.protocol import Rater
-    from metrics.verdict import Scorer
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Scorer
+    from evenkeel.metrics.cascade import Bands
+    from evenkeel.metrics.judge.client import Judge
+    from evenkeel.metrics.quality.bundles import Bundle
+    from evenkeel.metrics.quality.protocol import PairQuality
+    from evenkeel.metrics.similarity.protocol import Rater
 
 _SAME = max(SCALE)
 

@@ -18,10 +18,10 @@ but the hand-off protocol of `shadow`.
 
 from __future__ import annotations
 
-from proxy.counters import Counters
-from proxy.handoff import HandOff
-from proxy.lanes import Limits
-from proxy.routing import Route, RouteTable, Timeouts, Upstream
-from proxy.server import DataPlane
+from evenkeel.proxy.counters import Counters
+from evenkeel.proxy.handoff import HandOff
+from evenkeel.proxy.lanes import Limits
+from evenkeel.proxy.routing import Route, RouteTable, Timeouts, Upstream
+from evenkeel.proxy.server import DataPlane
 
 __all__ = ["Counters", "DataPlane", "HandOff", "Limits", "Route", "RouteTable", "Timeouts", "Upstream"]

@@ -7,10 +7,10 @@ from enum import StrEnum
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
-from proxy.errors import Fault, error_response
+from evenkeel.proxy.errors import Fault, error_response
 
 if TYPE_CHECKING:
-    from proxy.lanes import Limits
+    from evenkeel.proxy.lanes import Limits
 
 _MOST_TOLD = 64
 _TOLD_SHARE = 8

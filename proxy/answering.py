@@ -5,20 +5,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from proxy.capture import CAPTURED_STATUS
-from proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, Conversation, State
-from proxy.counters import ABORTED
-from proxy.errors import Fault, error_response, status_of
-from proxy.framing import LAST_CHUNK, Framing, chunk
-from proxy.liveness import request_unread
-from proxy.retrying import may_repeat
-from proxy.rewriting import render_request, render_response
+from evenkeel.proxy.capture import CAPTURED_STATUS
+from evenkeel.proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, Conversation, State
+from evenkeel.proxy.counters import ABORTED
+from evenkeel.proxy.errors import Fault, error_response, status_of
+from evenkeel.proxy.framing import LAST_CHUNK, Framing, chunk
+from evenkeel.proxy.liveness import request_unread
+from evenkeel.proxy.retrying import may_repeat
+from evenkeel.proxy.rewriting import render_request, render_response
 
 if TYPE_CHECKING:
-    from proxy.liveness import TcpInfo
-    from proxy.pool import Pool
-    from proxy.response_head import ResponseHead
-    from proxy.upstream import UpstreamConnection
+    from evenkeel.proxy.liveness import TcpInfo
+    from evenkeel.proxy.pool import Pool
+    from evenkeel.proxy.response_head import ResponseHead
+    from evenkeel.proxy.upstream import UpstreamConnection
 
 _WAIT = State.WAIT
 _NONE = Framing.NONE

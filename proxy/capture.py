@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from proxy.framing import ChunkReader, Framing
-from proxy.headers import selected, selector
-from shadow.handoff import Exchange
+from evenkeel.core.exchange import Exchange
+from evenkeel.proxy.framing import ChunkReader, Framing
+from evenkeel.proxy.headers import selected, selector
 
 if TYPE_CHECKING:
-    from proxy.request_head import RequestHead
-    from proxy.response_head import ResponseHead
+    from evenkeel.proxy.request_head import RequestHead
+    from evenkeel.proxy.response_head import ResponseHead
 
 ENDPOINTS = (
     b"/completions",  # OpenAI chat completions, and the older ones without "chat"

@@ -9,22 +9,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, cast
 
-from proxy.answering import Answering
-from proxy.capture import Capture, capturable
-from proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, State
-from proxy.errors import Fault, error_response, status_of
-from proxy.framing import ChunkError, ChunkReader, Framing, MessageError
-from proxy.liveness import tcp_info
-from proxy.request_head import MAX_HEAD_BYTES, parse_request
-from proxy.rewriting import render_request
-from proxy.sampling import sampled
+from evenkeel.proxy.answering import Answering
+from evenkeel.proxy.capture import Capture, capturable
+from evenkeel.proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, State
+from evenkeel.proxy.errors import Fault, error_response, status_of
+from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
+from evenkeel.proxy.liveness import tcp_info
+from evenkeel.proxy.request_head import MAX_HEAD_BYTES, parse_request
+from evenkeel.proxy.rewriting import render_request
+from evenkeel.proxy.sampling import sampled
 
 if TYPE_CHECKING:
     import asyncio
 
-    from proxy.lanes import Lane
-    from proxy.request_head import RequestHead
-    from proxy.routing import Route
+    from evenkeel.proxy.lanes import Lane
+    from evenkeel.proxy.request_head import RequestHead
+    from evenkeel.proxy.routing import Route
 
 # Bound here because a module's global is found faster than an enumeration's member.
 _IDLE = State.IDLE

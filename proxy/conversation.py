@@ -12,16 +12,16 @@ import struct
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from proxy.counters import ABORTED
+from evenkeel.proxy.counters import ABORTED
 
 if TYPE_CHECKING:
-    from proxy.capture import Capture
-    from proxy.framing import ChunkReader
-    from proxy.lanes import Lane
-    from proxy.pool import Pool
-    from proxy.request_head import RequestHead
-    from proxy.server import DataPlane
-    from proxy.upstream import UpstreamConnection
+    from evenkeel.proxy.capture import Capture
+    from evenkeel.proxy.framing import ChunkReader
+    from evenkeel.proxy.lanes import Lane
+    from evenkeel.proxy.pool import Pool
+    from evenkeel.proxy.request_head import RequestHead
+    from evenkeel.proxy.server import DataPlane
+    from evenkeel.proxy.upstream import UpstreamConnection
 
 
 class State(IntEnum):

@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from proxy.headers import RELAY_OWNED, TOKEN, Edit, selector
+from evenkeel.proxy.headers import RELAY_OWNED, TOKEN, Edit, selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

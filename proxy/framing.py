@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from proxy.errors import Fault
+    from evenkeel.proxy.errors import Fault
 
 
 class Framing(IntEnum):

@@ -10,11 +10,11 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from proxy.capture import Capture
+from evenkeel.proxy.capture import Capture
 
 if TYPE_CHECKING:
-    from proxy.counters import Counters
-    from shadow.handoff import Exchange, ExchangeSink
+    from evenkeel.core.exchange import Exchange, ExchangeSink
+    from evenkeel.proxy.counters import Counters
 
 _BATCH_BYTES = 4 << 20
 """A batch is copied while it is packed and stored: large bodies go a few at a time."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from shadow.handoff import LOOP_GUARD_HEADER
+from evenkeel.core.exchange import LOOP_GUARD_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from proxy.credentials import Injection
-from proxy.sampling import threshold
+from evenkeel.proxy.credentials import Injection
+from evenkeel.proxy.sampling import threshold
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from proxy.counters import RouteCounters
-    from proxy.pool import Pool
-    from proxy.routing import Route
+    from evenkeel.proxy.counters import RouteCounters
+    from evenkeel.proxy.pool import Pool
+    from evenkeel.proxy.routing import Route
 
 
 @dataclass(frozen=True, slots=True)

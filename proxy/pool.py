@@ -7,14 +7,14 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
-from proxy.errors import Fault
-from proxy.liveness import tcp_info
-from proxy.upstream import UpstreamConnection
+from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.liveness import tcp_info
+from evenkeel.proxy.upstream import UpstreamConnection
 
 if TYPE_CHECKING:
-    from proxy.answering import Answering
-    from proxy.lanes import Limits
-    from proxy.routing import Upstream
+    from evenkeel.proxy.answering import Answering
+    from evenkeel.proxy.lanes import Limits
+    from evenkeel.proxy.routing import Upstream
 
 
 _LEARNED_FROM_S = 1.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from proxy.errors import Fault
-from proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
-from proxy.headers import (
+from evenkeel.core.exchange import LOOP_GUARD_HEADER
+from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
+from evenkeel.proxy.headers import (
     FIELD_LINES,
     KEEP_ALIVE_FIELD,
     LENGTH_FIELD,
@@ -21,7 +22,6 @@ from proxy.headers import (
     named_fields,
     once,
 )
-from shadow.handoff import LOOP_GUARD_HEADER
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_FIELDS = 256

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from proxy.errors import Fault
-from proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
-from proxy.headers import (
+from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
+from evenkeel.proxy.headers import (
     FIELD_LINES,
     KEEP_ALIVE_FIELD,
     LENGTH_FIELD,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from proxy.headers import has_idempotency_key
+from evenkeel.proxy.headers import has_idempotency_key
 
 if TYPE_CHECKING:
-    from proxy.request_head import RequestHead
+    from evenkeel.proxy.request_head import RequestHead
 
 RetryPolicy = Literal["never", "unread", "always"]
 """What to do with requests that may have an effect, which in an LLM API is nearly all of them:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from proxy.framing import Framing
-from proxy.headers import cuts_of, merged
-from proxy.response_head import STATUS_END
+from evenkeel.proxy.framing import Framing
+from evenkeel.proxy.headers import cuts_of, merged
+from evenkeel.proxy.response_head import STATUS_END
 
 if TYPE_CHECKING:
-    from proxy.credentials import Injection
-    from proxy.request_head import RequestHead
-    from proxy.response_head import ResponseHead
+    from evenkeel.proxy.credentials import Injection
+    from evenkeel.proxy.request_head import RequestHead
+    from evenkeel.proxy.response_head import ResponseHead
 
 _CLOSE = Framing.CLOSE
 _VERSION_END = len(b"HTTP/1.1")

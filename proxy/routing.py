@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from proxy.credentials import FINGERPRINT_DIGITS, Injection, key_fingerprints
-from proxy.endpoint import Upstream
-from proxy.headers import TOKEN, selected, selector
+from evenkeel.proxy.credentials import FINGERPRINT_DIGITS, Injection, key_fingerprints
+from evenkeel.proxy.endpoint import Upstream
+from evenkeel.proxy.headers import TOKEN, selected, selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,20 +8,20 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from proxy.admission import Admission, turn_away
-from proxy.client import ClientConnection
-from proxy.lanes import Lane, Limits
-from proxy.pool import Pool
+from evenkeel.proxy.admission import Admission, turn_away
+from evenkeel.proxy.client import ClientConnection
+from evenkeel.proxy.lanes import Lane, Limits
+from evenkeel.proxy.pool import Pool
 
 if TYPE_CHECKING:
     import socket
     import ssl
     from collections.abc import Callable, Mapping, Sequence
 
-    from proxy.admission import TurnedAway
-    from proxy.handoff import HandOff
-    from proxy.retrying import RetryPolicy
-    from proxy.routing import RouteTable, Upstream
+    from evenkeel.proxy.admission import TurnedAway
+    from evenkeel.proxy.handoff import HandOff
+    from evenkeel.proxy.retrying import RetryPolicy
+    from evenkeel.proxy.routing import RouteTable, Upstream
 
 UNROUTED = "none"
 """Label of requests that were refused before they had a route."""

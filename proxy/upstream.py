@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from proxy.errors import Fault
-from proxy.framing import ChunkError, ChunkReader, Framing, MessageError
-from proxy.liveness import TcpInfo, tcp_info
-from proxy.response_head import SWITCHING_PROTOCOLS, parse_response
+from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
+from evenkeel.proxy.liveness import TcpInfo, tcp_info
+from evenkeel.proxy.response_head import SWITCHING_PROTOCOLS, parse_response
 
 if TYPE_CHECKING:
-    from proxy.answering import Answering
-    from proxy.pool import Pool
-    from proxy.request_head import RequestHead
-    from proxy.response_head import ResponseHead
+    from evenkeel.proxy.answering import Answering
+    from evenkeel.proxy.pool import Pool
+    from evenkeel.proxy.request_head import RequestHead
+    from evenkeel.proxy.response_head import ResponseHead
 
 _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED

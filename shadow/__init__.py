@@ -5,7 +5,7 @@
 a model must write) → `replay` (the variant's answer) → `trials` (scores the pair and logs it) within
 `spend` (the budgets).
 
-Submodules are imported by name: the data plane needs `shadow.handoff` alone and must not pay for
+Submodules are imported by name: the data plane needs `evenkeel.core.exchange` alone and must not pay for
 the rest. The names in `__all__` are for use without a proxy (`docs/api.md`); each is loaded when it is first
 asked for.
 """
@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shadow.perturbations import (
+    from evenkeel.shadow.perturbations import (
         BUILTIN,
         Draft,
         NotApplicable,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         protected_spans,
         seed_for,
     )
-    from shadow.prompt import PromptView, UnreadablePrompt
+    from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
 
 __all__ = [
     "BUILTIN",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from metrics.stores.exchanges import ArchivedExchange
+from evenkeel.stores.exchanges import ArchivedExchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics.stores.counters import Tally
-    from metrics.stores.exchanges import ExchangeArchive
-    from shadow.original import Original
+    from evenkeel.shadow.original import Original
+    from evenkeel.stores.counters import Tally
+    from evenkeel.stores.exchanges import ExchangeArchive
 
 log = logging.getLogger("evenkeel.worker")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from metrics.endpoints.observing import CallObserver, Unobserved
+from evenkeel.llm.observing import CallObserver, Unobserved
 
 if TYPE_CHECKING:
-    from metrics.verdict import Verdict
-    from shadow.handoff import Exchange
-    from shadow.original import Original
-    from shadow.planner import Trial
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.shadow.original import Original
+    from evenkeel.shadow.planner import Trial
 
 ExchangeOutcome = Literal["scored", "skipped", "dead"]
 """How the work on an exchange ends."""

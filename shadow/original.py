@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from metrics.tasks import Turn, recognise
-from shadow.answer import read_answer
-from shadow.encodings import UnreadableBody, decode_body
-from shadow.names import named, named_if
-from shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
-from shadow.prompt.template import TemplateLearner, fixed_template
-from shadow.traits import UNKNOWN, Traits, traits_of
+from evenkeel.core.names import named, named_if
+from evenkeel.metrics.tasks import Turn, recognise
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from evenkeel.shadow.traits import UNKNOWN, Traits, traits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metrics.pair import Answer
-    from shadow.handoff import Exchange
-    from shadow.planner import RoutePlan
-    from shadow.prompt import Classifier
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.core.pair import Answer
+    from evenkeel.shadow.planner import RoutePlan
+    from evenkeel.shadow.prompt import Classifier
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations import seed_for
+from evenkeel.shadow.perturbations import seed_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics.cells import CellReport
-    from shadow.perturbations import Perturbation
+    from evenkeel.core.cells import CellReport
+    from evenkeel.shadow.perturbations import Perturbation
 
 _PLAN_VERSION: Final = 2
 _UNDER_FLOOR: Final = 8.0

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from metrics.endpoints.observing import NO_REPORT, CallResult
-from metrics.verdict import Failure
-from shadow.answer import read_answer
-from shadow.encodings import MAX_DECODED_BYTES, UnreadableBody
-from shadow.handoff import LOOP_GUARD_HEADER
-from shadow.upstream_errors import excerpt
+from evenkeel.core.exchange import LOOP_GUARD_HEADER
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.observing import NO_REPORT, CallResult
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody
+from evenkeel.shadow.upstream_errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from metrics.endpoints.observing import CallReport
-    from metrics.pair import Answer
-    from shadow.prompt import Api
+    from evenkeel.core.pair import Answer
+    from evenkeel.llm.observing import CallReport
+    from evenkeel.shadow.prompt import Api
 
 VERSION = 1
 """Version of the replay policy, recorded in failures."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shadow.languages import language_of
+from evenkeel.core.languages import language_of
 
 if TYPE_CHECKING:
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.prompt import PromptView
 
 
 @dataclass(frozen=True, slots=True)

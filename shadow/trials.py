@@ -7,32 +7,32 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from metrics.endpoints.observing import ModelCall, Said
-from metrics.pair import Pair
-from metrics.verdict import Evidence, Failure, Judgement, Verdict
-from shadow.names import named_if
-from shadow.observing import NOBODY
-from shadow.perturbations import Draft, NotApplicable
-from shadow.replay import Replay
-from shadow.spend import NOTHING, RewriterPurse, Spend, estimate_tokens
+from evenkeel.core.names import named_if
+from evenkeel.core.pair import Pair
+from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
+from evenkeel.llm.budget import NOTHING, RewriterPurse, Spend, estimate_tokens
+from evenkeel.llm.observing import ModelCall, Said
+from evenkeel.shadow.observing import NOBODY
+from evenkeel.shadow.perturbations import Draft, NotApplicable
+from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from metrics.endpoints.observing import Operation
-    from metrics.pair import Answer
-    from metrics.scoring import TwoStageScorer
-    from metrics.stores.counters import Tally
-    from metrics.stores.protocols import VerdictLog
-    from shadow.handoff import Exchange
-    from shadow.observing import ShadowObserver, TrialReport
-    from shadow.original import Original
-    from shadow.perturbations import Outcome
-    from shadow.planner import Trial
-    from shadow.prompt import Api, PromptView
-    from shadow.replay import Replayer, Target
-    from shadow.rewriter import Rewriter
-    from shadow.spend import Ledger, Prices, Refused
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.core.pair import Answer
+    from evenkeel.llm.budget import Ledger, Prices, Refused
+    from evenkeel.llm.observing import Operation
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.shadow.observing import ShadowObserver, TrialReport
+    from evenkeel.shadow.original import Original
+    from evenkeel.shadow.perturbations import Outcome
+    from evenkeel.shadow.planner import Trial
+    from evenkeel.shadow.prompt import Api, PromptView
+    from evenkeel.shadow.replay import Replayer, Target
+    from evenkeel.shadow.rewriter import Rewriter
+    from evenkeel.stores.counters import Tally
+    from evenkeel.stores.protocols import VerdictLog
 
 
 _USUAL_SHARE_OF_CEILING = 1 / 3

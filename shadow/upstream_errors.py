@@ -6,9 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.encodings import UnreadableBody, decode_body
-from shadow.protection.patterns import API_KEY, EMAIL, JWT, SECRET
-from shadow.surrogates import well_formed
+from evenkeel.core.surrogates import well_formed
+from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.shadow.protection.patterns import API_KEY, EMAIL, JWT, SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,24 +12,24 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from shadow.observing import NOBODY
-from shadow.original import Left
-from shadow.perturbations import NotApplicable
-from shadow.perturbations.baseline import Identical
-from shadow.planner import baseline_trial, candidates
+from evenkeel.shadow.observing import NOBODY
+from evenkeel.shadow.original import Left
+from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations.baseline import Identical
+from evenkeel.shadow.planner import baseline_trial, candidates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
-    from metrics.stores.counters import Tally
-    from metrics.stores.protocols import VerdictLog
-    from shadow.handoff import Exchange, ExchangeQueue, Lease
-    from shadow.observing import ExchangeReport, ShadowObserver
-    from shadow.original import Original, Reader
-    from shadow.perturbations import Draft
-    from shadow.planner import Need, Trial
-    from shadow.prompt import PromptView
-    from shadow.trials import TrialMaker
+    from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
+    from evenkeel.shadow.observing import ExchangeReport, ShadowObserver
+    from evenkeel.shadow.original import Original, Reader
+    from evenkeel.shadow.perturbations import Draft
+    from evenkeel.shadow.planner import Need, Trial
+    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.trials import TrialMaker
+    from evenkeel.stores.counters import Tally
+    from evenkeel.stores.protocols import VerdictLog
 
 log = logging.getLogger("evenkeel.worker")
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import redis
 
-from metrics.stores.redis.connection import RedisStore
-from metrics.stores.redis.place import RedisPlace
+from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.redis.place import RedisPlace
 from tests.services import free_port
 
 

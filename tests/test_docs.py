@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.cli import main
-from evenkeel.reference import data_plane_page, perturbations_page, settings_page
+from evenkeel.cli.main import main
+from evenkeel.reference.pages import data_plane_page, perturbations_page, settings_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")})

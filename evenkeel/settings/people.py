@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from evenkeel.settings.values import Section, Variable
-from metrics.actions import is_name
+from evenkeel.stores.audit_log import is_name
 
 Role = Literal["viewer", "labeller", "approver"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from evenkeel.settings.values import Rate, Section
-from metrics.stores.sealing import KEY_VARIABLE, SealError, seal_of
+from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
 
 Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 BuiltinKind = Literal["api_key", "card", "email", "iban", "ip", "jwt", "phone", "secret"]
@@ -67,8 +67,8 @@ class Redaction(Section):
     def _compiles(self) -> Redaction:
         if self.patterns:
             # Loaded on demand: most settings have no pattern.
-            from shadow.protection.detector import ProtectionError  # noqa: PLC0415
-            from shadow.protection.own_patterns import OwnPattern  # noqa: PLC0415
+            from evenkeel.shadow.protection.detector import ProtectionError  # noqa: PLC0415
+            from evenkeel.shadow.protection.own_patterns import OwnPattern  # noqa: PLC0415
 
             for kind, written in self.patterns.items():
                 try:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-import proxy.routing
+from evenkeel.proxy import routing
+from evenkeel.proxy.routing import RouteTable, Upstream
 from evenkeel.settings.credential import Credential
 from evenkeel.settings.values import Name, Rate, Seconds, Section, UpstreamUrl, Variable
-from proxy.routing import RouteTable, Upstream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTabl
     return RouteTable([_data_plane_route(route, injecting=injecting) for route in routes])
 
 
-def _data_plane_route(route: Route, *, injecting: bool) -> proxy.routing.Route:
+def _data_plane_route(route: Route, *, injecting: bool) -> routing.Route:
     inject: tuple[tuple[bytes, bytes], ...] = ()
     if route.api_key_env and injecting:
         credential = Credential.read(route.api_key_env, route.api_key_header)
@@ -108,7 +108,7 @@ def _data_plane_route(route: Route, *, injecting: bool) -> proxy.routing.Route:
                 f"route {route.name!r}: the variable {route.api_key_env} named by api_key_env is empty"
             )
         inject = ((credential.header.encode(), credential.value.encode()),)
-    return proxy.routing.Route(
+    return routing.Route(
         name=route.name,
         upstream=Upstream.parse(route.upstream),
         fallbacks=tuple(map(Upstream.parse, route.fallbacks)),
@@ -117,6 +117,6 @@ def _data_plane_route(route: Route, *, injecting: bool) -> proxy.routing.Route:
         headers=tuple(route.headers.items()),
         key_fingerprints=tuple(route.key_fingerprints),
         sampling_rate=route.sampling_rate,
-        timeouts=proxy.routing.Timeouts(**route.timeouts.model_dump()),
+        timeouts=routing.Timeouts(**route.timeouts.model_dump()),
         inject=inject,
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from proxy.routing import Upstream
+from evenkeel.proxy.routing import Upstream
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

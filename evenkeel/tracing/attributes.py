@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from opentelemetry.trace import Status, StatusCode
 
+from evenkeel.core.surrogates import well_formed
 from evenkeel.tracing import names
-from shadow.surrogates import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

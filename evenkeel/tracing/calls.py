@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanKind, get_current_span, set_span_in_context
 
+from evenkeel.core.surrogates import well_formed
+from evenkeel.llm.observing import NO_REPORT
 from evenkeel.tracing import names
 from evenkeel.tracing.attributes import mark_failed, sendable
 from evenkeel.tracing.content import input_messages, output_messages
 from evenkeel.tracing.ids import PROPAGATOR
 from evenkeel.tracing.providers import server_of
-from metrics.endpoints.observing import NO_REPORT
-from shadow.surrogates import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from opentelemetry.trace import Span, Tracer
 
-    from metrics.endpoints.observing import CallReport, CallResult, ModelCall
+    from evenkeel.llm.observing import CallReport, CallResult, ModelCall
 
 
 class CallSpans:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.surrogates import well_formed
+from evenkeel.core.surrogates import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.endpoints.observing import CallResult, Said
+    from evenkeel.llm.observing import CallResult, Said
 
 LONGEST_CHARS: Final = 16_000
 """Of the texts of one attribute together: spans wait in memory while a collector is away."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Tracer
 
+    from evenkeel.core.exchange import Exchange, ExchangeSink
     from evenkeel.tracing.ids import ChosenIds
-    from shadow.handoff import Exchange, ExchangeSink
 
 _NANOSECONDS: Final = 1_000_000_000
 

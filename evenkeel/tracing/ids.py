@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
 
-    from shadow.handoff import Exchange
+    from evenkeel.core.exchange import Exchange
 
 PROPAGATOR: Final = TraceContextTextMapPropagator()
 """W3C `traceparent` and `tracestate`, and no baggage: that is the application's own."""

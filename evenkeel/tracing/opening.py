@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from shadow.observing import NOBODY
+from evenkeel.shadow.observing import NOBODY
 
 if TYPE_CHECKING:
+    from evenkeel.core.exchange import ExchangeSink
     from evenkeel.settings import Settings
-    from metrics.stores.counters import Snapshot
-    from shadow.handoff import ExchangeSink
-    from shadow.observing import ShadowObserver
+    from evenkeel.shadow.observing import ShadowObserver
+    from evenkeel.stores.counters import Snapshot
 
 log = logging.getLogger("evenkeel.traces")
 
@@ -29,7 +29,7 @@ class Spans(Protocol):
         ...
 
     def snapshot(self) -> Snapshot:
-        """Counters of what became of spans, see `metrics.stores.counters`."""
+        """Counters of what became of spans, see `evenkeel.stores.counters`."""
         ...
 
     def finish(self, timeout_s: float) -> None:

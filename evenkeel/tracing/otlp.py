@@ -16,19 +16,19 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 
 from evenkeel import __version__
+from evenkeel.stores.counters import Tally
 from evenkeel.tracing.export import SpanQueue
 from evenkeel.tracing.forwarded import TracedSink
 from evenkeel.tracing.ids import ChosenIds
 from evenkeel.tracing.shadow import ShadowSpans
-from metrics.stores.counters import Tally
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
+    from evenkeel.core.exchange import ExchangeSink
+    from evenkeel.shadow.observing import ShadowObserver
+    from evenkeel.stores.counters import Snapshot
     from evenkeel.tracing.export import Fate
-    from metrics.stores.counters import Snapshot
-    from shadow.handoff import ExchangeSink
-    from shadow.observing import ShadowObserver
 
 _TIMEOUT_S: Final = 5.0
 """Of one export, where no variable says otherwise: the standard's ten would outlast a shutdown."""

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span, Tracer
 
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.core.verdict import QualityScore, Verdict
+    from evenkeel.shadow.observing import ExchangeOutcome, ExchangeReport, TrialReport
+    from evenkeel.shadow.original import Original
+    from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.attributes import Sent, Value
     from evenkeel.tracing.ids import ChosenIds
-    from metrics.verdict import QualityScore, Verdict
-    from shadow.handoff import Exchange
-    from shadow.observing import ExchangeOutcome, ExchangeReport, TrialReport
-    from shadow.original import Original
-    from shadow.planner import Trial
 
 ROOT: Final = "evenkeel.shadow"
 """Name of the span of a delivery."""

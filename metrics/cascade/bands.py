@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from metrics.similarity.cheap import CheapRater
-from metrics.similarity.content_words import ContentWords
-from metrics.similarity.details import Details
-from metrics.similarity.embeddings import MINILM, Embeddings
-from metrics.similarity.rouge_l import RougeL
-from metrics.similarity.tool_calls import ToolCalls
-from metrics.structured.json_rouge import JsonRouge
+from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.similarity.content_words import ContentWords
+from evenkeel.metrics.similarity.details import Details
+from evenkeel.metrics.similarity.embeddings import MINILM, Embeddings
+from evenkeel.metrics.similarity.rouge_l import RougeL
+from evenkeel.metrics.similarity.tool_calls import ToolCalls
+from evenkeel.metrics.structured.json_rouge import JsonRouge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics.similarity.protocol import Rating
+    from evenkeel.metrics.similarity.protocol import Rating
 
 _SAME, _OTHER = 3, 1
 
@@ -147,7 +147,7 @@ _SAME_TEXT: Final = (
 DEFAULT_BANDS: Final = Bands(
     version=1,
     source=(
-        "set by hand on GPT-4o's reruns of mathematics questions (python -m bench.cascade): of 281 with the "
+        "set by hand on GPT-4o's reruns of mathematics questions (python -m benchmarks.cascade): of 281 with the "
         "same conclusion 26 % are equal and 11 % decided, of 41 with another conclusion none"
     ),
     rater_version=3,

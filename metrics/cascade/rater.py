@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from metrics.cascade.bands import DEFAULT_BANDS
-from metrics.draw import draw
-from metrics.provenance import BANDS_RATING, DECIDED_BY, STAGES
-from metrics.similarity.cheap import CROSS_LANGUAGE, CheapRater
-from metrics.similarity.normalised import NormalisedEquality
-from metrics.verdict import Failure
+from evenkeel.core.draw import draw
+from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY, STAGES
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.cascade.bands import DEFAULT_BANDS
+from evenkeel.metrics.similarity.cheap import CROSS_LANGUAGE, CheapRater
+from evenkeel.metrics.similarity.normalised import NormalisedEquality
 
 if TYPE_CHECKING:
-    from metrics.cascade.bands import Bands
-    from metrics.pair import Pair
-    from metrics.provenance import Stage
-    from metrics.similarity.protocol import Rater, Rating
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.provenance import Stage
+    from evenkeel.metrics.cascade.bands import Bands
+    from evenkeel.metrics.similarity.protocol import Rater, Rating
 
 _AUDIT = "cascade_audit"
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from metrics.structured.fences import fences
-from metrics.structured.json_reader import find_json
-from metrics.structured.reading import read_structure
-from metrics.structured.tree import Tree, UnreadableError
+from evenkeel.metrics.structured.fences import fences
+from evenkeel.metrics.structured.json_reader import find_json
+from evenkeel.metrics.structured.reading import read_structure
+from evenkeel.metrics.structured.tree import Tree, UnreadableError
 
 Schema = Mapping[str, frozenset[str]]
 """Slot names with their choices; the empty set for free text."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from metrics.entity.schema import Schema, read_schema
-from metrics.similarity.normalised import is_empty
-from metrics.similarity.rouge_l import rouge_l
-from metrics.structured.assignment import MOST_CELLS, best_assignment
-from metrics.structured.reading import Structure, read_structure
-from metrics.structured.tree import Tree, UnreadableError, flat
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.entity.schema import Schema, read_schema
+from evenkeel.metrics.similarity.normalised import is_empty
+from evenkeel.metrics.similarity.rouge_l import rouge_l
+from evenkeel.metrics.structured.assignment import MOST_CELLS, best_assignment
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import Tree, UnreadableError, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from metrics.pair import Format, Pair
+    from evenkeel.core.pair import Format, Pair
 
 SAME_TEXT = 0.7
 """ROUGE-L F1 from which two free texts fill a slot alike."""

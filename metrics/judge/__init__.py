@@ -11,18 +11,18 @@ any OpenAI-compatible endpoint, at the pace of its limits, behind a breaker and 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from metrics.endpoints.breaker import Breaker
-from metrics.endpoints.limits import RateLimits
-from metrics.endpoints.price import Expense, Price
-from metrics.judge.cache import JudgeCache, MemoryJudgeCache
-from metrics.judge.prompts import rubric_prompt
-from metrics.judge.quality import JudgedQuality
-from metrics.judge.reply import Reply
-from metrics.judge.similarity import JudgeRater
-from metrics.judge.sqlite_cache import SqliteJudgeCache
+from evenkeel.llm.breaker import Breaker
+from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.price import Expense, Price
+from evenkeel.metrics.judge.cache import JudgeCache, MemoryJudgeCache
+from evenkeel.metrics.judge.prompts import rubric_prompt
+from evenkeel.metrics.judge.quality import JudgedQuality
+from evenkeel.metrics.judge.reply import Reply
+from evenkeel.metrics.judge.similarity import JudgeRater
+from evenkeel.metrics.judge.sqlite_cache import SqliteJudgeCache
 
 if TYPE_CHECKING:
-    from metrics.judge.client import Judge
+    from evenkeel.metrics.judge.client import Judge
 else:
 
     def __getattr__(name: str) -> object:

@@ -11,8 +11,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from metrics.judge.prompts import Question
-    from metrics.judge.reading import Ruling
+    from evenkeel.metrics.judge.prompts import Question
+    from evenkeel.metrics.judge.reading import Ruling
 
 log = logging.getLogger("evenkeel.judge")
 

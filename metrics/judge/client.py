@@ -5,29 +5,29 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Self
 
-from metrics.endpoints.calls import Calls
-from metrics.endpoints.faults import Fault
-from metrics.endpoints.limits import RateLimits
-from metrics.endpoints.observing import UNOBSERVED
-from metrics.endpoints.price import Expense, Price, free
-from metrics.judge.cache import CarefulCache, ruling_key
-from metrics.judge.completion import Usage, read_completion, reported
-from metrics.judge.estimate import question_tokens_at_most
-from metrics.judge.prompts import PROBE, reminded
-from metrics.judge.reading import Ruling, Unreadable
-from metrics.judge.reply import Reply
-from metrics.judge.wire import Wire
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.calls import Calls
+from evenkeel.llm.faults import Fault
+from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.llm.price import Expense, Price, free
+from evenkeel.metrics.judge.cache import CarefulCache, ruling_key
+from evenkeel.metrics.judge.completion import Usage, read_completion, reported
+from evenkeel.metrics.judge.estimate import question_tokens_at_most
+from evenkeel.metrics.judge.prompts import PROBE, reminded
+from evenkeel.metrics.judge.reading import Ruling, Unreadable
+from evenkeel.metrics.judge.reply import Reply
+from evenkeel.metrics.judge.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from openai.types.chat import ChatCompletion
 
-    from metrics.endpoints.breaker import Breaker
-    from metrics.endpoints.observing import CallObserver
-    from metrics.judge.cache import JudgeCache
-    from metrics.judge.prompts import Question
+    from evenkeel.llm.breaker import Breaker
+    from evenkeel.llm.observing import CallObserver
+    from evenkeel.metrics.judge.cache import JudgeCache
+    from evenkeel.metrics.judge.prompts import Question
 
 __all__ = ["Judge", "Price", "Reply", "free"]
 

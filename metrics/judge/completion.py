@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from metrics.judge.reading import Ruling, Unreadable, read_ruling
+from evenkeel.metrics.judge.reading import Ruling, Unreadable, read_ruling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

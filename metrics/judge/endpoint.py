@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from metrics.similarity.protocol import SCALE
+from evenkeel.metrics.similarity.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

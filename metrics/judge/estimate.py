@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metrics.judge.prompts import Prompt, Question
+    from evenkeel.metrics.judge.prompts import Prompt, Question
 
 _WORDING_CHARS_PER_TOKEN = 3
 """Of the rubrics, which are plain English: usual tokenizers need a token for four or five characters."""

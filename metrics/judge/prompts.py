@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from metrics.similarity.protocol import SCALE
+from evenkeel.metrics.similarity.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metrics.judge.estimate import prompt_tokens_at_most
-from metrics.judge.votes import Vote, check_votes, decide, poll
-from metrics.similarity.rendering import render
+from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
+from evenkeel.metrics.judge.votes import Vote, check_votes, decide, poll
+from evenkeel.metrics.similarity.rendering import render
 
 if TYPE_CHECKING:
-    from metrics.endpoints.price import Expense
-    from metrics.judge.client import Judge
-    from metrics.judge.prompts import Prompt
-    from metrics.pair import Answer
-    from metrics.similarity.protocol import Rating
+    from evenkeel.core.pair import Answer
+    from evenkeel.llm.price import Expense
+    from evenkeel.metrics.judge.client import Judge
+    from evenkeel.metrics.judge.prompts import Prompt
+    from evenkeel.metrics.similarity.protocol import Rating
 
 _LABELS = ("REQUEST", "ANSWER")
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from metrics.similarity.protocol import SCALE
+from evenkeel.metrics.similarity.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from metrics.judge.reading import Ruling
-from metrics.stores.redis.bounded import BoundedMap
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.stores.redis.bounded import BoundedMap
 
 if TYPE_CHECKING:
-    from metrics.stores.redis.connection import RedisStore
+    from evenkeel.stores.redis.connection import RedisStore
 
 _KEPT = 20_000
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from metrics.judge.reading import Ruling
-    from metrics.verdict import Failure
+    from evenkeel.core.verdict import Failure
+    from evenkeel.metrics.judge.reading import Ruling
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metrics.judge.estimate import prompt_tokens_at_most
-from metrics.judge.prompts import SIMILARITY
-from metrics.judge.reading import Ruling
-from metrics.judge.swap import relabelled, swaps
-from metrics.judge.votes import Vote, check_votes, decide, poll
-from metrics.similarity.rendering import render
+from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.swap import relabelled, swaps
+from evenkeel.metrics.judge.votes import Vote, check_votes, decide, poll
+from evenkeel.metrics.similarity.rendering import render
 
 if TYPE_CHECKING:
-    from metrics.endpoints.price import Expense
-    from metrics.judge.client import Judge
-    from metrics.judge.prompts import Prompt
-    from metrics.pair import Pair
-    from metrics.similarity.protocol import Rating
+    from evenkeel.core.pair import Pair
+    from evenkeel.llm.price import Expense
+    from evenkeel.metrics.judge.client import Judge
+    from evenkeel.metrics.judge.prompts import Prompt
+    from evenkeel.metrics.similarity.protocol import Rating
 
 _LABELS = ("REFERENCE ANSWER", "CANDIDATE ANSWER")
 

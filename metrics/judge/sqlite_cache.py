@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reading import Ruling
 
 if TYPE_CHECKING:
-    from metrics.stores.sqlite import Database
+    from evenkeel.stores.sqlite import Database
 
 _KEPT = 20_000
 """As many as pieces of evidence; with explanations of usual length some 10 MB."""

@@ -7,15 +7,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metrics.judge.reading import Ruling
-from metrics.similarity.protocol import Rating
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.similarity.protocol import Rating
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from metrics.judge.prompts import Prompt
-    from metrics.judge.reply import Reply
+    from evenkeel.metrics.judge.prompts import Prompt
+    from evenkeel.metrics.judge.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)

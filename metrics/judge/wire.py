@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import openai
 from openai.types.chat import ChatCompletion
 
-from metrics.endpoints.bounded import bounded_client
-from metrics.endpoints.faults import Fault, fault
-from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
-from metrics.judge.endpoint import Accepted
+from evenkeel.llm.bounded import bounded_client
+from evenkeel.llm.faults import Fault, fault
+from evenkeel.llm.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
+from evenkeel.metrics.judge.endpoint import Accepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from metrics.endpoints.observing import CallObserver
-    from metrics.judge.prompts import Question
+    from evenkeel.llm.observing import CallObserver
+    from evenkeel.metrics.judge.prompts import Question
 
 _SEED = 7
 """Any fixed number: it only asks the endpoint to answer the same question the same way."""

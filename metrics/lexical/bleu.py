@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.lexical.tokens import LONGEST_ORDER, NGrams, read_ngrams
-from metrics.similarity.normalised import is_empty
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.lexical.tokens import LONGEST_ORDER, NGrams, read_ngrams
+from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
 
 _EPSILON = 0.1
 """Matches that an order without any is credited with: smoothing method 1."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.lexical.tokens import NGrams, read_ngrams
-from metrics.similarity.normalised import is_empty
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.lexical.tokens import NGrams, read_ngrams
+from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
 
 
 class Gleu:

@@ -8,18 +8,18 @@ Quality changed if any of them changed, in either direction: a rating on 1–3 t
 slots that differs, or an agreement with the reference below 1 by more than its tolerance.
 """
 
-from metrics.quality.agreement import Agreement
-from metrics.quality.bundles import BUNDLES, Bundle, bundle_of, bundles_by, chosen
-from metrics.quality.citations_proxy import CitationsProxy
-from metrics.quality.completeness_proxy import CompletenessProxy
-from metrics.quality.custom import custom_prompt, custom_quality
-from metrics.quality.each_side import EachSide
-from metrics.quality.faithfulness_proxy import FaithfulnessProxy
-from metrics.quality.measuring import Qualities, measure_all
-from metrics.quality.protocol import Measured, PairQuality, QualityMetric
-from metrics.quality.slot_coverage import SlotCoverage
-from metrics.quality.slot_grounding import SlotGrounding
-from metrics.quality.tool_arguments_match import ToolArgumentsMatch
+from evenkeel.metrics.quality.agreement import Agreement
+from evenkeel.metrics.quality.bundles import BUNDLES, Bundle, bundle_of, bundles_by, chosen
+from evenkeel.metrics.quality.citations_proxy import CitationsProxy
+from evenkeel.metrics.quality.completeness_proxy import CompletenessProxy
+from evenkeel.metrics.quality.custom import custom_prompt, custom_quality
+from evenkeel.metrics.quality.each_side import EachSide
+from evenkeel.metrics.quality.faithfulness_proxy import FaithfulnessProxy
+from evenkeel.metrics.quality.measuring import Qualities, measure_all
+from evenkeel.metrics.quality.protocol import Measured, PairQuality, QualityMetric
+from evenkeel.metrics.quality.slot_coverage import SlotCoverage
+from evenkeel.metrics.quality.slot_grounding import SlotGrounding
+from evenkeel.metrics.quality.tool_arguments_match import ToolArgumentsMatch
 
 __all__ = [
     "BUNDLES",

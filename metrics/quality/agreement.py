@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from metrics.quality.protocol import Measured
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality.protocol import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics.pair import Pair
-    from metrics.similarity.protocol import Metric
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.similarity.protocol import Metric
 
 
 def always(_: Pair) -> bool:

@@ -1,15 +1,15 @@
 """What a judge is asked about answers to questions on documents.
 
 Source: the criteria of the enterprise perturbation paper, section 4.2 and appendix A.4, in words of our
-own; versions as in `metrics.quality.summary_prompts`.
+own; versions as in `evenkeel.metrics.quality.summary_prompts`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from metrics.judge.prompts import Prompt
-from metrics.quality.summary_prompts import BY_CONTENT
+from evenkeel.metrics.judge.prompts import Prompt
+from evenkeel.metrics.quality.summary_prompts import BY_CONTENT
 
 ANSWER_FAITHFULNESS: Final = Prompt(
     name="faithfulness",

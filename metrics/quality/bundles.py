@@ -6,40 +6,40 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from metrics.entity.slots import SlotMatch, SlotRouge
-from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
-from metrics.quality.agreement import Agreement
-from metrics.quality.answer_prompts import (
+from evenkeel.metrics.entity.slots import SlotMatch, SlotRouge
+from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
+from evenkeel.metrics.quality.agreement import Agreement
+from evenkeel.metrics.quality.answer_prompts import (
     ANSWER_COMPLETENESS,
     ANSWER_FAITHFULNESS,
     CITATIONS,
     CONCISENESS,
     RELEVANCE,
 )
-from metrics.quality.citations_proxy import CitationsProxy
-from metrics.quality.completeness_proxy import CompletenessProxy
-from metrics.quality.each_side import EachSide
-from metrics.quality.faithfulness_proxy import FaithfulnessProxy
-from metrics.quality.slot_coverage import SlotCoverage
-from metrics.quality.slot_grounding import SlotGrounding
-from metrics.quality.summary_prompts import (
+from evenkeel.metrics.quality.citations_proxy import CitationsProxy
+from evenkeel.metrics.quality.completeness_proxy import CompletenessProxy
+from evenkeel.metrics.quality.each_side import EachSide
+from evenkeel.metrics.quality.faithfulness_proxy import FaithfulnessProxy
+from evenkeel.metrics.quality.slot_coverage import SlotCoverage
+from evenkeel.metrics.quality.slot_grounding import SlotGrounding
+from evenkeel.metrics.quality.summary_prompts import (
     CASE_COMPLETENESS,
     CASE_FAITHFULNESS,
     CHAT_COMPLETENESS,
     CHAT_FAITHFULNESS,
 )
-from metrics.quality.tool_arguments_match import ToolArgumentsMatch
-from metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
-from metrics.tasks.names import Task, find_task, nearest, task_named
-from metrics.tools.names import ToolNames
-from metrics.tools.order import ToolOrder
+from evenkeel.metrics.quality.tool_arguments_match import ToolArgumentsMatch
+from evenkeel.metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
+from evenkeel.metrics.tasks.names import Task, find_task, nearest, task_named
+from evenkeel.metrics.tool_calls.names import ToolNames
+from evenkeel.metrics.tool_calls.order import ToolOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from metrics.judge.prompts import Prompt
-    from metrics.pair import Pair
-    from metrics.quality.protocol import PairQuality, QualityMetric
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.judge.prompts import Prompt
+    from evenkeel.metrics.quality.protocol import PairQuality, QualityMetric
 
 _PROXY: Final = "_proxy"
 
@@ -49,7 +49,7 @@ class Bundle:
     """The metrics of a task."""
 
     similarity: tuple[str, ...]
-    """Names in `metrics.registry`: what to look at when two answers are compared, most telling first."""
+    """Names in `evenkeel.metrics.registry`: what to look at when two answers are compared, most telling first."""
     judged: tuple[Prompt, ...] = ()
     """Qualities for which a judge is asked."""
     stand_ins: tuple[PairQuality, ...] = ()

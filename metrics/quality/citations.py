@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from metrics.similarity.words import words
-from metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.similarity.words import words
+from evenkeel.metrics.structured.reading import Structure, read_structure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metrics.structured.tree import Tree
+    from evenkeel.metrics.structured.tree import Tree
 
 _KIND: Final = (
     r"(?:doc(?:ument)?|source|passage|article|kb|ref(?:erence)?|excerpt|dokument|quelle|documento|fuente|fonte"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.quality.citations import labels_in, read_citations
-from metrics.quality.each_side import EachSide
-from metrics.quality.protocol import Measured
-from metrics.similarity.protocol import Rating
-from metrics.similarity.rendering import claims
-from metrics.surface.refusal import refused
-from metrics.tasks.signs import document_labels
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.quality.citations import labels_in, read_citations
+from evenkeel.metrics.quality.each_side import EachSide
+from evenkeel.metrics.quality.protocol import Measured
+from evenkeel.metrics.similarity.protocol import Rating
+from evenkeel.metrics.similarity.rendering import claims
+from evenkeel.metrics.surface.refusal import refused
+from evenkeel.metrics.tasks.signs import document_labels
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
+    from evenkeel.core.pair import Answer, Pair
 
 _FEWEST_DOCUMENTS = 2
 _HALF = 0.5

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.quality.each_side import EachSide
-from metrics.quality.protocol import Measured
-from metrics.quality.statements import hard, read_statements
-from metrics.similarity.details import read_details
-from metrics.similarity.protocol import Rating
-from metrics.similarity.words import content_words, matched_count
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.quality.each_side import EachSide
+from evenkeel.metrics.quality.protocol import Measured
+from evenkeel.metrics.quality.statements import hard, read_statements
+from evenkeel.metrics.similarity.details import read_details
+from evenkeel.metrics.similarity.protocol import Rating
+from evenkeel.metrics.similarity.words import content_words, matched_count
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
+    from evenkeel.core.pair import Answer, Pair
 
 _MANY = 0.4
 _SOME = 0.15

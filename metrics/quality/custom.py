@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from metrics.judge.prompts import rubric_prompt
-from metrics.quality.answer_prompts import CITATIONS, CONCISENESS, RELEVANCE
-from metrics.similarity.protocol import SCALE
+from evenkeel.metrics.judge.prompts import rubric_prompt
+from evenkeel.metrics.quality.answer_prompts import CITATIONS, CONCISENESS, RELEVANCE
+from evenkeel.metrics.similarity.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from metrics.judge.prompts import Prompt
-    from metrics.quality.protocol import QualityMetric
+    from evenkeel.metrics.judge.prompts import Prompt
+    from evenkeel.metrics.quality.protocol import QualityMetric
 
 RESERVED: Final = frozenset(
     ("similarity", "probe", "faithfulness", "completeness", RELEVANCE.name, CITATIONS.name, CONCISENESS.name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from metrics.quality.protocol import Measured
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality.protocol import Measured
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair
-    from metrics.quality.protocol import QualityMetric
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.quality.protocol import QualityMetric
 
 
 class EachSide:

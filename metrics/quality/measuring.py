@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.verdict import Failure, QualityScore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metrics.pair import Pair
-    from metrics.quality.protocol import PairQuality
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.quality.protocol import PairQuality
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
-    from metrics.similarity.protocol import Rating
-    from metrics.verdict import Failure, QualityScore
+    from evenkeel.core.pair import Answer, Pair
+    from evenkeel.core.verdict import Failure, QualityScore
+    from evenkeel.metrics.similarity.protocol import Rating
 
 
 class QualityMetric(Protocol):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.quality.protocol import Measured
-from metrics.quality.slot_values import slot_values
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality.protocol import Measured
+from evenkeel.metrics.quality.slot_values import slot_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.entity.slots import Slot
-    from metrics.pair import Pair
-    from metrics.quality.slot_values import SlotValues
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.entity.slots import Slot
+    from evenkeel.metrics.quality.slot_values import SlotValues
 
 
 class SlotGrounding:

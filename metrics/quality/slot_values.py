@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metrics.entity.schema import read_schema
-from metrics.entity.slots import Slot, read_slots, slot_key
-from metrics.quality.statements import hard
-from metrics.similarity.details import read_details
-from metrics.structured.tree import UnreadableError
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.entity.schema import read_schema
+from evenkeel.metrics.entity.slots import Slot, read_slots, slot_key
+from evenkeel.metrics.quality.statements import hard
+from evenkeel.metrics.similarity.details import read_details
+from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.entity.schema import Schema
-    from metrics.pair import Pair
-    from metrics.similarity.details import Detail, Reading
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.entity.schema import Schema
+    from evenkeel.metrics.similarity.details import Detail, Reading
 
 _PLACEHOLDERS = frozenset(
     ("unknown", "n/a", "na", "none", "null", "-", "\u2014", "not specified", "not mentioned", "not given")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from metrics.similarity.details import Detail, Reading, read_details
-from metrics.similarity.rendering import claims
-from metrics.similarity.words import content_words
-from metrics.structured.reading import Structure, read_structure
-from metrics.structured.tree import flat
+from evenkeel.metrics.similarity.details import Detail, Reading, read_details
+from evenkeel.metrics.similarity.rendering import claims
+from evenkeel.metrics.similarity.words import content_words
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import flat
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer
+    from evenkeel.core.pair import Answer
 
 _DATA: Final = frozenset(("json", "yaml", "xml"))
 HARD_KINDS: Final = frozenset(("url", "email", "date", "identifier", "number"))

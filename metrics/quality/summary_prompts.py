@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from metrics.judge.prompts import Prompt
+from evenkeel.metrics.judge.prompts import Prompt
 
 BY_CONTENT: Final = """\
 - Judge by content alone. The answer may be in another language than the request, or in another format \

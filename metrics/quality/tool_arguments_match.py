@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.entity.slots import SAME_TEXT, Slot, read_slots, slot_f1
-from metrics.similarity.details import detail_overlap, read_details
-from metrics.similarity.normalised import normalise
-from metrics.similarity.rouge_l import rouge_l
-from metrics.similarity.words import words
-from metrics.structured.assignment import MOST_CELLS, best_assignment
-from metrics.structured.tree import LONGEST
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.entity.slots import SAME_TEXT, Slot, read_slots, slot_f1
+from evenkeel.metrics.similarity.details import detail_overlap, read_details
+from evenkeel.metrics.similarity.normalised import normalise
+from evenkeel.metrics.similarity.rouge_l import rouge_l
+from evenkeel.metrics.similarity.words import words
+from evenkeel.metrics.structured.assignment import MOST_CELLS, best_assignment
+from evenkeel.metrics.structured.tree import LONGEST
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair, ToolCall
+    from evenkeel.core.pair import Pair, ToolCall
 
 _FEWEST_WORDS = 3
 """Shorter values are names and codes, not wordings."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from metrics.structural.chain import chain_f1
-from metrics.structural.reading import read_answer
-from metrics.structural.shared_words import SharedWords
-from metrics.structural.workflow import WorkflowError
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.reading import read_answer
+from evenkeel.metrics.workflow.shared_words import SharedWords
+from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
-    from metrics.structural.workflow import Workflow
+    from evenkeel.core.pair import Answer, Pair
+    from evenkeel.metrics.workflow.workflow import Workflow
 
 NO_WORKFLOW: Final = "no_workflow"
 TOLERANCE: Final = 0.18

@@ -9,15 +9,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
-from metrics.semantic.vectors import pieces
-from metrics.similarity.embeddings import MINILM_LANGUAGES, EmbeddingsUnavailableError, packaged_minilm
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
+from evenkeel.metrics.semantic.vectors import pieces
+from evenkeel.metrics.similarity.embeddings import (
+    MINILM_LANGUAGES,
+    EmbeddingsUnavailableError,
+    packaged_minilm,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
 
 _PIECE_WORDS = 150
 """Encoders read a few hundred word pieces and drop the rest silently, so texts go in by pieces."""

@@ -7,19 +7,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from metrics.endpoints.bounded import bounded_client
-from metrics.endpoints.calls import Calls
-from metrics.endpoints.faults import Fault, fault
-from metrics.endpoints.limits import RateLimits
-from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, result_of
-from metrics.endpoints.price import Expense, Price, free
+from evenkeel.llm.bounded import bounded_client
+from evenkeel.llm.calls import Calls
+from evenkeel.llm.faults import Fault, fault
+from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.observing import UNOBSERVED, CallResult, ModelCall, result_of
+from evenkeel.llm.price import Expense, Price, free
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from metrics.endpoints.breaker import Breaker
-    from metrics.endpoints.observing import CallObserver
-    from metrics.semantic.vectors import Vector
+    from evenkeel.llm.breaker import Breaker
+    from evenkeel.llm.observing import CallObserver
+    from evenkeel.metrics.semantic.vectors import Vector
 
 _LEAST_BYTES_PER_TOKEN = 2
 """Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""

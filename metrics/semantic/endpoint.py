@@ -6,18 +6,18 @@ import asyncio
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from metrics.endpoints.faults import Fault
-from metrics.languages import ANY_LANGUAGE, Coverage
-from metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
-from metrics.similarity.meaning import Measured, PairBatches, endpoint_encoder
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.faults import Fault
+from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
+from evenkeel.metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
+from evenkeel.metrics.similarity.meaning import Measured, PairBatches, endpoint_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metrics.endpoints.price import Expense
-    from metrics.pair import Pair
-    from metrics.semantic.client import EmbeddingsClient
+    from evenkeel.core.pair import Pair
+    from evenkeel.llm.price import Expense
+    from evenkeel.metrics.semantic.client import EmbeddingsClient
 
 _PIECE_WORDS = 1000
 """Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from metrics.similarity.embeddings import Encoder
+    from evenkeel.metrics.similarity.embeddings import Encoder
 
 _IN_MEMORY = 20_000
 """Vectors; of 384 numbers each they take 30 MB."""

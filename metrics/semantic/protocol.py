@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from metrics.similarity.protocol import Metric
+from evenkeel.metrics.similarity.protocol import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.pair import Pair
-    from metrics.verdict import Failure
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Failure
 
 
 class BatchMetric(Metric, Protocol):

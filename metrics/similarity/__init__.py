@@ -4,16 +4,16 @@ A `Metric` gives a ratio or a `Failure`. `CheapRater` decides from them without 
 metric is one file, one line in `BUILTIN`, one test file.
 """
 
-from metrics.similarity.cheap import CheapRater
-from metrics.similarity.content_words import ContentWords
-from metrics.similarity.cutoffs import Cutoffs
-from metrics.similarity.details import Details
-from metrics.similarity.edit import EditSimilarity
-from metrics.similarity.embeddings import Embeddings, EmbeddingsUnavailableError, load_embeddings
-from metrics.similarity.normalised import NormalisedEquality
-from metrics.similarity.protocol import Metric, Rater, Rating
-from metrics.similarity.rouge_l import RougeL
-from metrics.similarity.tool_calls import ToolCalls
+from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.similarity.content_words import ContentWords
+from evenkeel.metrics.similarity.cutoffs import Cutoffs
+from evenkeel.metrics.similarity.details import Details
+from evenkeel.metrics.similarity.edit import EditSimilarity
+from evenkeel.metrics.similarity.embeddings import Embeddings, EmbeddingsUnavailableError, load_embeddings
+from evenkeel.metrics.similarity.normalised import NormalisedEquality
+from evenkeel.metrics.similarity.protocol import Metric, Rater, Rating
+from evenkeel.metrics.similarity.rouge_l import RougeL
+from evenkeel.metrics.similarity.tool_calls import ToolCalls
 
 BUILTIN: tuple[Metric, ...] = (
     NormalisedEquality(),

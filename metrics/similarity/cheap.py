@@ -6,32 +6,32 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from metrics.endpoints.price import NO_EXPENSE
-from metrics.languages import base_tag
-from metrics.similarity.content import read_content
-from metrics.similarity.content_words import ContentWords
-from metrics.similarity.cutoffs import DEFAULT_CUTOFFS, Cutoffs
-from metrics.similarity.details import Details, detail_overlap, read_details
-from metrics.similarity.edit import EditSimilarity
-from metrics.similarity.embeddings import Embeddings
-from metrics.similarity.meaning import EncoderMeaning
-from metrics.similarity.normalised import NormalisedEquality, is_empty
-from metrics.similarity.protocol import SCALE, Rating
-from metrics.similarity.rouge_l import RougeL
-from metrics.similarity.tool_calls import ToolCalls, same_tools
-from metrics.similarity.turned import is_turned
-from metrics.similarity.words import words
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import NO_EXPENSE
+from evenkeel.metrics.languages import base_tag
+from evenkeel.metrics.similarity.content import read_content
+from evenkeel.metrics.similarity.content_words import ContentWords
+from evenkeel.metrics.similarity.cutoffs import DEFAULT_CUTOFFS, Cutoffs
+from evenkeel.metrics.similarity.details import Details, detail_overlap, read_details
+from evenkeel.metrics.similarity.edit import EditSimilarity
+from evenkeel.metrics.similarity.embeddings import Embeddings
+from evenkeel.metrics.similarity.meaning import EncoderMeaning
+from evenkeel.metrics.similarity.normalised import NormalisedEquality, is_empty
+from evenkeel.metrics.similarity.protocol import SCALE, Rating
+from evenkeel.metrics.similarity.rouge_l import RougeL
+from evenkeel.metrics.similarity.tool_calls import ToolCalls, same_tools
+from evenkeel.metrics.similarity.turned import is_turned
+from evenkeel.metrics.similarity.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from metrics.endpoints.price import Expense
-    from metrics.languages import LanguageOf
-    from metrics.pair import Pair
-    from metrics.similarity.content import Content
-    from metrics.similarity.meaning import Meaning
-    from metrics.similarity.protocol import Metric
+    from evenkeel.core.pair import Pair
+    from evenkeel.llm.price import Expense
+    from evenkeel.metrics.languages import LanguageOf
+    from evenkeel.metrics.similarity.content import Content
+    from evenkeel.metrics.similarity.meaning import Meaning
+    from evenkeel.metrics.similarity.protocol import Metric
 
 
 JSON_ROUGE = "json_rouge"

@@ -6,22 +6,22 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metrics.similarity.normalised import normalise
-from metrics.similarity.prose import LEAST_SLOTS, SLOT_WORDS, are_prose
-from metrics.similarity.rouge_l import rouge_l
-from metrics.similarity.words import same_word, words
+from evenkeel.metrics.similarity.normalised import normalise
+from evenkeel.metrics.similarity.prose import LEAST_SLOTS, SLOT_WORDS, are_prose
+from evenkeel.metrics.similarity.rouge_l import rouge_l
+from evenkeel.metrics.similarity.words import same_word, words
 
 # The packages import each other's metrics, so the module is bound here and looked into later.
-from metrics.structured import json_rouge
-from metrics.structured.alignment import align
-from metrics.structured.reading import Structure, read_structure
-from metrics.structured.tree import TEXT_KEY, Tree, UnreadableError, flat
+from evenkeel.metrics.structured import json_rouge
+from evenkeel.metrics.structured.alignment import align
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import TEXT_KEY, Tree, UnreadableError, flat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metrics.pair import Answer, Format, Pair
-    from metrics.structured.alignment import ValuePair
+    from evenkeel.core.pair import Answer, Format, Pair
+    from evenkeel.metrics.structured.alignment import ValuePair
 
 _RULE_MARKS = frozenset("|:- \t")
 _DATA = ("json", "yaml", "xml")

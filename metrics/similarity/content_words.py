@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.similarity.normalised import is_empty
-from metrics.similarity.words import content_words, matched_count
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import is_empty
+from evenkeel.metrics.similarity.words import content_words, matched_count
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
 
 
 class ContentWords:
@@ -24,7 +24,7 @@ class ContentWords:
         Returns: ratio in [0, 1]; 1 = the same content words, also if neither side has any;
             0 = none in common. A `Failure` "no_text" if neither side has text or a tool call.
         Source: Dice coefficient of the vocabularies; words match by stem, or within the typos of
-            `metrics.similarity.words.same_word`.
+            `evenkeel.metrics.similarity.words.same_word`.
         """
         if is_empty(pair.reference) and is_empty(pair.candidate):
             return Failure(self.name, self.version, "no_text", "Neither answer has text.")

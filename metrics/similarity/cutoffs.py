@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metrics.similarity.embeddings import MINILM
+from evenkeel.metrics.similarity.embeddings import MINILM
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from metrics.similarity.normalised import is_empty, normalise, parse_json
-from metrics.similarity.words import GLUE, content_words, misspellable, nearest, same_word, words
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import is_empty, normalise, parse_json
+from evenkeel.metrics.similarity.words import (
+    GLUE,
+    content_words,
+    misspellable,
+    nearest,
+    same_word,
+    words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
 
 Kind = Literal["url", "email", "date", "identifier", "number", "choice", "value", "quoted", "name"]
 

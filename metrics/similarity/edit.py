@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.similarity.normalised import is_empty
-from metrics.similarity.unlocked import indel_similarity
-from metrics.similarity.words import words
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import is_empty
+from evenkeel.metrics.similarity.unlocked import indel_similarity
+from evenkeel.metrics.similarity.words import words
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
 
 
 class EditSimilarity:

@@ -10,16 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from metrics.endpoints.price import NO_EXPENSE
-from metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
-from metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import NO_EXPENSE
+from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
+from evenkeel.metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from metrics.endpoints.price import Expense
-    from metrics.pair import Pair
+    from evenkeel.core.pair import Pair
+    from evenkeel.llm.price import Expense
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the official all-MiniLM-L6-v2 model.safetensors, which the packaged default must equal."""

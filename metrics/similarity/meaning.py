@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from metrics.endpoints.price import Expense
-    from metrics.pair import Pair
-    from metrics.similarity.embeddings import Embeddings
-    from metrics.verdict import Failure
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Failure
+    from evenkeel.llm.price import Expense
+    from evenkeel.metrics.similarity.embeddings import Embeddings
 
 _GATHER_S = 0.005
 _MOST_PAIRS = 32

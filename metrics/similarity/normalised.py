@@ -8,10 +8,10 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair, ToolCall
+    from evenkeel.core.pair import Answer, Pair, ToolCall
 
 _LINE_MARK = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+•][ \t]+|(?:-{3,}|={3,}|\*{3,})[ \t]*$)", re.MULTILINE

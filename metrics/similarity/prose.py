@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from metrics.similarity.words import words
-from metrics.structured.markdown_reader import construct_count
-from metrics.structured.reading import looks_like
+from evenkeel.metrics.similarity.words import words
+from evenkeel.metrics.structured.markdown_reader import construct_count
+from evenkeel.metrics.structured.reading import looks_like
 
 LEAST_SLOTS = 3
 """Short values at the same place that make a record of two documents."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from metrics.pair import Pair
-    from metrics.verdict import Failure
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Failure
 
 SCALE = (1, 2, 3)
 """Every rating of this project: 3 is best (or same), 1 is worst (or different)."""

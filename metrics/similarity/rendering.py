@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metrics.similarity.details import leaves
-from metrics.similarity.normalised import read_json
+from evenkeel.metrics.similarity.details import leaves
+from evenkeel.metrics.similarity.normalised import read_json
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer
+    from evenkeel.core.pair import Answer
 
 
 def render(answer: Answer) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from metrics.similarity.normalised import canonical_json, is_empty, normalise, read_json
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import canonical_json, is_empty, normalise, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from metrics.pair import Pair, ToolCall
+    from evenkeel.core.pair import Pair, ToolCall
 
 
 class ToolCalls:

@@ -10,7 +10,7 @@ from collections import Counter
 
 from rapidfuzz.distance import OSA
 
-from metrics.similarity.words import GLUE, NEGATIONS, negation_count, stem, words
+from evenkeel.metrics.similarity.words import GLUE, NEGATIONS, negation_count, stem, words
 
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "de", "mis")
 _ROOT_LENGTH = 4

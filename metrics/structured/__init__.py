@@ -5,11 +5,11 @@
 `json_rouge` and `json_similarity` compare them; `validity` asks whether anything had to be repaired.
 """
 
-from metrics.structured.json_rouge import JsonRouge
-from metrics.structured.json_similarity import JsonSimilarity
-from metrics.structured.reading import Structure, read_structure
-from metrics.structured.tree import Tree, UnreadableError
-from metrics.structured.validity import FormatValidity, is_valid
+from evenkeel.metrics.structured.json_rouge import JsonRouge
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import Tree, UnreadableError
+from evenkeel.metrics.structured.validity import FormatValidity, is_valid
 
 __all__ = [
     "FormatValidity",

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from rapidfuzz.distance import Indel
 
-from metrics.structured.assignment import MOST_CELLS, Assigned, best_assignment
-from metrics.structured.tree import Tree, flat, leaves
+from evenkeel.metrics.structured.assignment import MOST_CELLS, Assigned, best_assignment
+from evenkeel.metrics.structured.tree import Tree, flat, leaves
 
 _SAME_KEY = 0.8
 """Indel similarity from which two spellings are one key; "first name" and "last name" have 0.71."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from metrics.structured.markup import Element, parse_soup
-from metrics.structured.tree import Tree, UnreadableError, gather, scalar
+from evenkeel.metrics.structured.markup import Element, parse_soup
+from evenkeel.metrics.structured.tree import Tree, UnreadableError, gather, scalar
 
 _TAG_NAMES = """
 a article b blockquote body br code dd div dl dt em footer form h1 h2 h3 h4 h5 h6 head header hr

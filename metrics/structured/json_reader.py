@@ -7,7 +7,7 @@ import re
 from itertools import islice
 from typing import Any, NamedTuple
 
-from metrics.structured.tree import DEEPEST, Tree, UnreadableError, gather, scalar
+from evenkeel.metrics.structured.tree import DEEPEST, Tree, UnreadableError, gather, scalar
 
 _CLOSERS = {'"': '"', "'": "'", "“": "”", "\u2018": "’", "`": "`"}
 _SPACE = re.compile(r"\s*+")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.similarity.normalised import is_empty
-from metrics.similarity.rouge_l import rouge_l
-from metrics.similarity.words import words
-from metrics.structured.alignment import ValuePair, align
-from metrics.structured.reading import Structure, read_structure
-from metrics.structured.tree import Tree, UnreadableError
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import is_empty
+from evenkeel.metrics.similarity.rouge_l import rouge_l
+from evenkeel.metrics.similarity.words import words
+from evenkeel.metrics.structured.alignment import ValuePair, align
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import Tree, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from metrics.pair import Answer, Format, Pair
+    from evenkeel.core.pair import Answer, Format, Pair
 
 
 class JsonRouge:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from metrics.structured.alignment import align
-from metrics.structured.json_rouge import Trees, read_pair, weight, weighted_mean
-from metrics.structured.tree import UnreadableError
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.structured.alignment import align
+from evenkeel.metrics.structured.json_rouge import Trees, read_pair, weight, weighted_mean
+from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.pair import Pair
-    from metrics.structured.alignment import ValuePair
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.structured.alignment import ValuePair
 
 
 class TextSimilarity(Protocol):
-    """What compares texts in meaning: `metrics.similarity.Embeddings` is one."""
+    """What compares texts in meaning: `evenkeel.metrics.similarity.Embeddings` is one."""
 
     def refuses(self, pair: Pair) -> Failure | None:
         """Why it cannot compare these answers, e.g. "cross_language"; None if it can."""

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from markdown_it import MarkdownIt
 
-from metrics.structured.html_reader import repair_html
-from metrics.structured.tree import Tree, UnreadableError
+from evenkeel.metrics.structured.html_reader import repair_html
+from evenkeel.metrics.structured.tree import Tree, UnreadableError
 
 _LONGEST = 60_000
 """Parsing takes about a second for 300,000 characters, and longer where brackets pile up."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
 
-from metrics.structured.tree import DEEPEST, UnreadableError
+from evenkeel.metrics.structured.tree import DEEPEST, UnreadableError
 
 VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")

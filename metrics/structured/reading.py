@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from metrics.structured.fences import fences
-from metrics.structured.html_reader import TAGS, read_html, repair_html
-from metrics.structured.json_reader import find_json, read_json
-from metrics.structured.markdown_reader import construct_count, read_markdown, repair_markdown
-from metrics.structured.tree import LONGEST, Tree, UnreadableError
-from metrics.structured.xml_reader import read_xml, repair_xml
-from metrics.structured.yaml_reader import read_yaml, repair_yaml
+from evenkeel.metrics.structured.fences import fences
+from evenkeel.metrics.structured.html_reader import TAGS, read_html, repair_html
+from evenkeel.metrics.structured.json_reader import find_json, read_json
+from evenkeel.metrics.structured.markdown_reader import construct_count, read_markdown, repair_markdown
+from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError
+from evenkeel.metrics.structured.xml_reader import read_xml, repair_xml
+from evenkeel.metrics.structured.yaml_reader import read_yaml, repair_yaml
 
 if TYPE_CHECKING:
-    from metrics.pair import Format
+    from evenkeel.core.pair import Format
 
 Structured = Literal["json", "yaml", "xml", "html", "markdown"]
 """The formats that are read; `free` has none."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.structured.reading import Structure, read_structure
-from metrics.structured.tree import UnreadableError
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
-    from metrics.pair import Format, Pair
+    from evenkeel.core.pair import Format, Pair
 
 
 class FormatValidity:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metrics.structured.markup import Element, parse_soup, parse_xml
-from metrics.structured.tree import TEXT_KEY, Tree, UnreadableError, gather, scalar
+from evenkeel.metrics.structured.markup import Element, parse_soup, parse_xml
+from evenkeel.metrics.structured.tree import TEXT_KEY, Tree, UnreadableError, gather, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from metrics.structured.tree import DEEPEST, Tree, UnreadableError, flat, gather, scalar
+from evenkeel.metrics.structured.tree import DEEPEST, Tree, UnreadableError, flat, gather, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

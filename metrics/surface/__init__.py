@@ -1,9 +1,9 @@
 """What is seen without reading for content: refusal, language, length, a cut end."""
 
-from metrics.surface.language import LanguageMatch
-from metrics.surface.length import LengthRatio
-from metrics.surface.refusal import RefusalAgreement, refused
-from metrics.surface.truncation import TruncationAgreement, truncated
+from evenkeel.metrics.surface.language import LanguageMatch
+from evenkeel.metrics.surface.length import LengthRatio
+from evenkeel.metrics.surface.refusal import RefusalAgreement, refused
+from evenkeel.metrics.surface.truncation import TruncationAgreement, truncated
 
 __all__ = [
     "LanguageMatch",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.languages import LanguageOf, base_tag
-from metrics.structured.reading import Structure, read_structure
-from metrics.structured.tree import flat
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.languages import LanguageOf, base_tag
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import flat
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
+    from evenkeel.core.pair import Answer, Pair
 
 
 class LanguageMatch:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.similarity.normalised import is_empty
-from metrics.surface.refusal_phrases import OPENINGS, REFUSALS
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import is_empty
+from evenkeel.metrics.surface.refusal_phrases import OPENINGS, REFUSALS
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
+    from evenkeel.core.pair import Answer, Pair
 
 _REFUSING_FINISH = frozenset(("content_filter", "refusal", "safety"))
 _BEGINNING = 240

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from metrics.similarity.normalised import is_empty
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer, Pair
+    from evenkeel.core.pair import Answer, Pair
 
 _CUT_FINISH = frozenset(("length", "max_tokens", "max_output_tokens", "incomplete"))
 _FENCE = re.compile(r"^[ ]{0,3}(```|~~~)", re.MULTILINE)

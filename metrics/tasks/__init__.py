@@ -4,7 +4,7 @@ An application that names its task is believed, then the route's setting, then `
 none of them is `Task.CHAT`.
 """
 
-from metrics.tasks.names import Task, find_task, task_named
-from metrics.tasks.recognition import Turn, recognise
+from evenkeel.metrics.tasks.names import Task, find_task, task_named
+from evenkeel.metrics.tasks.recognition import Turn, recognise
 
 __all__ = ["Task", "Turn", "find_task", "recognise", "task_named"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from metrics.tasks import signs
-from metrics.tasks.names import Task
+from evenkeel.metrics.tasks import signs
+from evenkeel.metrics.tasks.names import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from metrics.entity.schema import read_schema
+from evenkeel.metrics.entity.schema import read_schema
 
 SUMMARISE: Final = re.compile(
     r"\bsummar(?:y|ies|i[sz]\w+)|\brecap\b|\bcondense\b|\bwrite[ -]ups?\b|\bsum up\b"

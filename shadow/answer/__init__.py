@@ -5,7 +5,7 @@
 nobody guarantees the type of.
 """
 
-from shadow.answer.reading import read_answer
-from shadow.answer.values import UnreadableAnswer
+from evenkeel.shadow.answer.reading import read_answer
+from evenkeel.shadow.answer.values import UnreadableAnswer
 
 __all__ = ["UnreadableAnswer", "read_answer"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shadow.answer.choices import ChoicesReader
-from shadow.answer.values import count, elements, fields, text_of, written
+from evenkeel.shadow.answer.choices import ChoicesReader
+from evenkeel.shadow.answer.values import count, elements, fields, text_of, written
 
 
 class ChatReader(ChoicesReader):

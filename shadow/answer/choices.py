@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shadow.answer.draft import Draft
-from shadow.answer.values import UnreadableAnswer, elements, error_body, fields, string
+from evenkeel.shadow.answer.draft import Draft
+from evenkeel.shadow.answer.values import UnreadableAnswer, elements, error_body, fields, string
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer
+    from evenkeel.core.pair import Answer
 
 
 class ChoicesReader:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shadow.answer.choices import ChoicesReader
-from shadow.answer.values import fields, text_of
+from evenkeel.shadow.answer.choices import ChoicesReader
+from evenkeel.shadow.answer.values import fields, text_of
 
 
 class CompletionsReader(ChoicesReader):

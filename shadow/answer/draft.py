@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from metrics.pair import Answer, ToolCall
-from shadow.answer.values import count, fields, string
-from shadow.surrogates import well_formed
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.surrogates import well_formed
+from evenkeel.shadow.answer.values import count, fields, string
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

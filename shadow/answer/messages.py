@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.answer.draft import Draft
-from shadow.answer.values import (
+from evenkeel.shadow.answer.draft import Draft
+from evenkeel.shadow.answer.values import (
     UnreadableAnswer,
     count,
     elements,
@@ -17,7 +17,7 @@ from shadow.answer.values import (
 )
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer
+    from evenkeel.core.pair import Answer
 
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 """The first leaves out what the cache was asked for; the other APIs count it in."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.answer.chat import ChatReader
-from shadow.answer.completions import CompletionsReader
-from shadow.answer.events import events_of
-from shadow.answer.messages import MessagesReader
-from shadow.answer.responses import ResponsesReader
-from shadow.answer.values import UnreadableAnswer, json_object
-from shadow.encodings import MAX_DECODED_BYTES, decode_body
+from evenkeel.shadow.answer.chat import ChatReader
+from evenkeel.shadow.answer.completions import CompletionsReader
+from evenkeel.shadow.answer.events import events_of
+from evenkeel.shadow.answer.messages import MessagesReader
+from evenkeel.shadow.answer.responses import ResponsesReader
+from evenkeel.shadow.answer.values import UnreadableAnswer, json_object
+from evenkeel.shadow.encodings import MAX_DECODED_BYTES, decode_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from metrics.pair import Answer
-    from shadow.answer.draft import AnswerReader
-    from shadow.prompt.api import Api
+    from evenkeel.core.pair import Answer
+    from evenkeel.shadow.answer.draft import AnswerReader
+    from evenkeel.shadow.prompt.api import Api
 
 READERS: Final[dict[Api, Callable[[], AnswerReader]]] = {
     "chat": ChatReader,

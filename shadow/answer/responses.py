@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.answer.draft import Draft
-from shadow.answer.values import UnreadableAnswer, elements, error_body, fields, string, text_of, written
+from evenkeel.shadow.answer.draft import Draft
+from evenkeel.shadow.answer.values import (
+    UnreadableAnswer,
+    elements,
+    error_body,
+    fields,
+    string,
+    text_of,
+    written,
+)
 
 if TYPE_CHECKING:
-    from metrics.pair import Answer
+    from evenkeel.core.pair import Answer
 
 _ARGUMENTS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 

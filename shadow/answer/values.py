@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from shadow.encodings import UnreadableBody
+from evenkeel.shadow.encodings import UnreadableBody
 
 _LONGEST_INT: Final = 100
 _READER: Final = json.JSONDecoder(

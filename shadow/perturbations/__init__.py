@@ -6,9 +6,9 @@ rewrites a share of what is left, `seed` makes every choice repeatable. Changes 
 in `positional` and `format`. Kinds that need a model ask for texts with a `Draft`.
 """
 
-from shadow.perturbations.catalogue import BUILTIN, by_name, catalogue
-from shadow.perturbations.protect import Protected, protected_spans
-from shadow.perturbations.protocol import (
+from evenkeel.shadow.perturbations.catalogue import BUILTIN, by_name, catalogue
+from evenkeel.shadow.perturbations.protect import Protected, protected_spans
+from evenkeel.shadow.perturbations.protocol import (
     NOTHING,
     Draft,
     NotApplicable,
@@ -17,7 +17,7 @@ from shadow.perturbations.protocol import (
     Requirement,
     RewriteTask,
 )
-from shadow.perturbations.seed import seed_for
+from evenkeel.shadow.perturbations.seed import seed_for
 
 __all__ = [
     "BUILTIN",

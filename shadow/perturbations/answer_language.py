@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.languages import language_of
-from shadow.perturbations.prescribing import prescribes
-from shadow.perturbations.protocol import NotApplicable
+from evenkeel.core.languages import language_of
+from evenkeel.shadow.perturbations.prescribing import prescribes
+from evenkeel.shadow.perturbations.protocol import NotApplicable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shadow.prompt import PromptView, Segment
+    from evenkeel.shadow.prompt import PromptView, Segment
 
 PRESCRIBED: Final = NotApplicable(
     "language_prescribed", "the prompt itself says in which language to answer, or asks for a translation"

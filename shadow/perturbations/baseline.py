@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations.protocol import NOTHING
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.protocol import NOTHING
 
 if TYPE_CHECKING:
     import random
 
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.prompt import PromptView
 
 
 class Identical:

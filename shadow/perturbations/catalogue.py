@@ -6,24 +6,24 @@ import difflib
 import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.baseline import Identical
-from shadow.perturbations.casing import Casing
-from shadow.perturbations.compound import Compound, builtin_compounds
-from shadow.perturbations.crosslingual import crosslingual_pairs
-from shadow.perturbations.format import FORMATS
-from shadow.perturbations.language_tags import BUILTIN_TAGS, canonical_tag
-from shadow.perturbations.multilingual import Multilingual
-from shadow.perturbations.paraphrase import Paraphrase
-from shadow.perturbations.positional import POSITIONAL
-from shadow.perturbations.punctuation import Punctuation
-from shadow.perturbations.spelling import Spelling
-from shadow.perturbations.tone import Tone
-from shadow.perturbations.whitespace import Whitespace
+from evenkeel.core.language_tags import BUILTIN_TAGS, canonical_tag
+from evenkeel.shadow.perturbations.baseline import Identical
+from evenkeel.shadow.perturbations.casing import Casing
+from evenkeel.shadow.perturbations.compound import Compound, builtin_compounds
+from evenkeel.shadow.perturbations.crosslingual import crosslingual_pairs
+from evenkeel.shadow.perturbations.format import FORMATS
+from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.paraphrase import Paraphrase
+from evenkeel.shadow.perturbations.positional import POSITIONAL
+from evenkeel.shadow.perturbations.punctuation import Punctuation
+from evenkeel.shadow.perturbations.spelling import Spelling
+from evenkeel.shadow.perturbations.tone import Tone
+from evenkeel.shadow.perturbations.whitespace import Whitespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from shadow.perturbations.protocol import Perturbation
+    from evenkeel.shadow.perturbations.protocol import Perturbation
 
 
 def catalogue(

@@ -5,21 +5,21 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import Wanted
-from shadow.perturbations.casing import Casing
-from shadow.perturbations.multilingual import Multilingual
-from shadow.perturbations.paraphrase import Paraphrase
-from shadow.perturbations.protocol import Draft, NotApplicable
-from shadow.perturbations.punctuation import Punctuation
-from shadow.perturbations.spelling import Spelling
-from shadow.perturbations.tone import Tone
-from shadow.perturbations.whitespace import Whitespace
+from evenkeel.core.pair import Wanted
+from evenkeel.shadow.perturbations.casing import Casing
+from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.paraphrase import Paraphrase
+from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable
+from evenkeel.shadow.perturbations.punctuation import Punctuation
+from evenkeel.shadow.perturbations.spelling import Spelling
+from evenkeel.shadow.perturbations.tone import Tone
+from evenkeel.shadow.perturbations.whitespace import Whitespace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.perturbations.protocol import Outcome, Perturbation, Requirement
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation, Requirement
+    from evenkeel.shadow.prompt import PromptView
 
 _FEWEST: Final = 2
 _SEED_BITS: Final = 53

@@ -5,19 +5,19 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import Wanted
-from shadow.languages import language_of
-from shadow.perturbations.answer_language import PRESCRIBED, asking, may_be_in, prescribes_language
-from shadow.perturbations.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, english_request
-from shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
-from shadow.perturbations.rewriting import NO_INPUT, NO_PROSE, draft
+from evenkeel.core.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, english_request
+from evenkeel.core.languages import language_of
+from evenkeel.core.pair import Wanted
+from evenkeel.shadow.perturbations.answer_language import PRESCRIBED, asking, may_be_in, prescribes_language
+from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.rewriting import NO_INPUT, NO_PROSE, draft
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from shadow.perturbations.protocol import Outcome, Requirement
-    from shadow.prompt import PromptView, Segment
+    from evenkeel.shadow.perturbations.protocol import Outcome, Requirement
+    from evenkeel.shadow.prompt import PromptView, Segment
 
 _ENGLISH: Final = "en"
 _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import Wanted
-from shadow.languages import language_of
-from shadow.perturbations.answer_language import (
+from evenkeel.core.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, native_request
+from evenkeel.core.languages import language_of
+from evenkeel.core.pair import Wanted
+from evenkeel.shadow.perturbations.answer_language import (
     PRESCRIBED,
     asking,
     language_of_segments,
     prescribes_language,
 )
-from shadow.perturbations.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, native_request
-from shadow.perturbations.protocol import NotApplicable, RewriteTask
-from shadow.perturbations.rewriting import NO_INPUT, draft
+from evenkeel.shadow.perturbations.protocol import NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterable
 
-    from shadow.perturbations.protocol import Draft, Requirement
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.protocol import Draft, Requirement
+    from evenkeel.shadow.prompt import PromptView
 
 
 class Multilingual:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations.protocol import RewriteTask
-from shadow.perturbations.rewriting import NO_INPUT, draft
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
 
 if TYPE_CHECKING:
     import random
 
-    from shadow.perturbations.protocol import Draft, NotApplicable, Requirement
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, Requirement
+    from evenkeel.shadow.prompt import PromptView
 
 
 class Paraphrase:

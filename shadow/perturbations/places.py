@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from shadow.perturbations.protect import Protected, protected_spans
-from shadow.perturbations.protocol import NotApplicable
+from evenkeel.shadow.perturbations.protect import Protected, protected_spans
+from evenkeel.shadow.perturbations.protocol import NotApplicable
 
 if TYPE_CHECKING:
     import random
     import re
 
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.prompt import PromptView
 
 Finder = Callable[[str], Iterator["re.Match[str]"]]
 """The places of a text, in order and without overlap."""

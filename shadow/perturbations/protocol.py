@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from shadow.prompt import PromptView
+from evenkeel.shadow.prompt import PromptView
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from metrics.pair import Wanted
+    from evenkeel.core.pair import Wanted
 
 Requirement = Literal["rewriter", "judge"]
 """What a kind can't do without: a model that rewrites texts, or one that compares answers across

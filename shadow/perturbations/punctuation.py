@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations.places import change_places
-from shadow.perturbations.protocol import NOTHING
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.places import change_places
+from evenkeel.shadow.perturbations.protocol import NOTHING
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-    from shadow.perturbations.protocol import NotApplicable
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.protocol import NotApplicable
+    from evenkeel.shadow.prompt import PromptView
 
 # A terminal mark needs a word of two letters before it ("J." and "e.g." end nothing) and a new
 # sentence, a line end or a closing mark after it; French puts a space before "?" and "!". Commas and

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shadow.prompt import Segment
+from evenkeel.shadow.prompt import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.prompt import PromptView
 
 
 def recut(view: PromptView, segments: Iterable[Segment]) -> PromptView:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.protect import protected_spans
-from shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from shadow.perturbations.protocol import Outcome
-    from shadow.prompt import PromptView, Segment
+    from evenkeel.shadow.perturbations.protocol import Outcome
+    from evenkeel.shadow.prompt import PromptView, Segment
 
 _PIECE_CHARS: Final = 4_000
 """A longer text goes to the rewriter in several pieces, cut at blank lines."""

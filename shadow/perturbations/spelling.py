@@ -6,22 +6,22 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.languages import language_of
-from shadow.perturbations.places import change_places
-from shadow.perturbations.protect import protected_spans
-from shadow.perturbations.protocol import NOTHING
-from shadow.perturbations.slips import slips_for
-from shadow.perturbations.slips.japanese import PLACES as JAPANESE_PLACES
-from shadow.perturbations.slips.japanese import VARIANTS as JAPANESE_VARIANTS
+from evenkeel.core.languages import language_of
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.places import change_places
+from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.protocol import NOTHING
+from evenkeel.shadow.perturbations.slips import slips_for
+from evenkeel.shadow.perturbations.slips.japanese import PLACES as JAPANESE_PLACES
+from evenkeel.shadow.perturbations.slips.japanese import VARIANTS as JAPANESE_VARIANTS
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-    from shadow.perturbations.protocol import NotApplicable
-    from shadow.perturbations.slips import Slips
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.protocol import NotApplicable
+    from evenkeel.shadow.perturbations.slips import Slips
+    from evenkeel.shadow.prompt import PromptView
 
 # Latin, Greek and Cyrillic words outside contractions. In scripts without spaces a "word" is a
 # clause, and a lost character is a lost word. The first letter is matched before its surroundings,

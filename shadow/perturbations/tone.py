@@ -6,21 +6,21 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from metrics.pair import AS_BEFORE
-from shadow.languages import language_of
-from shadow.perturbations.places import change_places
-from shadow.perturbations.protect import protected_spans
-from shadow.perturbations.protocol import NOTHING, NotApplicable, RewriteTask
-from shadow.perturbations.rewriting import NO_INPUT, draft
-from shadow.perturbations.tone_phrases import MANNERS, SPACELESS
+from evenkeel.core.languages import language_of
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.places import change_places
+from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
+from evenkeel.shadow.perturbations.tone_phrases import MANNERS, SPACELESS
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
 
-    from shadow.perturbations.protocol import Outcome, Requirement
-    from shadow.perturbations.tone_phrases import Manner
-    from shadow.prompt import PromptView, Segment
+    from evenkeel.shadow.perturbations.protocol import Outcome, Requirement
+    from evenkeel.shadow.perturbations.tone_phrases import Manner
+    from evenkeel.shadow.prompt import PromptView, Segment
 
 TONES: Final = ("formal", "casual", "urgent", "frustrated", "polite")
 

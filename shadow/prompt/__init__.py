@@ -7,10 +7,10 @@ or input) and writes variants in which only the literals of changed segments dif
 a body of what a replay must not do (stream, store) and refuses what cannot be made harmless.
 """
 
-from shadow.prompt.api import Api, api_of
-from shadow.prompt.body import UnreadablePrompt
-from shadow.prompt.replay import Refusal, refusal
-from shadow.prompt.segments import (
+from evenkeel.shadow.prompt.api import Api, api_of
+from evenkeel.shadow.prompt.body import UnreadablePrompt
+from evenkeel.shadow.prompt.replay import Refusal, refusal
+from evenkeel.shadow.prompt.segments import (
     Block,
     Classifier,
     Segment,
@@ -19,7 +19,7 @@ from shadow.prompt.segments import (
     SlotText,
     by_role,
 )
-from shadow.prompt.view import Message, PromptView
+from evenkeel.shadow.prompt.view import Message, PromptView
 
 __all__ = [
     "Api",

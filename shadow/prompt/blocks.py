@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shadow.prompt.block_rules import (
+from evenkeel.shadow.prompt.block_rules import (
     BOUNDARY,
     CLOSING_TAG,
     LINE,
@@ -28,7 +28,7 @@ from shadow.prompt.block_rules import (
 if TYPE_CHECKING:
     import re
 
-    from shadow.prompt.segments import SegmentType
+    from evenkeel.shadow.prompt.segments import SegmentType
 
 
 @dataclass(frozen=True, slots=True)

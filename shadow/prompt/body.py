@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shadow.prompt.spans import Member, elements_of, members_of, skip_whitespace, value_at
+from evenkeel.shadow.prompt.spans import Member, elements_of, members_of, skip_whitespace, value_at
 
 if TYPE_CHECKING:
-    from shadow.prompt.spans import Value
+    from evenkeel.shadow.prompt.spans import Value
 
 
 class UnreadablePrompt(ValueError):  # noqa: N818 - named as the outcome it is; callers count its reason

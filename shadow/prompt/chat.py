@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.prompt.body import RawMessage, last, listed, role_of
-from shadow.prompt.content import read_content
-from shadow.prompt.spans import members_of
+from evenkeel.shadow.prompt.body import RawMessage, last, listed, role_of
+from evenkeel.shadow.prompt.content import read_content
+from evenkeel.shadow.prompt.spans import members_of
 
 if TYPE_CHECKING:
-    from shadow.prompt.spans import Member, Value
+    from evenkeel.shadow.prompt.spans import Member, Value
 
 _TEXT: Final = ("text",)
 
 
 def read_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """The messages of a chat-completions body, as `shadow.prompt.body.Reader`."""
+    """The messages of a chat-completions body, as `evenkeel.shadow.prompt.body.Reader`."""
     return tuple(_message(text, index, one) for index, one in enumerate(listed(text, members, "messages")))
 
 

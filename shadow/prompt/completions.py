@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
+from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
 
 if TYPE_CHECKING:
-    from shadow.prompt.spans import Member
+    from evenkeel.shadow.prompt.spans import Member
 
 
 def read_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """The prompts of a completions body as `shadow.prompt.body.Reader`: a user's message each.
+    """The prompts of a completions body as `evenkeel.shadow.prompt.body.Reader`: a user's message each.
 
     Raises: UnreadablePrompt "token_prompt" if the prompt is given as numbers of tokens.
     """

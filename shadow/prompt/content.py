@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from shadow.prompt.body import Slot, last
-from shadow.prompt.spans import elements_of, members_of
+from evenkeel.shadow.prompt.body import Slot, last
+from evenkeel.shadow.prompt.spans import elements_of, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from shadow.prompt.spans import Value
+    from evenkeel.shadow.prompt.spans import Value
 
 
 class Part(NamedTuple):

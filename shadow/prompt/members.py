@@ -6,12 +6,12 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from shadow.prompt.spans import Edit
+from evenkeel.shadow.prompt.spans import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shadow.prompt.spans import Member
+    from evenkeel.shadow.prompt.spans import Member
 
 
 def member_edits(members: Sequence[Member], changes: Mapping[str, str | None]) -> list[Edit]:

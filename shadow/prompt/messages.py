@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.body import RawMessage, last, listed, role_of
-from shadow.prompt.content import call_note, read_content, read_part, type_of
-from shadow.prompt.spans import elements_of, members_of
+from evenkeel.shadow.prompt.body import RawMessage, last, listed, role_of
+from evenkeel.shadow.prompt.content import call_note, read_content, read_part, type_of
+from evenkeel.shadow.prompt.spans import elements_of, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shadow.prompt.body import Slot
-    from shadow.prompt.spans import Member, Value
+    from evenkeel.shadow.prompt.body import Slot
+    from evenkeel.shadow.prompt.spans import Member, Value
 
 _TEXT: Final = ("text",)
 _RESULT: Final = "tool_result"
@@ -24,7 +24,7 @@ _CALL: Final = "tool_use"
 
 
 def read_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """System prompt and messages of a messages body, as `shadow.prompt.body.Reader`."""
+    """System prompt and messages of a messages body, as `evenkeel.shadow.prompt.body.Reader`."""
     found: list[RawMessage] = []
     system = last(members, "system")
     if system is not None and isinstance(system.decoded, str | list):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt import chat, completions, messages, responses
-from shadow.prompt.body import Body, UnreadablePrompt, outermost
+from evenkeel.shadow.prompt import chat, completions, messages, responses
+from evenkeel.shadow.prompt.body import Body, UnreadablePrompt, outermost
 
 if TYPE_CHECKING:
-    from shadow.prompt.api import Api
-    from shadow.prompt.body import Reader
+    from evenkeel.shadow.prompt.api import Api
+    from evenkeel.shadow.prompt.body import Reader
 
 READERS: Final[dict[Api, Reader]] = {
     "chat": chat.read_messages,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from shadow.prompt.api import Api
-    from shadow.prompt.spans import Member
-    from shadow.prompt.view import PromptView
+    from evenkeel.shadow.prompt.api import Api
+    from evenkeel.shadow.prompt.spans import Member
+    from evenkeel.shadow.prompt.view import PromptView
 
 _FORCED_FALSE: Final = ("stream", "store", "background")
 _REMOVED: Final = ("stream_options",)

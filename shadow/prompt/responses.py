@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.body import RawMessage, Slot, last, listed, role_of
-from shadow.prompt.content import call_note, read_content, type_of
-from shadow.prompt.spans import members_of
+from evenkeel.shadow.prompt.body import RawMessage, Slot, last, listed, role_of
+from evenkeel.shadow.prompt.content import call_note, read_content, type_of
+from evenkeel.shadow.prompt.spans import members_of
 
 if TYPE_CHECKING:
-    from shadow.prompt.spans import Member, Value
+    from evenkeel.shadow.prompt.spans import Member, Value
 
 _TEXT: Final = ("input_text", "output_text", "text")
 _ARGUMENTS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -22,7 +22,7 @@ _KEPT_BY_THE_PROVIDER: Final = ("previous_response_id", "conversation", "prompt"
 
 
 def read_messages(text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-    """Instructions and input of a responses body, as `shadow.prompt.body.Reader`."""
+    """Instructions and input of a responses body, as `evenkeel.shadow.prompt.body.Reader`."""
     instructions = last(members, "instructions")
     before: tuple[RawMessage, ...] = ()
     if instructions is not None and isinstance(instructions.decoded, str):

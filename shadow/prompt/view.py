@@ -6,20 +6,20 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from shadow.prompt.body import UnreadablePrompt
-from shadow.prompt.members import member_edits
-from shadow.prompt.readers import read_body
-from shadow.prompt.replay import replay_changes
-from shadow.prompt.segments import Segment, SlotText, by_role
-from shadow.prompt.spans import Edit, splice, string_literal
-from shadow.surrogates import well_formed
+from evenkeel.core.surrogates import well_formed
+from evenkeel.shadow.prompt.body import UnreadablePrompt
+from evenkeel.shadow.prompt.members import member_edits
+from evenkeel.shadow.prompt.readers import read_body
+from evenkeel.shadow.prompt.replay import replay_changes
+from evenkeel.shadow.prompt.segments import Segment, SlotText, by_role
+from evenkeel.shadow.prompt.spans import Edit, splice, string_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shadow.prompt.api import Api
-    from shadow.prompt.body import Body
-    from shadow.prompt.segments import Block, Classifier
+    from evenkeel.shadow.prompt.api import Api
+    from evenkeel.shadow.prompt.body import Body
+    from evenkeel.shadow.prompt.segments import Block, Classifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class PromptView:
     def for_replay(self) -> bytes:
         """The body as a replay sends it: no stream, nothing stored, one choice; nothing else touched.
 
-        Whether it may be sent at all is `shadow.prompt.replay.refusal`'s to say.
+        Whether it may be sent at all is `evenkeel.shadow.prompt.replay.refusal`'s to say.
         """
         return self.with_members(replay_changes(self._body.members, self.api)).body()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
-from shadow.protection.detector import Found
+from evenkeel.shadow.protection.detector import Found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

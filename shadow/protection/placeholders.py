@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.protection.detector import Detector, Found
+    from evenkeel.shadow.protection.detector import Detector, Found
 
 _SEPARATORS = re.compile(r"[\s().\-/]+")
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[\s\S]*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shadow.protection.detector import Found, ProtectionError
+from evenkeel.shadow.protection.detector import Found, ProtectionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shadow.encodings import UnreadableBody, decode_body
-from shadow.protection.bodies import Unredactable, redact_events, redact_json
-from shadow.protection.placeholders import Placeholders
+from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.shadow.protection.bodies import Unredactable, redact_events, redact_json
+from evenkeel.shadow.protection.placeholders import Placeholders
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Sequence
 
-    from shadow.handoff import Exchange
-    from shadow.protection.detector import Detector
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.shadow.protection.detector import Detector
 
 _EVENTS = "text/event-stream"
 _STREAM = re.compile(r"\ufeff?\s*(?:data|event|id|retry)?:")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.stores.counters import Tally
-    from shadow.handoff import Exchange, ExchangeSink
-    from shadow.protection.redaction import Redactor
+    from evenkeel.core.exchange import Exchange, ExchangeSink
+    from evenkeel.shadow.protection.redaction import Redactor
+    from evenkeel.stores.counters import Tally
 
 log = logging.getLogger("evenkeel.proxy")
 

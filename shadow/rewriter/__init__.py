@@ -12,14 +12,22 @@ whether the text may stand for the original: passages and numerals kept (`keep`)
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from shadow.rewriter.cache import MemoryRewriteCache, SqliteRewriteCache
-from shadow.rewriter.gate import GateFault, faults_of
-from shadow.rewriter.meaning import JudgedMeaning
-from shadow.rewriter.protocol import Count, EqualMeaning, Fault, Purse, Rejection, RewriteCache, Trouble
+from evenkeel.shadow.rewriter.cache import MemoryRewriteCache, SqliteRewriteCache
+from evenkeel.shadow.rewriter.gate import GateFault, faults_of
+from evenkeel.shadow.rewriter.meaning import JudgedMeaning
+from evenkeel.shadow.rewriter.protocol import (
+    Count,
+    EqualMeaning,
+    Fault,
+    Purse,
+    Rejection,
+    RewriteCache,
+    Trouble,
+)
 
 if TYPE_CHECKING:
-    from shadow.rewriter.client import Rewriter
-    from shadow.rewriter.endpoint import ModelEndpoint
+    from evenkeel.shadow.rewriter.client import Rewriter
+    from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
 else:
 
     def __getattr__(name: str) -> object:

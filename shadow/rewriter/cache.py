@@ -7,11 +7,11 @@ import json
 import zlib
 from typing import TYPE_CHECKING
 
-from shadow.rewriter.prompts import VERSION
+from evenkeel.shadow.rewriter.prompts import VERSION
 
 if TYPE_CHECKING:
-    from metrics.stores.sqlite import Database
-    from shadow.perturbations.protocol import RewriteTask
+    from evenkeel.shadow.perturbations.protocol import RewriteTask
+    from evenkeel.stores.sqlite import Database
 
 _KEPT = 20_000
 _PRUNE_EVERY = 200

@@ -6,21 +6,21 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
-from metrics.endpoints.observing import UNOBSERVED
-from metrics.endpoints.price import free
-from shadow.rewriter.cache import cache_key
-from shadow.rewriter.endpoint import ModelEndpoint
-from shadow.rewriter.gate import faults_of, may_stay
-from shadow.rewriter.keep import passages_to_keep
-from shadow.rewriter.prompts import Rejected, marker_tag, request_for
-from shadow.rewriter.protocol import Fault, Rejection
-from shadow.rewriter.reply import NoText, declines
+from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.llm.price import free
+from evenkeel.shadow.rewriter.cache import cache_key
+from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
+from evenkeel.shadow.rewriter.gate import faults_of, may_stay
+from evenkeel.shadow.rewriter.keep import passages_to_keep
+from evenkeel.shadow.rewriter.prompts import Rejected, marker_tag, request_for
+from evenkeel.shadow.rewriter.protocol import Fault, Rejection
+from evenkeel.shadow.rewriter.reply import NoText, declines
 
 if TYPE_CHECKING:
-    from metrics.endpoints.observing import CallObserver
-    from metrics.endpoints.price import Price
-    from shadow.perturbations.protocol import RewriteTask
-    from shadow.rewriter.protocol import Count, EqualMeaning, Purse, RewriteCache
+    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.price import Price
+    from evenkeel.shadow.perturbations.protocol import RewriteTask
+    from evenkeel.shadow.rewriter.protocol import Count, EqualMeaning, Purse, RewriteCache
 
 _HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "circuit_open"})
 """Reasons that another attempt with the same model cannot change."""

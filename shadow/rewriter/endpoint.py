@@ -11,23 +11,23 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
-from metrics.endpoints.bounded import bounded_client
-from metrics.endpoints.breaker import Breaker
-from metrics.endpoints.faults import described, reason_of
-from metrics.endpoints.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
-from metrics.endpoints.price import free
-from shadow.replay import retry_after_s
-from shadow.rewriter.options import Options
-from shadow.rewriter.reply import NoText, read_reply
-from shadow.spend import Spend
+from evenkeel.llm.bounded import bounded_client
+from evenkeel.llm.breaker import Breaker
+from evenkeel.llm.budget import Spend
+from evenkeel.llm.faults import described, reason_of
+from evenkeel.llm.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
+from evenkeel.llm.price import free
+from evenkeel.shadow.replay import retry_after_s
+from evenkeel.shadow.rewriter.options import Options
+from evenkeel.shadow.rewriter.reply import NoText, read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from metrics.endpoints.observing import CallObserver
-    from metrics.endpoints.price import Price
-    from metrics.judge.prompts import Message
-    from shadow.rewriter.protocol import Purse
+    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.price import Price
+    from evenkeel.metrics.judge.prompts import Message
+    from evenkeel.shadow.rewriter.protocol import Purse
 
 NOTHING: Final = Spend(0, 0.0)
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shadow.languages import language_of
-from shadow.rewriter.chatter import chatter_in
-from shadow.rewriter.keep import invented_numbers, lost_passages
-from shadow.rewriter.layout import layout_faults
-from shadow.rewriter.script import TOO_SHORT, prose_of, speaks, weight
+from evenkeel.core.languages import language_of
+from evenkeel.shadow.rewriter.chatter import chatter_in
+from evenkeel.shadow.rewriter.keep import invented_numbers, lost_passages
+from evenkeel.shadow.rewriter.layout import layout_faults
+from evenkeel.shadow.rewriter.script import TOO_SHORT, prose_of, speaks, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shadow.perturbations.protocol import RewriteTask
-    from shadow.rewriter.protocol import Fault
+    from evenkeel.shadow.perturbations.protocol import RewriteTask
+    from evenkeel.shadow.rewriter.protocol import Fault
 
 
 @dataclass(frozen=True, slots=True)

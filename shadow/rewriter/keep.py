@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.protect import protected_spans
 
 if TYPE_CHECKING:
-    from shadow.perturbations.protocol import RewriteTask
+    from evenkeel.shadow.perturbations.protocol import RewriteTask
 
 _DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
 """Full-width digits, which are those of ASCII to a reader."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
-from metrics.judge.prompts import Prompt
-from metrics.verdict import Failure
-from shadow.spend import Spend
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.budget import Spend
+from evenkeel.metrics.judge.prompts import Prompt
 
 if TYPE_CHECKING:
-    from metrics.judge.client import Reply
-    from metrics.judge.prompts import Question
-    from shadow.rewriter.protocol import Purse
+    from evenkeel.metrics.judge.client import Reply
+    from evenkeel.metrics.judge.prompts import Question
+    from evenkeel.shadow.rewriter.protocol import Purse
 
 MEANING: Final = Prompt(
     name="equal_meaning",

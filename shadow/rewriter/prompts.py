@@ -11,13 +11,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from metrics.judge.prompts import Message, unforgeable_tag
-from shadow.perturbations.language_tags import english_name
+from evenkeel.core.language_tags import english_name
+from evenkeel.metrics.judge.prompts import Message, unforgeable_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.perturbations.protocol import RewriteTask
+    from evenkeel.shadow.perturbations.protocol import RewriteTask
 
 VERSION: Final = 1
 """Raised with every change of wording: texts written under other words are not taken from the cache."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from shadow.spend import Spend
+    from evenkeel.llm.budget import Spend
 
 Fault = Literal[
     "chatter",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from metrics.stores.redis.bounded import BoundedMap
+from evenkeel.stores.redis.bounded import BoundedMap
 
 if TYPE_CHECKING:
-    from metrics.stores.redis.connection import RedisStore
+    from evenkeel.stores.redis.connection import RedisStore
 
 _KEPT = 20_000
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
-    from shadow.rewriter.protocol import Trouble
+    from evenkeel.shadow.rewriter.protocol import Trouble
 
 _THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 """Some servers leave what a reasoning model thought in front of its reply."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.languages import identifiable, language_of
-from shadow.perturbations.language_tags import base_tag, english_name
-from shadow.perturbations.protect import protected_spans
+from evenkeel.core.language_tags import base_tag, english_name
+from evenkeel.core.languages import identifiable, language_of
+from evenkeel.shadow.perturbations.protect import protected_spans
 
 _DENSE: Final = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Kana, ideographs, syllables of Hangul: one of them says as much as two or three letters."""

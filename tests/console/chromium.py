@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import sync_playwright
 
-from evenkeel.admin_server import serving
+from evenkeel.console.server import serving
 
 _FLAGS = [
     "--no-sandbox",

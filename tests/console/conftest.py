@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from litestar.testing import TestClient
 
-from console import create_app
+from evenkeel.console import create_app
 from tests.console.planted_trials import cell, verdict
 from tests.console.scenes import SCENES, Scene
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from litestar import Litestar
 
-    from metrics.cells import CellReport
-    from metrics.verdict import Evidence, Verdict
+    from evenkeel.core.cells import CellReport
+    from evenkeel.core.verdict import Evidence, Verdict
 
 
 @pytest.fixture

@@ -5,14 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from metrics.stores.protocols import ANYTHING, AlertEvent, LoggedApproval, LoggedVerdict, Stretch, TrendPoint
+from evenkeel.stores.protocols import (
+    ANYTHING,
+    AlertEvent,
+    LoggedApproval,
+    LoggedVerdict,
+    Stretch,
+    TrendPoint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.approval import Approval
-    from metrics.stores.protocols import Narrow
-    from metrics.verdict import Evidence, Verdict
+    from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.monitor.approval import Approval
+    from evenkeel.stores.protocols import Narrow
 
 
 @dataclass

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metrics.cells import CellKey, CellReport, Estimate
-from metrics.pair import Answer
-from metrics.stores.protocols import TrendPoint
-from metrics.verdict import BASELINE, Evidence, QualityScore, Verdict
+from evenkeel.core.cells import CellKey, CellReport, Estimate
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import BASELINE, Evidence, QualityScore, Verdict
+from evenkeel.stores.protocols import TrendPoint
 
 if TYPE_CHECKING:
     import random

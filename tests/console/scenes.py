@@ -6,10 +6,10 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from console import ConsoleSources, PipelineView, RouteFlow
-from metrics.pair import Answer, ToolCall
-from metrics.stores.protocols import AlertEvent, TrendPoint
-from metrics.verdict import BASELINE, Evidence, Failure, QualityScore
+from evenkeel.console import ConsoleSources, PipelineView, RouteFlow
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore
+from evenkeel.stores.protocols import AlertEvent, TrendPoint
 from tests.console.memory_stores import MemoryLog, MemoryMonitorStore
 from tests.console.planted_trials import (
     FRAGILE,
@@ -25,7 +25,7 @@ from tests.console.planted_trials import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics.cells import CellReport
+    from evenkeel.core.cells import CellReport
 
 
 @dataclass

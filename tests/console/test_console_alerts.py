@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from console.alerts import alerts_page, explanation
-from console.alerts_view import alerts_table
-from metrics.cells import DriftReport
-from metrics.stores.protocols import AlertEvent
+from evenkeel.console.alerts import alerts_page, explanation
+from evenkeel.console.alerts_view import alerts_table
+from evenkeel.core.cells import DriftReport
+from evenkeel.stores.protocols import AlertEvent
 from tests.console.whole_scene import change_report
 
 NOW = 1_786_544_400.0

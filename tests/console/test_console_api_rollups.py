@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from litestar.testing import TestClient
 
-from console import create_app
-from metrics.cells import (
+from evenkeel.console import create_app
+from evenkeel.core.cells import (
     ChangeMark,
     Estimate,
     RollupEstimates,

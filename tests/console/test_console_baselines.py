@@ -10,12 +10,18 @@ import pytest
 from litestar.testing import TestClient
 from playwright.sync_api import expect
 
-from console import create_app
-from console.baselines import OFFERED_S, Offers
-from metrics.actions import SqliteActions
-from metrics.approval import ApprovalError, ApprovedCell
-from metrics.cells import ChangeMark, DriftReport, Estimate, RouteChanges, WindowEstimates
-from metrics.stores.sqlite import Database
+from evenkeel.console import create_app
+from evenkeel.console.baselines import OFFERED_S, Offers
+from evenkeel.core.cells import (
+    ChangeMark,
+    DriftReport,
+    Estimate,
+    RouteChanges,
+    WindowEstimates,
+)
+from evenkeel.monitor.approval import ApprovalError, ApprovedCell
+from evenkeel.stores.audit_log import SqliteActions
+from evenkeel.stores.sqlite import Database
 from tests.console.chromium import browser, served
 
 ROUTE, MODEL, KIND = "case-summaries", "swift-2026-08", "general.spelling"

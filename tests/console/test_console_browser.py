@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import expect
 
-from console import create_app
+from evenkeel.console import create_app
 from tests.console.chromium import browser
 
 pytestmark = pytest.mark.service("chromium")

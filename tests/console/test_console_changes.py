@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from litestar.testing import TestClient
 
-from console import create_app
-from metrics.cells import ChangeMark
-from metrics.changes import ChangeRecord, change_id, kinds
-from metrics.changes.goldens import GoldenResult, GoldenRun, history_of
-from metrics.changes.report import reports_of
-from metrics.changes.tally import Tally
-from metrics.estimate import outcome_of
-from metrics.verdict import BASELINE
+from evenkeel.console import create_app
+from evenkeel.core.cells import ChangeMark
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes import ChangeRecord, change_id, kinds
+from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, history_of
+from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.tally import Tally
+from evenkeel.monitor.estimate import outcome_of
 
 NOW = 1_786_544_400.0
 HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'

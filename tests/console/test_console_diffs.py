@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console import diffs
-from console.diffs import Run
+from evenkeel.console import diffs
+from evenkeel.console.diffs import Run
 
 _TEXTS = st.text(alphabet="ab .,\n'é", max_size=60)
 

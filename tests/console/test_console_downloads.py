@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
-from console import create_app
-from console.cells import cells_table
-from console.downloads import Table, as_csv, as_records
+from evenkeel.console import create_app
+from evenkeel.console.cells import cells_table
+from evenkeel.console.downloads import Table, as_csv, as_records
 from tests.console.whole_scene import SECRET, whole
 
 _NAMES = (

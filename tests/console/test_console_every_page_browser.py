@@ -8,12 +8,12 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import expect
 
-from console import GoldenSources, create_app
-from metrics.actions import Action, SqliteActions
-from metrics.feedback import SqliteLabels
-from metrics.goldens import SqliteGoldens
-from metrics.stores.exchanges import SqliteExchangeArchive
-from metrics.stores.sqlite import Database
+from evenkeel.console import GoldenSources, create_app
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.monitor.labels import SqliteLabels
+from evenkeel.stores.audit_log import Action, SqliteActions
+from evenkeel.stores.exchanges import SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database
 from tests.console.chromium import browser, served
 from tests.console.whole_scene import whole
 

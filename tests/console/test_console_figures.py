@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from console import figures, wording
-from metrics.cells import Estimate
+from evenkeel.console import wording
+from evenkeel.core import figures
+from evenkeel.core.cells import Estimate
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from html.parser import HTMLParser
 import pytest
 from litestar.testing import TestClient
 
-from console import GoldenSources, create_app
-from metrics.goldens import Golden, SqliteGoldens
-from metrics.pair import Answer, ToolCall
-from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from metrics.stores.sqlite import Database
+from evenkeel.console import GoldenSources, create_app
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database
 
 EVIL = (
     '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}'

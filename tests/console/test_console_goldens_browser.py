@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from console import GoldenSources, create_app
-from metrics.goldens import SqliteGoldens
-from metrics.pair import Answer
-from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from metrics.stores.sqlite import Database
+from evenkeel.console import GoldenSources, create_app
+from evenkeel.core.pair import Answer
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database
 from tests.console.chromium import browser, served
 
 pytestmark = pytest.mark.service("chromium")

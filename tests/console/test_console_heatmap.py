@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from console.heatmap import BANDS, band, cell_id, heatmap, retired_models
-from metrics.verdict import BASELINE
+from evenkeel.console.heatmap import BANDS, band, cell_id, heatmap, retired_models
+from evenkeel.core.verdict import BASELINE
 
 NOW = 1_786_544_400.0
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from console.heatmap import heatmap
-from console.matrix import language_matrices
-from console.wording import language_pair, pair_label
+from evenkeel.console.heatmap import heatmap
+from evenkeel.console.matrix import language_matrices
+from evenkeel.console.wording import language_pair, pair_label
 
 NOW = 1_786_544_400.0
 LANGUAGES = ("de", "en", "fr-CA")

@@ -9,17 +9,17 @@ import pytest
 from litestar.testing import TestClient
 from markupsafe import Markup
 
-from console import Amount, PipelineView, Share, Spending, create_app
-from console.chart import Sample
-from console.forest import Interval, Span, bar, span_of
-from console.judge import judged
-from console.judge_series import FEWEST, POINTS, binned, judge_plots
-from console.rendering import code_spans
-from console.settings_view import as_html
-from console.spend import spend_part, split_table
-from metrics.feedback import Said, SqliteLabels, label_of
-from metrics.provenance import BANDS_RATING, DECIDED_BY
-from metrics.stores.sqlite import Database
+from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
+from evenkeel.console.chart import Sample
+from evenkeel.console.forest import Interval, Span, bar, span_of
+from evenkeel.console.judge import judged
+from evenkeel.console.judge_series import FEWEST, POINTS, binned, judge_plots
+from evenkeel.console.rendering import code_spans
+from evenkeel.console.settings_view import as_html
+from evenkeel.console.spend import spend_part, split_table
+from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY
+from evenkeel.monitor.labels import Said, SqliteLabels, label_of
+from evenkeel.stores.sqlite import Database
 from tests.console.whole_scene import SECRET, whole
 
 

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from console.app import CONTENT_SECURITY_POLICY
-from metrics.pair import Answer
-from metrics.verdict import Evidence
+from evenkeel.console.app import CONTENT_SECURITY_POLICY
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Evidence
 
 _PATHS = (
     "/",

@@ -6,11 +6,11 @@ import base64
 
 from litestar.testing import TestClient
 
-from console import ConsoleSources, PipelineView, create_app
-from metrics.pair import Answer
-from metrics.stores.sealing import KEY_VARIABLE, payload_keys, seal_of
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
-from metrics.verdict import Evidence, Verdict
+from evenkeel.console import ConsoleSources, PipelineView, create_app
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.stores.sealing import KEY_VARIABLE, payload_keys, seal_of
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 
 KEY = base64.b64encode(bytes(32)).decode()
 VERDICT = Verdict(

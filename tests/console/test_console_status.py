@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from console import PipelineView
-from console.status import status
-from metrics.cells import CellKey, DriftReport, Estimate
-from metrics.stores.protocols import AlertEvent
+from evenkeel.console import PipelineView
+from evenkeel.console.status import status
+from evenkeel.core.cells import CellKey, DriftReport, Estimate
+from evenkeel.stores.protocols import AlertEvent
 from tests.console.whole_scene import change_report
 
 NOW = 1_786_544_400.0

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-_CSS = files("console").joinpath("static/console.css").read_text(encoding="utf-8")
+_CSS = files("evenkeel.console").joinpath("static/console.css").read_text(encoding="utf-8")
 _SCHEMES = {"light": _CSS.partition("@media")[0], "dark": _CSS.partition("@media")[2].partition("\n}")[0]}
 
 
@@ -79,7 +79,7 @@ def test_dark_scheme_defines_every_colour():
 
 def test_static_files_ask_nobody_else():
     """No address of another host, no import, no embedded font."""
-    for entry in files("console").joinpath("static").iterdir():
+    for entry in files("evenkeel.console").joinpath("static").iterdir():
         text = entry.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         for forbidden in ("http:", "https:", "@import", "@font-face", "//cdn"):
             assert forbidden not in text, f"{entry.name}: {forbidden}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from litestar.testing import TestClient
 
-from console import create_app
+from evenkeel.console import create_app
 
 TRACE = "9f3c2ab45d6e7f8091a2b3c4d5e6f708"
 

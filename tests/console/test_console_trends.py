@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.chart import (
+from evenkeel.console.chart import (
     BOTTOM,
     LEFT,
     MAX_POINTS,
@@ -19,7 +19,7 @@ from console.chart import (
     time_ticks,
     value_scale,
 )
-from console.trends import MAX_CHARTS, trends
+from evenkeel.console.trends import MAX_CHARTS, trends
 
 NOW = 1_786_544_400.0
 SCALE = Scale(0.0, 0.5)

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
-from console import create_app
-from console.trial_filter import OUTCOMES, RATINGS, TrialFilter
-from console.trial_search import Labelled, Limits, each_page, search
-from metrics.changes.cause import Cause
-from metrics.pair import Answer
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
+from evenkeel.console import create_app
+from evenkeel.console.trial_filter import OUTCOMES, RATINGS, TrialFilter
+from evenkeel.console.trial_search import Labelled, Limits, each_page, search
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
+from evenkeel.monitor.changes.cause import Cause
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from tests.console.scenes import Scene
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "multilingual.de")

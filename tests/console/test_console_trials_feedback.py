@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from litestar.testing import TestClient
 
-from console import create_app
-from console.feedback import say
-from console.feedback_views import drawn
-from metrics.feedback import LabelError, SqliteLabels
-from metrics.stores.sqlite import Database
-from metrics.verdict import BASELINE
+from evenkeel.console import create_app
+from evenkeel.console.feedback import say
+from evenkeel.console.feedback_views import drawn
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.labels import LabelError, SqliteLabels
+from evenkeel.stores.sqlite import Database
 
 EVIL = '<script>alert("x")</script>\u202e{{ 7*7 }}'
 

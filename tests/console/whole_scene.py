@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from console import (
+from evenkeel.console import (
     Amount,
     CalibrationInForce,
     DeadExchange,
@@ -18,25 +18,25 @@ from console import (
     Thresholds,
     Untried,
 )
-from evenkeel.documents import document
-from evenkeel.effective_settings import settings_in_effect
+from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
+from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
+from evenkeel.experiments.calibrate.resampling import Measured
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.experiments.calibrate.threshold import Placement, Threshold
+from evenkeel.monitor.changes.cause import Cause
+from evenkeel.monitor.changes.compare import CellSides, Comparison, JudgeSides, Sides
+from evenkeel.monitor.changes.report import ChangeReport
+from evenkeel.reference.documents import document
+from evenkeel.runtime.effective_settings import settings_in_effect
 from evenkeel.settings import Route, Settings
-from metrics.calibration import Placement, Threshold
-from metrics.calibration.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
-from metrics.calibration.resampling import Measured
-from metrics.calibration.table import FailureMode
-from metrics.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
-from metrics.changes.cause import Cause
-from metrics.changes.compare import CellSides, Comparison, JudgeSides, Sides
-from metrics.changes.report import ChangeReport
-from metrics.provenance import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
-from metrics.stores.protocols import AlertEvent, TrendPoint
-from metrics.verdict import Failure
+from evenkeel.stores.protocols import AlertEvent, TrendPoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from console import ConsoleSources
+    from evenkeel.console import ConsoleSources
 
 LANGUAGES = ("en", "de", "fr-CA", "ja", "pt-BR")
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")

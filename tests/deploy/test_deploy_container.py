@@ -20,7 +20,7 @@ import redis
 import yaml
 from click.testing import CliRunner
 
-from evenkeel.cli import main
+from evenkeel.cli.main import main
 from evenkeel.settings import load
 from tests.services import free_port
 

@@ -15,13 +15,13 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from evenkeel.cli import main
-from evenkeel.data_plane import _DRAIN_S
-from evenkeel.preflight import missing_keys
+from evenkeel.cli.main import main
+from evenkeel.runtime.data_plane import _DRAIN_S
+from evenkeel.runtime.preflight import missing_keys
 from evenkeel.settings import load
-from metrics.stores.redis.connection import RedisStore
-from metrics.stores.redis.place import RedisPlace
-from shadow.queues.redis import RedisExchangeQueue
+from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.redis.place import RedisPlace
+from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.deploy.chart_rendering import ChartError, manifests, render, values_of
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenkeel.metrics_reference import documented
+from evenkeel.reference.metrics import documented
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from bench.scaling.load import Endpoint, Load, Measured
-from bench.scaling.model import bottleneck, capacities, forwarding
-from bench.scaling.simulation import Station, Timeline, play
+from benchmarks.scaling.load import Endpoint, Load, Measured
+from benchmarks.scaling.model import bottleneck, capacities, forwarding
+from benchmarks.scaling.simulation import Station, Timeline, play
 
 MEASURED = Measured()
 ROOMY = Load("roomy", 100, 0.05, 20, 1e9)

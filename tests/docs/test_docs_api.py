@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-import metrics
-import shadow
+from evenkeel import metrics, shadow
 from tests.docs.documentation import DOCS, inline_code_of
 
 PUBLIC = (metrics, shadow)
@@ -40,8 +39,8 @@ def test_a_name_that_does_not_exist_says_so(package):
 
 def test_a_public_name_is_the_object_of_its_module():
     """There is one class, however it is imported."""
-    from metrics.pair import Pair  # noqa: PLC0415 - the other way to it
-    from shadow.prompt import PromptView  # noqa: PLC0415
+    from evenkeel.core.pair import Pair  # noqa: PLC0415 - the other way to it
+    from evenkeel.shadow.prompt import PromptView  # noqa: PLC0415
 
     assert metrics.Pair is Pair
     assert shadow.PromptView is PromptView

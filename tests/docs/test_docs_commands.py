@@ -8,8 +8,8 @@ import shlex
 import click
 import pytest
 
-from evenkeel.cli import main
-from evenkeel.command_line_reference import command_line_page
+from evenkeel.cli.main import main
+from evenkeel.reference.command_line import command_line_page
 from tests.docs.documentation import DOCS, PAGES, ROOT, all_blocks, blocks_of, inline_code_of, text_of
 
 WRITTEN = DOCS / "command-line.md"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from evenkeel.metrics_reference import metrics_page
+from evenkeel.reference.metrics import metrics_page
 from evenkeel.settings import Settings
 from tests.docs.documentation import PAGES, ROOT, all_blocks, inline_code_of
 
@@ -67,7 +67,7 @@ def unknown_path(path):
 
 
 def is_file_or_module(path):
-    """Whether a dotted name is a file such as `judge.jsonl`, or a module such as `shadow.handoff`."""
+    """Whether a dotted name is a file such as `judge.jsonl`, or a module such as `evenkeel.core.exchange`."""
     module = ROOT / path.replace(".", "/")
     return (
         path.endswith((".jsonl", ".json", ".yaml")) or module.is_dir() or module.with_suffix(".py").is_file()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.simulate import (
-    Message,
-    make_case,
-    summary_prompt,
-)
+from evenkeel.simulate import Message, make_case, summary_prompt
 from evenkeel.simulate.model import answers, read
 
 CASE = make_case(3)

@@ -8,7 +8,7 @@ import pytest
 from litestar import Litestar, get
 from litestar.testing import TestClient
 
-from evenkeel.access import TokenGuard
+from evenkeel.console.access import TokenGuard
 
 
 @get(["/", "/healthz"], sync_to_thread=False)

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from evenkeel.replays import replay_target
+from evenkeel.core.exchange import Exchange
+from evenkeel.runtime.replays import replay_target
 from evenkeel.settings import load
-from shadow.handoff import Exchange
 
 EXCHANGE = Exchange(
     id="00000000000000aa",

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.cli import main
-from evenkeel.data_plane import DATABASE_FILE
-from metrics.actions import SqliteActions
-from metrics.monitor import Monitor
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.cli.main import main
+from evenkeel.monitor.monitor import Monitor
+from evenkeel.runtime.data_plane import DATABASE_FILE
+from evenkeel.stores.audit_log import SqliteActions
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 
 

@@ -13,8 +13,14 @@ from statistics import fmean
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.cli import main
-from evenkeel.simulate import ModelState, Simulation, SimulationSettings, planted, serving
+from evenkeel.cli.main import main
+from evenkeel.simulate import (
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    planted,
+    serving,
+)
 from tests.evenkeel.planted_issues import planted_issues
 
 FRAGILITY = {"middling": 0.15, "fragile": 0.4, "steady": 0.02}

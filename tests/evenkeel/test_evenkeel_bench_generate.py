@@ -11,9 +11,9 @@ from threading import Thread
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.cli import main
-from evenkeel.offline.generate import fault_of, read_written, requests, resembles, write_item
-from evenkeel.offline.reading import builtin_items, read_items
+from evenkeel.cli.main import main
+from evenkeel.experiments.bench.generate import fault_of, read_written, requests, resembles, write_item
+from evenkeel.experiments.bench.reading import builtin_items, read_items
 
 KNOWN = builtin_items()
 

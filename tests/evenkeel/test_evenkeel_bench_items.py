@@ -9,14 +9,14 @@ import re
 import pytest
 from rapidfuzz import fuzz
 
-from evenkeel.offline.entities import entity_match, entity_quality
-from evenkeel.offline.generate import fault_of
-from evenkeel.offline.prompts import TASKS, prompt_of
-from evenkeel.offline.reading import ItemError, builtin_items, read_items, written
-from evenkeel.offline.variants import first_outcome, free_view
-from metrics.pair import Answer, Pair
-from metrics.tasks import Task
-from shadow.perturbations import BUILTIN, NotApplicable
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.experiments.bench.entities import entity_match, entity_quality
+from evenkeel.experiments.bench.generate import fault_of
+from evenkeel.experiments.bench.prompts import TASKS, prompt_of
+from evenkeel.experiments.bench.reading import ItemError, builtin_items, read_items, written
+from evenkeel.experiments.bench.variants import first_outcome, free_view
+from evenkeel.metrics.tasks import Task
+from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
 from tests.evenkeel.planted_issues import planted_issue
 
 ITEMS = builtin_items()

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from evenkeel.offline.rounds import Trial
-from evenkeel.offline.shares import Part, interval, scores
-from evenkeel.offline.tables import make_tables
+from evenkeel.experiments.bench.rounds import Trial
+from evenkeel.experiments.bench.shares import Part, interval, scores
+from evenkeel.experiments.bench.tables import make_tables
 
 
 def trials(outcomes, *, kind="general.casing", model="m", task="t"):

@@ -6,10 +6,10 @@ import sqlite3
 
 import pytest
 
-from evenkeel.offline.journal import Measured
-from evenkeel.offline.stopping import Service, UnusableError, advised, unwritable
-from metrics.endpoints.price import Expense
-from metrics.stores.sqlite import Database
+from evenkeel.experiments.bench.journal import Measured
+from evenkeel.experiments.bench.stopping import Service, UnusableError, advised, unwritable
+from evenkeel.llm.price import Expense
+from evenkeel.stores.sqlite import Database
 
 
 def service():

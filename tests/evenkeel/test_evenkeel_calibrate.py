@@ -17,15 +17,18 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from evenkeel.cli import main
-from evenkeel.data_plane import DATABASE_FILE
-from metrics.calibration import FailureMode, read_calibration, read_table
-from metrics.calibration.columns import PairScorer, cheap_columns
-from metrics.goldens import SqliteGoldens, load_goldens
-from metrics.pair import Answer, Pair
-from metrics.provenance import DECIDED_BY
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import Evidence, Verdict
+from evenkeel.cli.main import main
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.provenance import DECIDED_BY
+from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
+from evenkeel.experiments.calibrate.document import read_calibration
+from evenkeel.experiments.calibrate.reading import read_table
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.runtime.data_plane import DATABASE_FILE
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
 
 QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50"]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from evenkeel.calibrate import encoded
-from evenkeel.calibrate.candidates import places, source_of
-from evenkeel.calibrate.cheap import Task
-from metrics.calibration.columns import chosen_columns, encoder_columns
-from metrics.goldens import load_goldens
-from metrics.languages import ANY_LANGUAGE
-from metrics.semantic.kept import KeptEncoder
-from metrics.similarity import Embeddings
+from evenkeel.experiments.calibrate import encoded
+from evenkeel.experiments.calibrate.candidates import places, source_of
+from evenkeel.experiments.calibrate.cheap import Task
+from evenkeel.experiments.calibrate.columns import chosen_columns, encoder_columns
+from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.metrics.languages import ANY_LANGUAGE
+from evenkeel.metrics.semantic.kept import KeptEncoder
+from evenkeel.metrics.similarity import Embeddings
 from tests.evenkeel.planted_goldens import data, workflow, write_goldens
 
 

@@ -6,13 +6,13 @@ from typing import get_args
 
 import pytest
 
-from evenkeel.calibrate.goldens import UnfitGoldensError, choose
-from metrics.calibration.calibration import AnswerForm
-from metrics.calibration.columns import TELLING, versions
-from metrics.calibration.report.page import UNITS
-from metrics.degrade import Form
-from metrics.goldens import Golden
-from metrics.pair import Answer
+from evenkeel.core.pair import Answer
+from evenkeel.experiments.calibrate.calibration import AnswerForm
+from evenkeel.experiments.calibrate.chosen_goldens import UnfitGoldensError, choose
+from evenkeel.experiments.calibrate.columns import TELLING, versions
+from evenkeel.experiments.calibrate.degrade import Form
+from evenkeel.experiments.calibrate.report.page import UNITS
+from evenkeel.experiments.goldens.golden import Golden
 
 PROSE = "The kettle is hot. The cup is cold."
 DATA = '{"kettle": "hot", "cup": "cold"}'

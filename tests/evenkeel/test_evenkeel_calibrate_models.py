@@ -12,14 +12,15 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.calibrate.bands import rated_candidates, set_bands
-from evenkeel.calibrate.candidates import Source, made
-from evenkeel.calibrate.journal import Place
-from evenkeel.cli import main
-from metrics.calibration import FailureMode, read_calibration
-from metrics.pair import Answer
-from metrics.similarity.cheap import CheapRater
-from metrics.verdict import Failure
+from evenkeel.cli.main import main
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.bands import rated_candidates, set_bands
+from evenkeel.experiments.calibrate.candidates import Source, made
+from evenkeel.experiments.calibrate.document import read_calibration
+from evenkeel.experiments.calibrate.journal import Place
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.metrics.similarity.cheap import CheapRater
 from tests.evenkeel.planted_goldens import prose, workflow, write_goldens
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
 

@@ -8,12 +8,13 @@ from statistics import mean
 
 import pytest
 
-from evenkeel.calibrate.candidates import places, source_of
-from evenkeel.calibrate.cheap import Task, score_task
-from evenkeel.calibrate.scores import Field, gather
-from metrics.calibration import FailureMode, calibrate, score_table
-from metrics.calibration.columns import TELLING, cheap_columns, chosen_columns
-from metrics.goldens import load_goldens
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.candidates import places, source_of
+from evenkeel.experiments.calibrate.cheap import Task, score_task
+from evenkeel.experiments.calibrate.columns import TELLING, cheap_columns, chosen_columns
+from evenkeel.experiments.calibrate.score_table import FailureMode, score_table
+from evenkeel.experiments.calibrate.scores import Field, gather
+from evenkeel.experiments.goldens.files import load_goldens
 from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
 
 GOLDENS = 160

@@ -7,15 +7,15 @@ import json
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
-from evenkeel.changes.exporter import ChangeCollector
-from evenkeel.cli import main
-from evenkeel.data_plane import DATABASE_FILE
-from metrics.cells import ChangeMark
-from metrics.changes import ChangeRecord, kinds
-from metrics.changes.goldens import GoldenResult, GoldenRun, history_of
-from metrics.changes.report import reports_of
-from metrics.changes.tally import Tally
-from metrics.stores.sqlite import Database
+from evenkeel.cli.main import main
+from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.changes import ChangeRecord, kinds
+from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, history_of
+from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.tally import Tally
+from evenkeel.runtime.changes.exporter import ChangeCollector
+from evenkeel.runtime.data_plane import DATABASE_FILE
+from evenkeel.stores.sqlite import Database
 
 
 def test_gauges_are_bounded_however_many_goldens_and_changes_there_are():

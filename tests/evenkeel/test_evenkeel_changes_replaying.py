@@ -10,19 +10,27 @@ from dataclasses import replace
 import pytest
 
 from evenkeel import settings as settings_module
-from evenkeel.changes.replaying import GoldenReplayer
-from evenkeel.gate.scoring import Scoring
-from evenkeel.simulate import Message, ModelState, SimulatedModel, Simulation, SimulationSettings, make_prompt
-from metrics.changes.goldens import GoldenWatch
-from metrics.goldens import Golden, SqliteGoldens
-from metrics.pair import Answer
-from metrics.scoring import cheap_scorer
-from metrics.similarity.cheap import CheapRater
-from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import BASELINE, Verdict
-from shadow.replay import Replayer
-from shadow.spend import Budget, Prices, SpendLedger
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.experiments.gate.scoring import Scoring
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.monitor.changes.goldens import GoldenWatch
+from evenkeel.runtime.changes.replaying import GoldenReplayer
+from evenkeel.shadow.replay import Replayer
+from evenkeel.simulate import (
+    Message,
+    ModelState,
+    SimulatedModel,
+    Simulation,
+    SimulationSettings,
+    make_prompt,
+)
+from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 
 VERDICT = Verdict(
     id="v",

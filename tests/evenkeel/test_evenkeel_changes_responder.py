@@ -6,18 +6,18 @@ import asyncio
 
 import pytest
 
-from evenkeel.changes.burst import Override, SqliteBursts, apply_overrides
-from evenkeel.changes.responder import Job, Responder
-from evenkeel.changes.store import SqliteChangeStore
+from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.changes import ChangeRecord, kinds
+from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun
+from evenkeel.monitor.changes.tally import Tally
+from evenkeel.proxy.lanes import Lane
+from evenkeel.proxy.routing import Route, Upstream
+from evenkeel.proxy.sampling import threshold
+from evenkeel.runtime.changes.burst import Override, SqliteBursts, apply_overrides
+from evenkeel.runtime.changes.responder import Job, Responder
+from evenkeel.runtime.changes.store import SqliteChangeStore
 from evenkeel.settings.changing import Changes
-from metrics.cells import ChangeMark
-from metrics.changes import ChangeRecord, kinds
-from metrics.changes.goldens import GoldenResult, GoldenRun
-from metrics.changes.tally import Tally
-from metrics.stores.sqlite import Database
-from proxy.lanes import Lane
-from proxy.routing import Route, Upstream
-from proxy.sampling import threshold
+from evenkeel.stores.sqlite import Database
 
 NOW = 1_000_000.0
 

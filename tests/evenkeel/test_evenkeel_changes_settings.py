@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from evenkeel import settings as settings_module
-from evenkeel.changes.book import ChangeBook
-from evenkeel.changes.fingerprint import difference, fingerprint, settings_that_matter
-from evenkeel.changes.store import SqliteChangeStore
-from evenkeel.changes.wiring import stamp_of
-from metrics.cells import ChangeMark
-from metrics.changes import Cause, ChangeRecord, kinds
-from metrics.changes.tally import Tally
-from metrics.stores.sqlite import Database
+from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
+from evenkeel.monitor.changes.tally import Tally
+from evenkeel.runtime.changes.book import ChangeBook
+from evenkeel.runtime.changes.fingerprint import difference, fingerprint, settings_that_matter
+from evenkeel.runtime.changes.store import SqliteChangeStore
+from evenkeel.runtime.changes.wiring import stamp_of
+from evenkeel.stores.sqlite import Database
 
 
 def settings(**overrides):

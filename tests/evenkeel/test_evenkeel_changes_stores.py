@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
-from evenkeel.changes.burst import Bursts, Override, SqliteBursts
-from evenkeel.changes.redis_burst import RedisBursts
-from evenkeel.changes.redis_store import RedisChangeStore
-from evenkeel.changes.store import ChangeStore, SqliteChangeStore
-from metrics.changes.goldens import GoldenRun
-from metrics.stores.sqlite import Database
+from evenkeel.monitor.changes.goldens import GoldenRun
+from evenkeel.runtime.changes.burst import Bursts, Override, SqliteBursts
+from evenkeel.runtime.changes.redis_burst import RedisBursts
+from evenkeel.runtime.changes.redis_store import RedisChangeStore
+from evenkeel.runtime.changes.store import ChangeStore, SqliteChangeStore
+from evenkeel.stores.sqlite import Database
 from tests.redis_server import a_store
 
 RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())

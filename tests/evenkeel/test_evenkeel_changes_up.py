@@ -11,7 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, make_prompt, serving
+from evenkeel.simulate import (
+    JUDGE_MODEL,
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    make_prompt,
+    serving,
+)
 
 MODEL = "simulated-1"
 

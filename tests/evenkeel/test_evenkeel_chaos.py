@@ -7,16 +7,23 @@ import random
 
 import pytest
 
-from bench.chaos.account import Evidence, blame, of_drops, of_exchanges, of_requests
-from bench.chaos.faults import Happened, Kind, draw, of_models, of_redis, of_roles
-from bench.chaos.scraped import Scraped
-from bench.chaos.traffic import Cut, Request
-from bench.chaos.upstream import Answers, read_log
-from bench.chaos.witness import Logged, Seen, commands, seen_by_redis, seen_by_sqlite, watch_sqlite
-from bench.soak_whole import slope_of
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from shadow.queues.packing import pack
-from shadow.queues.sqlite import SqliteExchangeQueue
+from benchmarks.chaos.account import Evidence, blame, of_drops, of_exchanges, of_requests
+from benchmarks.chaos.faults import Happened, Kind, draw, of_models, of_redis, of_roles
+from benchmarks.chaos.scraped import Scraped
+from benchmarks.chaos.traffic import Cut, Request
+from benchmarks.chaos.upstream import Answers, read_log
+from benchmarks.chaos.witness import (
+    Logged,
+    Seen,
+    commands,
+    seen_by_redis,
+    seen_by_sqlite,
+    watch_sqlite,
+)
+from benchmarks.soak_whole import slope_of
+from evenkeel.stores.packing import pack
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.metrics.test_metrics_stores import verdict
 from tests.shadow.test_shadow_queue import exchange
 

@@ -6,7 +6,7 @@ import hashlib
 
 from click.testing import CliRunner
 
-from evenkeel.cli import main
+from evenkeel.cli.main import main
 
 
 def test_fingerprint_names_a_key_without_showing_it():

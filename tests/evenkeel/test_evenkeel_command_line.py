@@ -6,10 +6,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from evenkeel import command_line
-from evenkeel.command_line import confirmation, consoles, named_price, price, words
+from evenkeel.experiments.kit import terminal as command_line
+from evenkeel.experiments.kit.terminal import confirmation, consoles, named_price, price, words
+from evenkeel.llm.budget import ModelPrice
 from evenkeel.settings import SettingsError
-from shadow.spend import ModelPrice
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.console_sources import calibration, dead_letters, judge_setup, spending
-from evenkeel.documents import document
+from evenkeel.core.exchange import Exchange
+from evenkeel.llm.budget import Budget, Spend, SpendLedger
+from evenkeel.reference.documents import document
+from evenkeel.runtime.console_sources import calibration, dead_letters, judge_setup, spending
 from evenkeel.settings import Route, Settings
-from metrics.stores.sqlite import Database
-from shadow.handoff import Exchange
-from shadow.queues.sqlite import SqliteExchangeQueue
-from shadow.spend import Budget, Spend, SpendLedger
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.calibrate.bands import rated_by_people, rated_in_log
-from evenkeel.cli import main
-from metrics.feedback import Said, SqliteLabels, label_of
-from metrics.feedback.redis_store import RedisLabels
-from metrics.pair import Answer
-from metrics.similarity.cheap import CheapRater
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import Evidence, QualityScore
+from evenkeel.cli.main import main
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Evidence, QualityScore
+from evenkeel.experiments.calibrate.bands import rated_by_people, rated_in_log
+from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.monitor.labels import Said, SqliteLabels, label_of
+from evenkeel.monitor.labels.redis_store import RedisLabels
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 
@@ -56,7 +56,7 @@ def test_an_export_is_what_the_audit_reads(folder, tmp_path, monkeypatch):
 
     One of the two differences is 3 against 2, the other 2 against 1, so alpha is high and not 1.
     """
-    monkeypatch.setattr("evenkeel.judge_audit.command.installed_analysers", tuple)
+    monkeypatch.setattr("evenkeel.experiments.judge_audit.command.installed_analysers", tuple)
     people, judge, out = (tmp_path / name for name in ("labels.jsonl.gz", "judge.jsonl", "audit.json"))
     said = run("feedback", "export", "--data-dir", folder, "-o", people, "--recorded", judge)
     assert "20 rows; verdicts: 10, people: 2" in said

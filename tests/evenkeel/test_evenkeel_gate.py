@@ -13,7 +13,16 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.cli import main
+from evenkeel.cli.main import main
+from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
+from evenkeel.experiments.calibrate.document import calibration_to_yaml
+from evenkeel.experiments.calibrate.resampling import Measured
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.experiments.calibrate.threshold import Placement, Threshold
+from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.registry import metric
 from evenkeel.simulate import (
     Message,
     ModelState,
@@ -24,14 +33,7 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from metrics.calibration import Calibration, FailureMode, Placement, Threshold, calibration_to_yaml
-from metrics.calibration.calibration import Goldens, MetricResult, ModeResult, Role
-from metrics.calibration.resampling import Measured
-from metrics.goldens.files import load_goldens
-from metrics.goldens.sqlite_store import SqliteGoldens
-from metrics.judge.prompts import SIMILARITY
-from metrics.registry import metric
-from metrics.stores.sqlite import Database
+from evenkeel.stores.sqlite import Database
 
 SYSTEM = "You write for engineers."
 
@@ -144,7 +146,7 @@ def test_without_a_terminal_nothing_is_spent_unasked(tmp_path, model):
 
 def test_on_a_terminal_the_price_is_asked_about_first(tmp_path, model, monkeypatch):
     """A no ends with exit code 2 and no call; a yes goes on."""
-    monkeypatch.setattr("evenkeel.command_line.on_a_terminal", lambda: True)
+    monkeypatch.setattr("evenkeel.experiments.kit.terminal.on_a_terminal", lambda: True)
     path = goldens(tmp_path / "goldens.jsonl", 3)
     options = ("--base-url", model[1], "--model", "equal", "--price", "1/2")
     before = calls(model[0], "equal")
@@ -160,7 +162,7 @@ def test_on_a_terminal_the_price_is_asked_about_first(tmp_path, model, monkeypat
 def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(tmp_path, model, monkeypatch):
     """Whatever goes wrong inside, the exit code is 2."""
     path = goldens(tmp_path / "goldens.jsonl", 3)
-    monkeypatch.setattr("evenkeel.gate.command.show", lambda *_: 1 / 0)
+    monkeypatch.setattr("evenkeel.experiments.gate.command.show", lambda *_: 1 / 0)
     _, found = run(path, "--base-url", model[1], "--model", "equal", "--yes", exit_code=2)
     assert found is None
 

@@ -7,19 +7,20 @@ from collections import Counter
 
 import pytest
 
-from evenkeel.gate.asking import Asker, BudgetUsedUpError, EndpointUnusableError, Ledger
-from evenkeel.gate.cache import AnswerCache
-from evenkeel.gate.run import Run, shuffled
-from evenkeel.gate.scoring import Scoring
-from evenkeel.gate.sides import Request, Task, Unasked
-from metrics.gate import Gate, GateRules
-from metrics.goldens import Golden
-from metrics.pair import Answer
-from metrics.scoring import cheap_scorer
-from metrics.stores.sqlite import Database
-from metrics.verdict import Failure
-from shadow.replay import Replay, Target
-from shadow.spend import ModelPrice, Prices
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.gate.asking import Asker, BudgetUsedUpError, EndpointUnusableError, Ledger
+from evenkeel.experiments.gate.cache import AnswerCache
+from evenkeel.experiments.gate.gate import Gate
+from evenkeel.experiments.gate.rules import GateRules
+from evenkeel.experiments.gate.run import Run, shuffled
+from evenkeel.experiments.gate.scoring import Scoring
+from evenkeel.experiments.gate.sides import Request, Task, Unasked
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.llm.budget import ModelPrice, Prices
+from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.shadow.replay import Replay, Target
+from evenkeel.stores.sqlite import Database
 
 GOOD = Replay(Answer("Yes.", prompt_tokens=1000, completion_tokens=100), 0.1)
 DOWN = Failure("replay", 1, "connection", "refused")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from evenkeel.cli import main
+from evenkeel.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 URL = "http://127.0.0.1:9/v1"

@@ -9,17 +9,19 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from evenkeel.gate import wording
-from evenkeel.gate.asking import Ledger
-from evenkeel.gate.document import document
-from evenkeel.gate.junit import junit
-from evenkeel.gate.markdown import MOST_CHARS, MOST_LINES, diff, markdown
-from evenkeel.gate.outcome import Fallen, Outcome
-from evenkeel.gate.table import show
-from metrics.gate import Gate, GateRules, Measure, Shares
-from metrics.goldens import Golden
-from metrics.pair import Answer, ToolCall
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.gate import wording
+from evenkeel.experiments.gate.asking import Ledger
+from evenkeel.experiments.gate.document import document
+from evenkeel.experiments.gate.gate import Gate, Shares
+from evenkeel.experiments.gate.junit import junit
+from evenkeel.experiments.gate.markdown import MOST_CHARS, MOST_LINES, diff, markdown
+from evenkeel.experiments.gate.outcome import Fallen, Outcome
+from evenkeel.experiments.gate.report import Measure
+from evenkeel.experiments.gate.rules import GateRules
+from evenkeel.experiments.gate.table import show
+from evenkeel.experiments.goldens.golden import Golden
 
 NASTY = "a | b <script> `x` ```fence``` \x00 \ud800 *bold* _it_ [link](u)"
 MEASURES = (
@@ -102,7 +104,7 @@ def test_junit_has_the_shape_that_ci_servers_read(any_outcome):
         assert int(element.get("skipped")) == len(suite.findall("testcase/skipped"))
         assert float(element.get("time")) == 12.5
     for case in suite.findall("testcase"):
-        assert case.get("classname") == "evenkeel.gate"
+        assert case.get("classname") == "evenkeel.experiments.gate"
         assert case.get("name")
         assert {child.tag for child in case} <= {"failure", "error", "skipped", "system-out"}
 

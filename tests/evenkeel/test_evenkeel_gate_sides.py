@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.gate.cache import request_key
-from evenkeel.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.gate.sides import Side
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.gate.cache import request_key
+from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
+from evenkeel.experiments.gate.sides import Side
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.proxy.endpoint import Upstream
 from evenkeel.settings import Credential
-from metrics.goldens import Golden
-from metrics.pair import Answer
-from metrics.verdict import Failure
-from proxy.endpoint import Upstream
-from shadow.prompt import PromptView
+from evenkeel.shadow.prompt import PromptView
 
 MODELS = Upstream.parse("https://models.example/openai/v1")
 

@@ -9,13 +9,14 @@ import sqlite3
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.cli import main
-from evenkeel.data_plane import DATABASE_FILE
-from metrics.actions import SqliteActions
-from metrics.goldens import SqliteGoldens, load_goldens
-from metrics.pair import Answer
-from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from metrics.stores.sqlite import Database
+from evenkeel.cli.main import main
+from evenkeel.core.pair import Answer
+from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.runtime.data_plane import DATABASE_FILE
+from evenkeel.stores.audit_log import SqliteActions
+from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database
 
 QUESTIONS = (
     "May I send back the red kettle that I have used twice?",

@@ -9,10 +9,11 @@ import sys
 import httpx2
 import pytest
 
-from evenkeel.data_plane import DATABASE_FILE
+from evenkeel.experiments.goldens.files import read_goldens
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.runtime.data_plane import DATABASE_FILE
 from evenkeel.simulate import TaskName, make_prompt
-from metrics.goldens import SqliteGoldens, read_goldens
-from metrics.stores.sqlite import Database
+from evenkeel.stores.sqlite import Database
 
 TASKS = list(TaskName)
 KEY = "sk-application-secret-000"

@@ -6,11 +6,21 @@ import itertools
 import pytest
 from rich.console import Console
 
-from evenkeel.judge_audit.plots import BOTTOM, LEFT, RIGHT, ROW, TOP, Bar, Point, bar_plot, dot_plot
-from evenkeel.judge_audit.progress import progress
-from metrics.judge.client import Reply
-from metrics.judge.reading import Ruling
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.judge_audit.plots import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    ROW,
+    TOP,
+    Bar,
+    Point,
+    bar_plot,
+    dot_plot,
+)
+from evenkeel.experiments.judge_audit.progress import progress
+from evenkeel.metrics.judge.client import Reply
+from evenkeel.metrics.judge.reading import Ruling
 
 
 def test_dots_lie_where_their_values_are():

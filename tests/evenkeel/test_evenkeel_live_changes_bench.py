@@ -1,4 +1,4 @@
-"""The parts of `bench.live_changes` that start nothing."""
+"""The parts of `benchmarks.live_changes` that start nothing."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from bench.live_changes.cases import CASES, KINDS, SUMMARIES, settings
-from bench.live_changes.outcome import Outcome
-from bench.live_changes.requests import Manner, requests_of
-from bench.live_changes.table import case_row, expected_alerts, head, most_alerts, quiet_line
+from benchmarks.live_changes.cases import CASES, KINDS, SUMMARIES, settings
+from benchmarks.live_changes.outcome import Outcome
+from benchmarks.live_changes.requests import Manner, requests_of
+from benchmarks.live_changes.table import case_row, expected_alerts, head, most_alerts, quiet_line
 from evenkeel.settings import load
 
 

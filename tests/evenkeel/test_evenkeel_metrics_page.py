@@ -12,7 +12,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from evenkeel.metrics_reference import documented, metrics_page
+from evenkeel.reference.metrics import documented, metrics_page
 from evenkeel.simulate import (
     JUDGE_MODEL,
     ModelState,

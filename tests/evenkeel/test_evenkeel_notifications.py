@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.choices import check
-from evenkeel.cli import main
-from evenkeel.judge_health import JudgeHealth
-from evenkeel.notifications import LateSender, Troubles, addresses, channels
+from evenkeel.cli.main import main
+from evenkeel.core.exchange import Lag
+from evenkeel.metrics.judge import Breaker
+from evenkeel.monitor.notify import Message
+from evenkeel.runtime.choices import check
+from evenkeel.runtime.judge_health import JudgeHealth
+from evenkeel.runtime.notifications import LateSender, Troubles, addresses, channels
 from evenkeel.settings import Settings, SettingsError
-from metrics.judge import Breaker
-from metrics.notify import Message
-from shadow.handoff import Lag
 
 
 def asking_for(*variables):

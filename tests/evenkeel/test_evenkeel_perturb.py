@@ -11,16 +11,29 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from bench.perturbations import digest, keeps
-from bench.prompts import CASE_SUMMARIES, CHAT_SUMMARIES, EVERY, QUESTIONS, SLOT_FILLING
-from evenkeel.cli import main
-from evenkeel.perturb.page import diff_lines, show
-from evenkeel.perturb.trying import changed_members, kept_spans, try_all
-from evenkeel.perturbations_reference import perturbations_page
-from metrics.pair import AS_BEFORE, Wanted
-from shadow.perturbations import BUILTIN, Draft, NotApplicable, RewriteTask, by_name, seed_for
-from shadow.prompt import PromptView
-from shadow.prompt.template import fixed_template
+from benchmarks.perturbations import digest, keeps
+from benchmarks.prompts import (
+    CASE_SUMMARIES,
+    CHAT_SUMMARIES,
+    EVERY,
+    QUESTIONS,
+    SLOT_FILLING,
+)
+from evenkeel.cli.main import main
+from evenkeel.cli.perturbing.page import diff_lines, show
+from evenkeel.cli.perturbing.trying import changed_members, kept_spans, try_all
+from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.reference.perturbations import perturbations_page
+from evenkeel.shadow.perturbations import (
+    BUILTIN,
+    Draft,
+    NotApplicable,
+    RewriteTask,
+    by_name,
+    seed_for,
+)
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.template import fixed_template
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 
@@ -275,7 +288,7 @@ def test_the_page_holds_the_measured_table():
     """Shares, times and what was kept stand in a row for each kind."""
     row = {"prompts": 50, "variants": 40, "drafts": 5, "kept": 40}
     figures = {
-        "command": "python -m bench.perturbations --write",
+        "command": "python -m benchmarks.perturbations --write",
         "severity": 0.3,
         "four_kb_prompts": 7,
         "kinds": [

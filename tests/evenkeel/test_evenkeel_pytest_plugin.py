@@ -9,9 +9,10 @@ import re
 
 import pytest
 
-from evenkeel.commands.gate import gate
-from evenkeel.gate.keywords import GateKeywords, options_from
-from evenkeel.gate.ruling import ruling
+from evenkeel.cli.gate import gate
+from evenkeel.experiments.gate.keywords import GateKeywords, options_from
+from evenkeel.experiments.gate.report import Verdict
+from evenkeel.experiments.gate.ruling import ruling
 from evenkeel.simulate import (
     Message,
     ModelState,
@@ -22,8 +23,7 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from metrics.gate import Verdict
-from metrics.stores.sqlite import Database
+from evenkeel.stores.sqlite import Database
 
 pytest_plugins = ["pytester"]
 

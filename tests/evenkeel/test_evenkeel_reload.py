@@ -8,8 +8,10 @@ import signal
 
 import pytest
 
-from evenkeel.pipeline import Pipeline
-from evenkeel.reload import (
+from evenkeel.core.exchange import Lag
+from evenkeel.llm.budget import Budget, SpendLedger
+from evenkeel.runtime.pipeline import Pipeline
+from evenkeel.runtime.reload import (
     Follower,
     Reloader,
     SettingsSource,
@@ -18,10 +20,8 @@ from evenkeel.reload import (
     renewed,
 )
 from evenkeel.settings import Settings, SettingsError
-from metrics.stores.errors import StoreError
-from metrics.stores.sqlite import Database
-from shadow.handoff import Lag
-from shadow.spend import Budget, SpendLedger
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.sqlite import Database
 
 TRIAGE = {"name": "triage", "prefix": "/triage", "upstream": "http://127.0.0.1:9/v1"}
 

@@ -17,22 +17,22 @@ import yaml
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from console import ConsoleSources, PipelineView
-from console.api import api_handlers
-from evenkeel.changes.book import ChangeBook
-from evenkeel.cli import main
-from evenkeel.report.command import run
-from evenkeel.report.document import csv_lines
-from evenkeel.report.lines import Rules
-from evenkeel.report.making import Wish, make_report
-from evenkeel.report.markdown import markdown
-from evenkeel.report.page import page
-from evenkeel.report.pdf import pdf_maker
-from evenkeel.report.period import Period
+from evenkeel.cli.main import main
+from evenkeel.console import ConsoleSources, PipelineView
+from evenkeel.console.api import api_handlers
+from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.experiments.report.command import run
+from evenkeel.experiments.report.document import csv_lines
+from evenkeel.experiments.report.lines import Rules
+from evenkeel.experiments.report.making import Wish, make_report
+from evenkeel.experiments.report.markdown import markdown
+from evenkeel.experiments.report.page import page
+from evenkeel.experiments.report.pdf import pdf_maker
+from evenkeel.experiments.report.period import Period
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.runtime.changes.book import ChangeBook
+from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
-from evenkeel.stores import opened, settings_of_stores
-from metrics.monitor import Monitor, MonitorSettings
-from metrics.verdict import BASELINE, Failure, QualityScore, Verdict
 
 T0 = 1_795_041_600.0
 """2026-11-18 22:40:00 UTC."""

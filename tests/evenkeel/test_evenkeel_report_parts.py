@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.report import wording
-from evenkeel.report.alerts import alerts_of
-from evenkeel.report.command import formats_of
-from evenkeel.report.folding import Folder, GroupKey, worth_a_table
-from evenkeel.report.lines import Rules, group_line, mean_of
-from evenkeel.report.period import Period, period_of
-from evenkeel.report.reading import read_period, span_of
-from evenkeel.report.sides import Difference, Stretch, difference
-from evenkeel.report.tables import make_tables
+from evenkeel.core.cells import Estimate
+from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.experiments.report import wording
+from evenkeel.experiments.report.alerts import alerts_of
+from evenkeel.experiments.report.command import formats_of
+from evenkeel.experiments.report.folding import Folder, GroupKey, worth_a_table
+from evenkeel.experiments.report.lines import Rules, group_line, mean_of
+from evenkeel.experiments.report.period import Period, period_of
+from evenkeel.experiments.report.reading import read_period, span_of
+from evenkeel.experiments.report.sides import Difference, Stretch, difference
+from evenkeel.experiments.report.tables import make_tables
+from evenkeel.monitor.changes.tally import Tally
+from evenkeel.monitor.estimate import outcome_of
 from evenkeel.settings import SettingsError
-from metrics.cells import Estimate
-from metrics.changes.tally import Tally
-from metrics.estimate import outcome_of
-from metrics.stores.protocols import AlertEvent, LoggedVerdict
-from metrics.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.stores.protocols import AlertEvent, LoggedVerdict
 
 DAY = 86_400.0
 NOON = 1_795_003_200.0

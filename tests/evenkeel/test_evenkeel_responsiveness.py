@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from evenkeel.redacting import redacting
-from evenkeel.responsiveness import stay_responsive
+from evenkeel.runtime.redacting import redacting
+from evenkeel.runtime.responsiveness import stay_responsive
 from evenkeel.settings.protecting import Redaction
-from metrics.stores.counters import Tally
+from evenkeel.stores.counters import Tally
 
 
 def test_what_was_loaded_is_not_collected_again() -> None:

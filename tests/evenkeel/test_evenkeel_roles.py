@@ -11,14 +11,14 @@ import httpx2
 import openai
 import pytest
 
+from evenkeel.core.exchange import Lag
 from evenkeel.simulate import make_case, summary_prompt
-from metrics.stores.redis.counters import RedisCounterStore
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from shadow.handoff import Lag
-from shadow.queues.packing import unpack
-from shadow.queues.redis import RedisExchangeQueue
-from shadow.queues.sqlite import SqliteExchangeQueue
+from evenkeel.stores.packing import unpack
+from evenkeel.stores.redis.counters import RedisCounterStore
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.evenkeel.role_processes import Role, series, stopping, until
 from tests.redis_server import RedisServer, a_store
 

@@ -9,16 +9,16 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from evenkeel.cli import main
-from evenkeel.gate.goldens import load as goldens_of_a_gate
+from evenkeel.cli.main import main
+from evenkeel.core.pair import Answer
+from evenkeel.core.provenance import DECIDED_BY
+from evenkeel.core.verdict import BASELINE, Evidence
+from evenkeel.experiments.calibrate.document import read_calibration
+from evenkeel.experiments.gate.chosen_goldens import load as goldens_of_a_gate
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import load
-from evenkeel.stores import opened, settings_of_stores
-from metrics.calibration import read_calibration
-from metrics.fold import MonitorSettings, MonitorState
-from metrics.pair import Answer
-from metrics.provenance import DECIDED_BY
-from metrics.stores.protocols import LoggedVerdict
-from metrics.verdict import BASELINE, Evidence
+from evenkeel.stores.protocols import LoggedVerdict
 from tests.evenkeel.planted_goldens import write_goldens
 from tests.metrics.planted_verdicts import VERDICT
 from tests.metrics.test_metrics_stores_exchanges import EXCHANGE

@@ -7,20 +7,20 @@ import threading
 
 import pytest
 
-from evenkeel.lately import Lately
-from evenkeel.responding import respond
-from evenkeel.roles.needs import HeardNeeds, ToldNeeds
-from evenkeel.roles.routes_log import RoutesLog
-from evenkeel.roles.templates import SharedTemplates
-from evenkeel.watching import NotifyingStore
-from metrics.cells import CellKey, CellReport
-from metrics.monitor import Monitor, MonitorSettings
-from metrics.stores.redis.lease import RedisLease
-from metrics.stores.redis.monitor import RedisMonitorStore
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from shadow.original import Reader
-from shadow.planner import Need
-from shadow.prompt.segments import SlotText
+from evenkeel.core.cells import CellKey, CellReport
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.runtime.lately import Lately
+from evenkeel.runtime.responding import respond
+from evenkeel.runtime.roles.needs import HeardNeeds, ToldNeeds
+from evenkeel.runtime.roles.routes_log import RoutesLog
+from evenkeel.runtime.roles.templates import SharedTemplates
+from evenkeel.runtime.watching import NotifyingStore
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.planner import Need
+from evenkeel.shadow.prompt.segments import SlotText
+from evenkeel.stores.redis.lease import RedisLease
+from evenkeel.stores.redis.monitor import RedisMonitorStore
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from tests.metrics.test_metrics_stores import _event, verdict
 from tests.redis_server import a_store
 

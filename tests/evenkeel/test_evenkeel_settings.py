@@ -9,18 +9,19 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from evenkeel import replays
-from evenkeel.choices import bands, bundles, check, encoder_name
-from evenkeel.cli import main
-from evenkeel.encoders import make_encoder
-from evenkeel.preflight import missing_keys, notes
+from evenkeel.cli.main import main
+from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult
+from evenkeel.experiments.calibrate.document import calibration_to_yaml
+from evenkeel.experiments.calibrate.threshold import Placement
+from evenkeel.llm.budget import Prices
+from evenkeel.metrics.cascade import Band, Bands
+from evenkeel.metrics.similarity import CheapRater
+from evenkeel.metrics.tasks import Task
+from evenkeel.runtime import replays
+from evenkeel.runtime.choices import bands, bundles, check, encoder_name
+from evenkeel.runtime.encoders import make_encoder
+from evenkeel.runtime.preflight import missing_keys, notes
 from evenkeel.settings import SettingsError, load, route_table
-from metrics.calibration import Calibration, Placement, calibration_to_yaml
-from metrics.calibration.calibration import Goldens, MetricResult
-from metrics.cascade import Band, Bands
-from metrics.similarity import CheapRater
-from metrics.tasks import Task
-from shadow.spend import Prices
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 

@@ -10,6 +10,9 @@ import httpx2
 import openai
 import pytest
 
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.semantic.client import EmbeddingsClient
+from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
 from evenkeel.simulate import (
     EMBEDDINGS_MODEL,
     ModelState,
@@ -20,9 +23,6 @@ from evenkeel.simulate import (
     summary_prompt,
 )
 from evenkeel.simulate.embeddings import DIMENSIONS, embed
-from metrics.pair import Answer, Pair
-from metrics.semantic.client import EmbeddingsClient
-from metrics.semantic.endpoint import EndpointEmbeddings
 
 
 def test_words_make_the_vector_and_nothing_else():

@@ -15,7 +15,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.simulate import Condition, Message, SimulatedModel, TaskName, make_prompt, planted
+from evenkeel.core.languages import language_of
+from evenkeel.simulate import (
+    Condition,
+    Message,
+    SimulatedModel,
+    TaskName,
+    make_prompt,
+    planted,
+)
 from evenkeel.simulate.details import Details, SideDetails, read_details
 from evenkeel.simulate.formats import render, wanted_format
 from evenkeel.simulate.model import Form, Reading, read, say
@@ -24,7 +32,6 @@ from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.told import tell
 from evenkeel.simulate.tongue import wanted_language, written_language
 from evenkeel.simulate.topics import TOPICS
-from shadow.languages import language_of
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 ASKED = {

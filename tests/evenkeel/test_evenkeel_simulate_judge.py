@@ -9,6 +9,8 @@ from math import sqrt
 import httpx2
 import pytest
 
+from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, PROBE, SIMILARITY
+from evenkeel.metrics.judge.reading import Ruling, read_ruling
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -27,8 +29,6 @@ from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.rewriter import in_tone, paraphrase, translate
 from evenkeel.simulate.tasks import TASKS
-from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, PROBE, SIMILARITY
-from metrics.judge.reading import Ruling, read_ruling
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 TRUTH = {

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.simulate import Condition, Message, SimulatedModel, make_case, summary_prompt
+from evenkeel.simulate import (
+    Condition,
+    Message,
+    SimulatedModel,
+    make_case,
+    summary_prompt,
+)
 from evenkeel.simulate.model import answers, choose, prompt_digest, read
 
 MESSAGES = st.lists(

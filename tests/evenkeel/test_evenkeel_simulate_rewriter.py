@@ -9,6 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel.core.languages import language_of
+from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter.gate import faults_of
+from evenkeel.shadow.rewriter.prompts import TONES, Rejected, marker_tag, request_for
 from evenkeel.simulate import Message, TaskName, make_prompt
 from evenkeel.simulate.cases import make_case
 from evenkeel.simulate.details import read_details
@@ -17,11 +22,6 @@ from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.recognition import find_topic
 from evenkeel.simulate.rewriter import in_tone, paraphrase, rewrite, translate
 from evenkeel.simulate.tasks import TASKS
-from shadow.languages import language_of
-from shadow.perturbations.protect import protected_spans
-from shadow.perturbations.protocol import RewriteTask
-from shadow.rewriter.gate import faults_of
-from shadow.rewriter.prompts import TONES, Rejected, marker_tag, request_for
 
 TARGETS = tuple(language.tag for language in LANGUAGES if language.tag != "en")
 

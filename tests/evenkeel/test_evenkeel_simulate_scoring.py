@@ -8,19 +8,19 @@ import random
 
 import pytest
 
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable, by_name, seed_for
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.template.fixed import fixed_template
+from evenkeel.shadow.rewriter.keep import passages_to_keep
+from evenkeel.shadow.rewriter.prompts import request_for
 from evenkeel.simulate import Message, make_case, make_prompt, summary_prompt
 from evenkeel.simulate.judge import rate_similarity
 from evenkeel.simulate.model import Condition, answers, choose, read, say
 from evenkeel.simulate.rewriter import rewrite
 from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
-from metrics.pair import Answer, Pair
-from metrics.scoring import cheap_scorer
-from shadow.perturbations import BUILTIN, Draft, NotApplicable, by_name, seed_for
-from shadow.prompt import PromptView
-from shadow.prompt.template.fixed import fixed_template
-from shadow.rewriter.keep import passages_to_keep
-from shadow.rewriter.prompts import request_for
 
 SEVERITIES = (0.1, 0.3, 0.5)
 SLIPS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])

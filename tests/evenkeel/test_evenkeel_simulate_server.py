@@ -9,10 +9,7 @@ import httpx2
 import openai
 import pytest
 
-from evenkeel.simulate import (
-    Simulation,
-    serving,
-)
+from evenkeel.simulate import Simulation, serving
 from tests.evenkeel.simulated_question import (
     CASE,
     CHAT,

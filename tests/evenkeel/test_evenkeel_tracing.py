@@ -9,12 +9,12 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import ValidationError
 
+from evenkeel.core.exchange import Exchange
 from evenkeel.settings import Settings
+from evenkeel.shadow.observing import NOBODY
 from evenkeel.tracing import NoSpans, open_spans
 from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
 from evenkeel.tracing.otlp import ExportedSpans
-from shadow.handoff import Exchange
-from shadow.observing import NOBODY
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 ROUTES = [{"upstream": "http://127.0.0.1:9"}]

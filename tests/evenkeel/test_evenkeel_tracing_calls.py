@@ -21,19 +21,19 @@ from opentelemetry.semconv.attributes import (
     url_attributes,
 )
 
+from evenkeel.core.exchange import Exchange
+from evenkeel.core.pair import ToolCall
+from evenkeel.core.verdict import Failure, QualityScore, Verdict
+from evenkeel.llm.observing import CallResult, ModelCall, Said, result_of
+from evenkeel.metrics.semantic.client import EmbeddingsClient
+from evenkeel.shadow.perturbations.baseline import Identical
+from evenkeel.shadow.planner import Trial
+from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
 from evenkeel.tracing import names
 from evenkeel.tracing.content import LONGEST_CHARS, input_messages, output_messages
 from evenkeel.tracing.otlp import ExportedSpans
 from evenkeel.tracing.providers import Server, server_of
-from metrics.endpoints.observing import CallResult, ModelCall, Said, result_of
-from metrics.pair import ToolCall
-from metrics.semantic.client import EmbeddingsClient
-from metrics.verdict import Failure, QualityScore, Verdict
-from shadow.handoff import Exchange
-from shadow.perturbations.baseline import Identical
-from shadow.planner import Trial
-from shadow.replay import Replayer, Target
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, error, run, said
 
 EXCHANGE = Exchange(

@@ -11,9 +11,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
+from evenkeel.core.exchange import Exchange
 from evenkeel.tracing.export import SpanQueue
 from evenkeel.tracing.otlp import ExportedSpans, otlp_exporter
-from shadow.handoff import Exchange
 from tests.evenkeel.otlp_receiver import collecting
 
 

@@ -12,6 +12,17 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from evenkeel.core.exchange import Exchange
+from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.metrics.judge import Judge
+from evenkeel.metrics.scoring import cheap_scorer, judge_scorer
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.rewriter import Rewriter, SqliteRewriteCache
+from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.worker import Worker
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -21,22 +32,11 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
 from evenkeel.tracing.otlp import ExportedSpans
-from metrics.judge import Judge
-from metrics.scoring import cheap_scorer, judge_scorer
-from metrics.stores.counters import Tally
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from shadow.handoff import Exchange
-from shadow.original import Reader
-from shadow.perturbations import by_name
-from shadow.planner import RoutePlan
-from shadow.queues.sqlite import SqliteExchangeQueue
-from shadow.replay import Replayer, Target
-from shadow.rewriter import Rewriter, SqliteRewriteCache
-from shadow.spend import Budget, Prices, SpendLedger
-from shadow.trials import TrialMaker
-from shadow.worker import Worker
 
 KEY = "sk-never-in-a-trace"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from evenkeel.trouble import Trouble
+from evenkeel.core.trouble import Trouble
 
 log = logging.getLogger("evenkeel.test")
 

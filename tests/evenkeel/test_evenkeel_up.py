@@ -19,6 +19,7 @@ import httpx2
 import openai
 import pytest
 
+from evenkeel.runtime.supervisor import listen
 from evenkeel.simulate import (
     ModelState,
     Simulation,
@@ -27,7 +28,6 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from evenkeel.supervisor import listen
 
 TOOLS = [{"type": "function", "function": {"name": "restart_host", "parameters": {"type": "object"}}}]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from metrics.stores.counters import Tally
-from metrics.stores.sqlite import Database
-from shadow.handoff import Lease
-from shadow.original import Left
-from shadow.queues.sqlite import SqliteExchangeQueue
-from shadow.worker import Worker
+from evenkeel.core.exchange import Lease
+from evenkeel.shadow.original import Left
+from evenkeel.shadow.worker import Worker
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.shadow.test_shadow_queue import exchange, ids
 
 LEASE_S = 15.0

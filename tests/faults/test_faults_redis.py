@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.stores.redis.connection import NotReplicatedError
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from shadow.queues.redis import RedisExchangeQueue
+from evenkeel.stores.redis.connection import NotReplicatedError
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from tests.metrics.test_metrics_stores import verdict
 from tests.redis_server import RedisServer, a_store
 from tests.shadow.test_shadow_queue import exchange, ids

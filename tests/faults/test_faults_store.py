@@ -16,9 +16,9 @@ import time
 
 import pytest
 
-from metrics.stores.sqlite import Database
-from shadow.handoff import Exchange
-from shadow.queues.sqlite import SqliteExchangeQueue
+from evenkeel.core.exchange import Exchange
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.clients.raw import raw
 from tests.clients.recording import recording
 from tests.clients.relaying import running

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx2
 import yaml
 
-from evenkeel.data_plane import DATABASE_FILE
+from evenkeel.core.exchange import Exchange
+from evenkeel.runtime.data_plane import DATABASE_FILE
+from evenkeel.runtime.supervisor import listen
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -23,11 +25,9 @@ from evenkeel.simulate import (
     make_prompt,
     serving,
 )
-from evenkeel.supervisor import listen
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from grafana.preview import Scene
-from metrics.stores.sqlite import Database
-from shadow.handoff import Exchange
-from shadow.queues.sqlite import SqliteExchangeQueue
 from tests.evenkeel.conftest import up
 from tests.evenkeel.otlp_receiver import collecting
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from evenkeel.metrics_reference import documented
+from evenkeel.reference.metrics import documented
 from grafana import BUILTIN, Addresses, to_json
 from grafana.preview import expressions
 from grafana.promql import increase, rate, total

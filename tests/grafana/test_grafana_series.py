@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evenkeel import metrics_reference
+from evenkeel.reference import metrics as metrics_reference
 from grafana import BUILTIN, Addresses, to_json
 from grafana.preview import expressions
 

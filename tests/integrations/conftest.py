@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from metrics.stores.sqlite import Database
-from shadow.queues.sqlite import SqliteExchangeQueue
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.clients.relaying import running, settings_file
 from tests.clients.test_clients_node import node_modules  # noqa: F401 - the SDK is installed once for all
 from tests.integrations.pages import PAGES
@@ -24,7 +24,7 @@ from tests.integrations.peers import PEERS, peers
 from tests.services import wait_for
 
 if TYPE_CHECKING:
-    from shadow.handoff import Exchange
+    from evenkeel.core.exchange import Exchange
 
 CLIENTS = ("langchain-openai==1.7.3", "anthropic==2.11.0")
 """Too large for everybody's environment, and LangChain brings a pytest plugin of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shadow.replay import Replayer
+from evenkeel.shadow.replay import Replayer
 
 
 async def replayed(target, view):

@@ -9,11 +9,11 @@ import httpx2
 import openai
 import pytest
 
-from evenkeel.replays import reader, replay_target
+from evenkeel.core.verdict import Failure
+from evenkeel.runtime.replays import reader, replay_target
 from evenkeel.settings import load
-from metrics.verdict import Failure
-from shadow.original import Original
-from shadow.prompt.template import TemplateLearner
+from evenkeel.shadow.original import Original
+from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.integrations.peers import MISSING, PEERS, PIECES, TEXT
 from tests.integrations.replaying import replayed
 

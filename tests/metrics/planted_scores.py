@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from statistics import NormalDist
 
-from metrics.calibration import FailureMode, MetricFacts, Scored
+from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored
 
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED
 SEVERITIES = (0.1, 0.3, 0.5)

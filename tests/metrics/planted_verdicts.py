@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metrics.verdict import Verdict
+from evenkeel.core.verdict import Verdict
 
 VERDICT = Verdict(
     id="v",

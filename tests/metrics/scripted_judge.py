@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from metrics.judge import Judge
-from metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.judge import Judge
+from evenkeel.metrics.judge.prompts import SIMILARITY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

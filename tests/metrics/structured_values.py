@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from metrics.structured.tree import Tree, UnreadableError, scalar
+from evenkeel.metrics.structured.tree import Tree, UnreadableError, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable

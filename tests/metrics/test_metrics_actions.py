@@ -7,10 +7,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from metrics.actions import Action, SqliteActions, is_name
-from metrics.actions.redis_store import RedisActions
-from metrics.stores.redis.connection import RedisStore
-from metrics.stores.sqlite import Database
+from evenkeel.stores.audit_log import Action, SqliteActions, is_name
+from evenkeel.stores.audit_log.redis_store import RedisActions
+from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.sqlite import Database
 from tests.redis_server import a_store
 
 ACTION = Action(1000.125, "zoë", "token", "golden_approved", "a/1 \ud83d", "version 2")

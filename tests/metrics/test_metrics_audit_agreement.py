@@ -9,9 +9,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from metrics.audit.agreement import Agreement, agreement, krippendorff_alpha, quantile, resamples, unit
-from metrics.audit.shares import cluster_share, wilson
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.monitor.estimate.agreement import (
+    Agreement,
+    agreement,
+    krippendorff_alpha,
+    quantile,
+    resamples,
+    unit,
+)
+from evenkeel.monitor.estimate.shares import cluster_share, wilson
 
 _ = None
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units.

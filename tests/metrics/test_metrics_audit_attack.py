@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.audit.attack import Move, claimed_rating, human_median, human_mode, move
-from metrics.audit.scale import Scale
+from evenkeel.experiments.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
+from evenkeel.experiments.judge_audit.scale import Scale
 
 
 def as_printed(ratings, scale):

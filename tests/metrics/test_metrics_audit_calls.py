@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from metrics.audit.cache import ReplyCache, question_key
-from metrics.audit.calls import Call, JudgeUnusableError, ask_all, estimate
-from metrics.audit.rows import InputError
-from metrics.judge.client import Reply
-from metrics.judge.prompts import Message, Question
-from metrics.judge.reading import Ruling
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.judge_audit.cache import ReplyCache, question_key
+from evenkeel.experiments.judge_audit.calls import Call, JudgeUnusableError, ask_all, estimate
+from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.metrics.judge.client import Reply
+from evenkeel.metrics.judge.prompts import Message, Question
+from evenkeel.metrics.judge.reading import Ruling
 
 
 def asked(number, prompt="audit.knowledge"):

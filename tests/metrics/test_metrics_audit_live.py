@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from metrics.audit.live import LiveAudit, Recheck, recheck
-from metrics.estimate import paired_excess, proportion
-from metrics.pair import Answer, Pair
-from metrics.similarity.protocol import Rating
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.protocol import Rating
+from evenkeel.monitor.estimate import paired_excess, proportion
+from evenkeel.monitor.judge_audit_live import LiveAudit, Recheck, recheck
 
 PAIR = Pair(Answer("left"), Answer("right"), "question", "chat")
 REFUSED = Failure("similarity", 1, "refused")

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from metrics.audit.ratings import read_ratings
-from metrics.audit.rows import InputError
-from metrics.audit.rubrics import BUILTIN, metric_key, rubrics
-from metrics.audit.scale import Scale
+from evenkeel.experiments.judge_audit.ratings import read_ratings
+from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.experiments.judge_audit.rubrics import BUILTIN, metric_key, rubrics
+from evenkeel.experiments.judge_audit.scale import Scale
 
 WIDE = """\
 Item,Metric,Scale,Text,Context,rater_ana,rater_bo

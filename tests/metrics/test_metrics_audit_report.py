@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.audit import audit
-from metrics.audit.agreement import Agreement
-from metrics.audit.attack import Move
-from metrics.audit.judged import Judged, Slot
-from metrics.audit.ratings import Item
-from metrics.audit.scale import Scale
-from metrics.audit.strategies import Condition, Strategy
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.judge_audit.attack import Move
+from evenkeel.experiments.judge_audit.judged import Judged, Slot
+from evenkeel.experiments.judge_audit.ratings import Item
+from evenkeel.experiments.judge_audit.report import audit
+from evenkeel.experiments.judge_audit.scale import Scale
+from evenkeel.experiments.judge_audit.strategies import Condition, Strategy
+from evenkeel.monitor.estimate.agreement import Agreement
 
 KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT
 PLAIN, AGAIN, ATTACKED = Condition.PLAIN, Condition.AGAIN, Condition.ATTACKED

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.audit.sentiment import Polarity, Vader, installed_analysers, tone_shift
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.judge_audit.sentiment import Polarity, Vader, installed_analysers, tone_shift
 
 
 class Length:

@@ -4,14 +4,20 @@ from random import Random
 
 import pytest
 
-from metrics.audit.plan import Design, RatingPlan, choose
-from metrics.audit.ratings import Item, Ratings
-from metrics.audit.rows import InputError
-from metrics.audit.rubrics import rubrics
-from metrics.audit.scale import Scale
-from metrics.audit.strategies import Condition, Examples, Strategy, choose_examples, question
-from metrics.judge.endpoint import Accepted
-from metrics.judge.reading import Ruling, Unreadable, read_ruling
+from evenkeel.experiments.judge_audit.plan import Design, RatingPlan, choose
+from evenkeel.experiments.judge_audit.ratings import Item, Ratings
+from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.experiments.judge_audit.rubrics import rubrics
+from evenkeel.experiments.judge_audit.scale import Scale
+from evenkeel.experiments.judge_audit.strategies import (
+    Condition,
+    Examples,
+    Strategy,
+    choose_examples,
+    question,
+)
+from evenkeel.metrics.judge.endpoint import Accepted
+from evenkeel.metrics.judge.reading import Ruling, Unreadable, read_ruling
 
 KNOWN = rubrics()
 FLUENCY = KNOWN["fluency"]

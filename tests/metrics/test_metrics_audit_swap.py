@@ -6,12 +6,19 @@ from random import Random
 
 import pytest
 
-from metrics.audit.pairs import PairCase, Preference, holds_pairs, plan, preferences, read_pairs
-from metrics.audit.rows import InputError
-from metrics.audit.swap import pairwise_report
-from metrics.judge.client import Reply
-from metrics.judge.reading import Ruling
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.judge_audit.pairs import (
+    PairCase,
+    Preference,
+    holds_pairs,
+    plan,
+    preferences,
+    read_pairs,
+)
+from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.experiments.judge_audit.swap import pairwise_report
+from evenkeel.metrics.judge.client import Reply
+from evenkeel.metrics.judge.reading import Ruling
 
 LLMBAR = Path(__file__).parents[3] / "shared" / "data" / "llmbar" / "evaluators_Natural"
 NONE = Failure("audit.preference", 1, "refused")

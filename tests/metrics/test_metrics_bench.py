@@ -1,4 +1,4 @@
-"""What `bench.metrics` computes with, its tables on the page, and a small run of it on the public data."""
+"""What `benchmarks.metrics` computes with, its tables on the page, and a small run of it on the public data."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.metrics import forms, human, page, preferences, reruns, speed
-from bench.metrics.character_ngrams import CharacterNGrams, character_f1
-from bench.metrics.columns import pairs_of
-from bench.metrics.combination import fit, halves, held_out, mean_of_ranks
-from bench.metrics.corpus import Run, gpt4o
-from bench.metrics.ranking import area, area_error, spearman, spearman_gain
-from bench.metrics.table import Table
-from metrics.pair import Answer, Pair
-from metrics.verdict import Failure
+from benchmarks.metrics import forms, human, page, preferences, reruns, speed
+from benchmarks.metrics.character_ngrams import CharacterNGrams, character_f1
+from benchmarks.metrics.columns import pairs_of
+from benchmarks.metrics.combination import fit, halves, held_out, mean_of_ranks
+from benchmarks.metrics.corpus import Run, gpt4o
+from benchmarks.metrics.ranking import area, area_error, spearman, spearman_gain
+from benchmarks.metrics.table import Table
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bench.metrics.table import Cell
+    from benchmarks.metrics.table import Cell
 
 needs_data = pytest.mark.service("shared-data")
 
@@ -249,7 +249,7 @@ def test_texts_to_be_timed_have_the_length_that_is_said() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_batch_scores_each_pair_as_it_would_alone() -> None:
     """Padding beside longer texts changes nothing that can be seen."""
-    from metrics.semantic.bert_score import load_bert_score  # noqa: PLC0415 - takes seconds
+    from evenkeel.metrics.semantic.bert_score import load_bert_score  # noqa: PLC0415 - takes seconds
 
     metric = load_bert_score()
     short = ("The queue is empty.", "Nothing waits in the queue.")

@@ -6,12 +6,11 @@ from random import Random
 
 import pytest
 
-from metrics.calibration import RatedPair, judge_bands
-from metrics.calibration.judge_bands import form_of, lower_bound
-from metrics.cascade.bands import Band, bands_to_json, read_bands
-from metrics.similarity.cheap import CheapRater
-from metrics.similarity.protocol import Rating
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.judge_bands import RatedPair, form_of, judge_bands, lower_bound
+from evenkeel.metrics.cascade.bands import Band, bands_to_json, read_bands
+from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.similarity.protocol import Rating
 
 
 def pair(cheap, judge, **scores):

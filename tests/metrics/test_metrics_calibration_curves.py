@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration import FailureMode, MetricFacts, Scored, score_table, trajectories
-from metrics.calibration.resampling import means, measured, multiplicities
-from metrics.calibration.sensitivity import sensitivities, sensitivity, slope_weights
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.resampling import means, measured, multiplicities
+from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
+from evenkeel.experiments.calibrate.sensitivity import sensitivities, sensitivity, slope_weights
+from evenkeel.experiments.calibrate.trajectory import trajectories
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 

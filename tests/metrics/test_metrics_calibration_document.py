@@ -10,17 +10,12 @@ from random import Random
 import pytest
 import yaml
 
-from metrics.calibration import (
-    CalibrationError,
-    FailureMode,
-    MetricFacts,
-    calibrate,
-    calibration_to_yaml,
-    read_calibration,
-    score_table,
-)
-from metrics.cascade.bands import DEFAULT_BANDS
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.calibration import CalibrationError
+from evenkeel.experiments.calibrate.document import calibration_to_yaml, read_calibration
+from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, score_table
+from evenkeel.metrics.cascade.bands import DEFAULT_BANDS
 from tests.metrics.planted_scores import FACTS, MISSING, REWORDED, planted_rows, published_rows
 
 

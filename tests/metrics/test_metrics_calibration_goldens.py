@@ -9,10 +9,18 @@ from random import Random
 
 import pytest
 
-from metrics.calibration import FailureMode, MetricFacts, Scored, calibrate, score_table
-from metrics.degrade import SEVERITIES
-from metrics.degrade.workflow import Compressed, Missing, Reordered
-from metrics.structural import ExactText, chain_f1, graph_f1, kendall_tau, workflow, workflow_bleu
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.degrade import SEVERITIES
+from evenkeel.experiments.calibrate.degrade.workflow import Compressed, Missing, Reordered
+from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
+from evenkeel.metrics.workflow import (
+    ExactText,
+    chain_f1,
+    graph_f1,
+    kendall_tau,
+    workflow,
+    workflow_bleu,
+)
 from tests.conftest import SHARED_DATA
 
 FACTS = (

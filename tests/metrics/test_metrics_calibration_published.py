@@ -7,7 +7,9 @@ from random import Random
 
 import pytest
 
-from metrics.calibration import PUBLISHED, Placement, calibrate, score_table
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.score_table import score_table
+from evenkeel.experiments.calibrate.threshold import PUBLISHED, Placement
 from tests.metrics.planted_scores import (
     COMPRESSED,
     FACTS,

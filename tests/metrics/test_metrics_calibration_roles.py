@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration import FailureMode, MetricFacts
-from metrics.calibration.roles import _hand_out, roles, specificity
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.roles import _hand_out, roles, specificity
+from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts
 
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED
 MODES = (MISSING, COMPRESSED, REWORDED)

@@ -10,8 +10,11 @@ from random import Random
 import pytest
 import yaml
 
-from metrics.calibration import CalibrationError, MetricFacts, alert_rules, calibrate, score_table
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.calibration import CalibrationError
+from evenkeel.experiments.calibrate.rules import alert_rules
+from evenkeel.experiments.calibrate.score_table import MetricFacts, score_table
 from tests.metrics.planted_scores import FACTS, planted_rows, published_rows
 
 

@@ -10,21 +10,20 @@ from random import Random
 import numpy as np
 import pytest
 
-from metrics.calibration import (
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.reading import read_table, table_lines
+from evenkeel.experiments.calibrate.report import report
+from evenkeel.experiments.calibrate.resampling import multiplicities
+from evenkeel.experiments.calibrate.rules import alert_rules
+from evenkeel.experiments.calibrate.score_table import (
     FailureMode,
     MetricFacts,
     Scored,
     TableError,
-    alert_rules,
-    calibrate,
-    read_table,
     score_table,
-    table_lines,
-    trajectories,
 )
-from metrics.calibration.report import report
-from metrics.calibration.resampling import multiplicities
-from metrics.verdict import Failure
+from evenkeel.experiments.calibrate.trajectory import trajectories
 from tests.metrics.planted_scores import FACTS, published_rows
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration import MetricFacts, Placement, calibrate, score_table
-from metrics.calibration.resampling import multiplicities
-from metrics.calibration.threshold import threshold
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.resampling import multiplicities
+from evenkeel.experiments.calibrate.score_table import MetricFacts, score_table
+from evenkeel.experiments.calibrate.threshold import Placement, threshold
 from tests.metrics.planted_scores import MISSING, planted_rows
 
 

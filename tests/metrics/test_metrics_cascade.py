@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.kinds import gpt4o
-from bench.metrics.corpus import DATA
-from metrics.cascade import DEFAULT_BANDS, Band, Bands, BandsError, CascadeRater, bands_to_json, read_bands
-from metrics.draw import draw
-from metrics.endpoints.price import Expense
-from metrics.noise.sampler import JudgeNoise
-from metrics.pair import Answer, Pair, ToolCall, Wanted
-from metrics.provenance import (
+from benchmarks.kinds import gpt4o
+from benchmarks.metrics.corpus import DATA
+from evenkeel.core.draw import draw
+from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.provenance import (
     BANDS_RATING,
     DECIDED_BY,
     JUDGED_AGAIN,
@@ -25,10 +22,21 @@ from metrics.provenance import (
     PROVENANCE,
     stage_of,
 )
-from metrics.scoring import TwoStageScorer
-from metrics.similarity import CheapRater, NormalisedEquality, Rating
-from metrics.similarity.meaning import Measured
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import Expense
+from evenkeel.metrics.cascade import (
+    DEFAULT_BANDS,
+    Band,
+    Bands,
+    BandsError,
+    CascadeRater,
+    bands_to_json,
+    read_bands,
+)
+from evenkeel.metrics.scoring import TwoStageScorer
+from evenkeel.metrics.similarity import CheapRater, NormalisedEquality, Rating
+from evenkeel.metrics.similarity.meaning import Measured
+from evenkeel.monitor.noise.sampler import JudgeNoise
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
 NEAR = "The import of order 4711 failed at nooon"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.changes import ROUTES, judged, run, verdicts
-from metrics.verdict import BASELINE, Verdict
+from benchmarks.changes import ROUTES, judged, run, verdicts
+from evenkeel.core.verdict import BASELINE, Verdict
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from metrics.cells import ChangeMark
-from metrics.changes import Cause, kinds, likely_cause
+from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.changes import Cause, kinds, likely_cause
 
 
 def marks(*names, trait="language"):

@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from metrics.changes.goldens import (
+from evenkeel.experiments.gate.report import Verdict
+from evenkeel.monitor.changes.goldens import (
     GoldenResult,
     GoldenRun,
     GoldenWatch,
@@ -15,7 +16,6 @@ from metrics.changes.goldens import (
     history_of,
     key_of,
 )
-from metrics.gate import Verdict
 
 
 def run(number, rng, rate, *, goldens=30, trigger="canary", change="", model="m", failure="", asked="m"):

@@ -6,14 +6,14 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from metrics.cells import ChangeMark
-from metrics.changes import Cause, ChangeRecord, compare, kinds
-from metrics.changes.goldens import GoldenAlarm, GoldenHistory
-from metrics.changes.markdown import markdown
-from metrics.changes.report import reports_of
-from metrics.changes.tally import OTHER, Tally
-from metrics.estimate import outcome_of
-from metrics.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.core.cells import ChangeMark
+from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
+from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
+from evenkeel.monitor.changes.markdown import markdown
+from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.tally import OTHER, Tally
+from evenkeel.monitor.estimate import outcome_of
 
 NOTHING = GoldenHistory((), {}, {})
 KINDS = ("general.casing", "general.spelling")

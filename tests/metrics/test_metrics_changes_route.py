@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from metrics.changes import RouteWatch, kinds
-from metrics.estimate import outcome_of
-from metrics.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.monitor.changes import RouteWatch, kinds
+from evenkeel.monitor.estimate import outcome_of
 
 
 def verdict(number, kind=BASELINE, **changes):

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from metrics.changes.shares import ShareRules, ShareWatch
+from evenkeel.monitor.changes.shares import ShareRules, ShareWatch
 
 RULES = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
 

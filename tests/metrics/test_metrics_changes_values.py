@@ -8,7 +8,16 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.changes.values import FORGOTTEN_AFTER, KEPT, NEEDED, RUN, SETTLING, UNKNOWN, Switch, ValueWatch
+from evenkeel.monitor.changes.values import (
+    FORGOTTEN_AFTER,
+    KEPT,
+    NEEDED,
+    RUN,
+    SETTLING,
+    UNKNOWN,
+    Switch,
+    ValueWatch,
+)
 
 
 def watched(values, watch=None):

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration.table import DEGRADED, FailureMode
-from metrics.degrade import (
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.degrade import (
     BUILTIN,
     Degraded,
     NotDegradableError,
@@ -24,10 +25,9 @@ from metrics.degrade import (
     degrade,
     form_of,
 )
-from metrics.degrade.workflow.writing import write_like
-from metrics.pair import Answer, ToolCall
-from metrics.structural import read_answer, read_workflow, workflow
-from metrics.verdict import Failure
+from evenkeel.experiments.calibrate.degrade.workflow.writing import write_like
+from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
+from evenkeel.metrics.workflow import read_answer, read_workflow, workflow
 
 NODES = """Here you are:
 
@@ -131,7 +131,7 @@ def test_the_golden_seeds_its_variants() -> None:
     assert found == degrade(Answer(text), "g1")
     assert found != degrade(Answer(text), "g2")
     code = (
-        "import sys; from metrics.degrade import degrade; from metrics.pair import Answer\n"
+        "import sys; from evenkeel.experiments.calibrate.degrade import degrade; from evenkeel.core.pair import Answer\n"
         "print('\\n'.join(each.answer.text for each in degrade(Answer(sys.argv[1]), 'g1')))"
     )
     ran = subprocess.run(

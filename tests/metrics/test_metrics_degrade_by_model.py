@@ -8,13 +8,13 @@ import random
 
 import pytest
 
-from metrics.calibration.table import FailureMode
-from metrics.degrade import form_of
-from metrics.degrade.by_model import faults, model_degraded
-from metrics.degrade.parts import read_parts
-from metrics.pair import Answer, ToolCall
-from metrics.structural import read_workflow
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.degrade import form_of
+from evenkeel.experiments.calibrate.degrade.by_model import faults, model_degraded
+from evenkeel.experiments.calibrate.degrade.parts import read_parts
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.metrics.workflow import read_workflow
 
 PROSE = " ".join(f"Tank {n} holds {n}0 litres at noon." for n in range(1, 11))
 LIST = "\n".join(f"{n}. Tank {n} holds {n}0 litres at noon." for n in range(1, 11))

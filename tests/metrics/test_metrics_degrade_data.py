@@ -11,14 +11,19 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration.table import FailureMode
-from metrics.degrade import NotDegradableError, degradation, degradations, units_touched
-from metrics.degrade.data.compressed import shorter
-from metrics.degrade.data.document import read_document
-from metrics.degrade.data.tree import at, leaf_paths, weight
-from metrics.pair import Answer
-from metrics.structured import is_valid, read_structure
-from metrics.structured.tree import leaves
+from evenkeel.core.pair import Answer
+from evenkeel.experiments.calibrate.degrade import (
+    NotDegradableError,
+    degradation,
+    degradations,
+    units_touched,
+)
+from evenkeel.experiments.calibrate.degrade.data.compressed import shorter
+from evenkeel.experiments.calibrate.degrade.data.document import read_document
+from evenkeel.experiments.calibrate.degrade.data.tree import at, leaf_paths, weight
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.metrics.structured import is_valid, read_structure
+from evenkeel.metrics.structured.tree import leaves
 
 ORDER = """{
   "customer": {"name": "Ann Weiss", "vip": true},

@@ -11,15 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.calibration.table import FailureMode
-from metrics.degrade import NotDegradableError, degradation, degradations, units_touched
-from metrics.degrade.order import out_of_order
-from metrics.degrade.shortening import shortened
-from metrics.degrade.text.items import read_items
-from metrics.degrade.text.sentences import read_sentences
-from metrics.degrade.text.units import read_units
-from metrics.degrade.wording import reworded
-from metrics.pair import Answer
+from evenkeel.core.pair import Answer
+from evenkeel.experiments.calibrate.degrade import (
+    NotDegradableError,
+    degradation,
+    degradations,
+    units_touched,
+)
+from evenkeel.experiments.calibrate.degrade.order import out_of_order
+from evenkeel.experiments.calibrate.degrade.shortening import shortened
+from evenkeel.experiments.calibrate.degrade.text.items import read_items
+from evenkeel.experiments.calibrate.degrade.text.sentences import read_sentences
+from evenkeel.experiments.calibrate.degrade.text.units import read_units
+from evenkeel.experiments.calibrate.degrade.wording import reworded
+from evenkeel.experiments.calibrate.score_table import FailureMode
 
 REPORT = """# Shift report
 

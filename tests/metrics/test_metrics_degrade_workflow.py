@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.degrade import units_touched
-from metrics.degrade.workflow import (
+from evenkeel.experiments.calibrate.degrade import units_touched
+from evenkeel.experiments.calibrate.degrade.workflow import (
     BUILTIN,
     Added,
     Compressed,
@@ -20,10 +20,10 @@ from metrics.degrade.workflow import (
     Reordered,
     Reworded,
 )
-from metrics.degrade.workflow.compressed import joined
-from metrics.degrade.workflow.reworded import reworded
-from metrics.degrade.workflow.severity import without
-from metrics.structural import (
+from evenkeel.experiments.calibrate.degrade.workflow.compressed import joined
+from evenkeel.experiments.calibrate.degrade.workflow.reworded import reworded
+from evenkeel.experiments.calibrate.degrade.workflow.severity import without
+from evenkeel.metrics.workflow import (
     ExactText,
     WorkflowError,
     chain_f1,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.detect import Alert, AlertRules
+from evenkeel.monitor.detect import Alert, AlertRules
 
 RULES = AlertRules(threshold=0.1, mean_trials_between_false_alarms=1000)
 some_differences = st.lists(st.sampled_from([-1, 0, 1]), max_size=60)

@@ -1,4 +1,4 @@
-"""What `bench.detection` computes with, against the detectors that are shipped; and a small run of it."""
+"""What `benchmarks.detection` computes with, against the detectors that are shipped; and a small run of it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,28 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from bench.detection import __main__ as command
-from bench.detection import batches, drift, family, others, passages, plot, rates, streams, tables
-from bench.detection.cusum import best_bet, optimal
-from bench.metrics.page import filled
-from metrics.detect import Baseline, DriftAlert, DriftRules, EDetector, alarm_set, bets_against
+from benchmarks.detection import __main__ as command
+from benchmarks.detection import (
+    batches,
+    drift,
+    family,
+    others,
+    passages,
+    plot,
+    rates,
+    streams,
+    tables,
+)
+from benchmarks.detection.cusum import best_bet, optimal
+from benchmarks.metrics.page import filled
+from evenkeel.monitor.detect import (
+    Baseline,
+    DriftAlert,
+    DriftRules,
+    EDetector,
+    alarm_set,
+    bets_against,
+)
 
 SMALL = rates.Sizes(nominal=300, false_alarms=400, tuning=400, delays=400)
 

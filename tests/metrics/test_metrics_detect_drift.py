@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.cells import Estimate
-from metrics.detect import Baseline, DriftAlert, DriftRules, DriftState, Observable, estimate_of
-from metrics.estimate import paired_excess, proportion
+from evenkeel.core.cells import Estimate
+from evenkeel.monitor.detect import (
+    Baseline,
+    DriftAlert,
+    DriftRules,
+    DriftState,
+    Observable,
+    estimate_of,
+)
+from evenkeel.monitor.estimate import paired_excess, proportion
 
 RULES = DriftRules(tolerance=0.05, mean_trials_between_false_alarms=1000)
 TENTH = Baseline(mean=0.1, lower=0.08, upper=0.13, n=1000)

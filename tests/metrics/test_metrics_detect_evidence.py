@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.detect import Bets, EDetector, bets_against
+from evenkeel.monitor.detect import Bets, EDetector, bets_against
 
 sides = st.sampled_from(["above", "below"])
 lines = st.floats(0.02, 0.98)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.detect import Alert, AlertRules, Family, alarm_set
-from metrics.detect.family import MOST_TOGETHER, rank
+from evenkeel.monitor.detect import Alert, AlertRules, Family, alarm_set
+from evenkeel.monitor.detect.family import MOST_TOGETHER, rank
 
 evidences = st.one_of(st.just(0.0), st.floats(0.01, 500), st.sampled_from([100.0, 50.0, 100 / 3, 25.0, 20.0]))
 families = st.dictionaries(st.tuples(st.sampled_from("abcdefghijkl")), evidences, max_size=10)

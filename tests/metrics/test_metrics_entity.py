@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.entity import SlotMatch, SlotRouge, read_schema, read_slots
-from metrics.entity.slots import Slot
-from metrics.pair import Answer, Pair
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.entity import SlotMatch, SlotRouge, read_schema, read_slots
+from evenkeel.metrics.entity.slots import Slot
 
 SCHEMA_LIST = """Fill these slots:
 ```json

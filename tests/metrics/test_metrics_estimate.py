@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.estimate import Counts, excess, paired_excess, proportion
-from metrics.estimate.excess import log_evidence as excess_evidence
-from metrics.estimate.proportion import log_evidence as rate_evidence
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.monitor.estimate import Counts, excess, paired_excess, proportion
+from evenkeel.monitor.estimate.excess import log_evidence as excess_evidence
+from evenkeel.monitor.estimate.proportion import log_evidence as rate_evidence
 from tests.metrics.planted_verdicts import VERDICT
 
 ALPHA = 0.05

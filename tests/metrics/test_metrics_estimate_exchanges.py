@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.estimate import ExchangeTally, bounded_mean, outcome_of, proportion, rollup_estimates
-from metrics.estimate.bounded_mean import SHARES
-from metrics.estimate.proportion import log_evidence
-from metrics.verdict import Failure, QualityScore, Verdict
+from evenkeel.core.verdict import Failure, QualityScore, Verdict
+from evenkeel.monitor.estimate import (
+    ExchangeTally,
+    bounded_mean,
+    outcome_of,
+    proportion,
+    rollup_estimates,
+)
+from evenkeel.monitor.estimate.bounded_mean import SHARES
+from evenkeel.monitor.estimate.proportion import log_evidence
 from tests.metrics.planted_verdicts import VERDICT
 
 WORSE = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.estimate import OUTCOMES, Counts, Windows
-from metrics.estimate.windows import RECENT, Occurrences
-from metrics.fold.log_clock import LogClock
+from evenkeel.monitor.estimate import OUTCOMES, Counts, Windows
+from evenkeel.monitor.estimate.windows import RECENT, Occurrences
+from evenkeel.monitor.fold.log_clock import LogClock
 
 HOUR = 3600.0
 DAY = 24 * HOUR

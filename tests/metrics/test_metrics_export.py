@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from metrics.cells import (
+from evenkeel.core.cells import (
     CellKey,
     CellReport,
     ChangeMark,
@@ -24,11 +24,11 @@ from metrics.cells import (
     RouteChanges,
     WindowEstimates,
 )
-from metrics.export import CellCollector, CellText, MonitorReading, SnapshotCollector
-from metrics.export.snapshots import HELP, coverage
-from metrics.fold import MonitorSettings, MonitorState
-from metrics.stores.protocols import LoggedVerdict
-from metrics.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.monitor.export import CellCollector, CellText, MonitorReading, SnapshotCollector
+from evenkeel.monitor.export.snapshots import HELP, coverage
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.stores.protocols import LoggedVerdict
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
 FULL = CellReport(

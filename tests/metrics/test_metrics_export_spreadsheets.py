@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.export.spreadsheets import harmless
+from evenkeel.core.spreadsheets import harmless
 
 
 @pytest.mark.parametrize(

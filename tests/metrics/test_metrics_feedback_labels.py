@@ -8,17 +8,21 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from metrics.audit.ratings import read_ratings
-from metrics.audit.recorded import read_recorded
-from metrics.audit.rubrics import rubrics
-from metrics.feedback import LabelError, Said, SqliteLabels, human_agreement, label_of
-from metrics.feedback.agreement import people_say
-from metrics.feedback.audit import METRICS, judge_lines, rating_lines
-from metrics.feedback.exporter import LabelCollector
-from metrics.feedback.label import label_from_json, label_to_json
-from metrics.pair import Answer, ToolCall
-from metrics.stores.sqlite import Database
-from metrics.verdict import Evidence, Failure, QualityScore
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Evidence, Failure, QualityScore
+from evenkeel.experiments.judge_audit.from_labels import (
+    METRICS,
+    judge_lines,
+    rating_lines,
+)
+from evenkeel.experiments.judge_audit.ratings import read_ratings
+from evenkeel.experiments.judge_audit.recorded import read_recorded
+from evenkeel.experiments.judge_audit.rubrics import rubrics
+from evenkeel.monitor.labels import LabelError, Said, SqliteLabels, human_agreement, label_of
+from evenkeel.monitor.labels.agreement import people_say
+from evenkeel.monitor.labels.exporter import LabelCollector
+from evenkeel.monitor.labels.label import label_from_json, label_to_json
+from evenkeel.stores.sqlite import Database
 from tests.metrics.planted_verdicts import VERDICT as JUDGED
 
 VERDICT = replace(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model="j", rated_by="similarity@1")

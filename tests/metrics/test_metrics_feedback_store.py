@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from metrics.feedback import LabelError, Said, SqliteLabels, label_of
-from metrics.feedback.redis_store import RedisLabels
-from metrics.pair import Answer, ToolCall
-from metrics.stores.redis.connection import RedisStore
-from metrics.stores.sealing import PayloadKey, Seal, SealError
-from metrics.stores.sqlite import Database
-from metrics.verdict import Evidence, QualityScore, Verdict
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+from evenkeel.monitor.labels import LabelError, Said, SqliteLabels, label_of
+from evenkeel.monitor.labels.redis_store import RedisLabels
+from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.sealing import PayloadKey, Seal, SealError
+from evenkeel.stores.sqlite import Database
 from tests.redis_server import a_store
 
 VERDICT = Verdict(

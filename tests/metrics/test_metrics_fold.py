@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.cells import CellKey, ChangeMark, RollupKey
-from metrics.estimate import bounded_mean, proportion
-from metrics.fold import CheckpointError, MonitorSettings, MonitorState
-from metrics.monitor import Monitor
-from metrics.provenance import JUDGED_AGAIN
-from metrics.stores.protocols import LoggedVerdict
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
-from metrics.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.core.cells import CellKey, ChangeMark, RollupKey
+from evenkeel.core.provenance import JUDGED_AGAIN
+from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.monitor.estimate import bounded_mean, proportion
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
+from evenkeel.monitor.monitor import Monitor
+from evenkeel.stores.protocols import LoggedVerdict
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
@@ -326,8 +326,8 @@ def test_only_what_changed_is_stored_again():
 FOLDING = """
 import sys
 from pathlib import Path
-from metrics.monitor import Monitor, MonitorSettings
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 database = Database(Path(sys.argv[1]))
 settings = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=50, min_trials=5,
                            max_models_per_route=3, trend_interval_s=7)

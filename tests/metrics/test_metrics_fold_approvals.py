@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.roles.routes_log import RoutesLog
-from metrics.approval import Approval, ApprovalError, ApprovedCell, approvable
-from metrics.cells import ChangeMark
-from metrics.changes import kinds
-from metrics.fold import MonitorSettings, MonitorState
-from metrics.monitor import Monitor
-from metrics.stores.protocols import LoggedApproval, LoggedVerdict
-from metrics.stores.redis.monitor import RedisMonitorStore
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.approval import Approval, ApprovalError, ApprovedCell, approvable
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.monitor import Monitor
+from evenkeel.runtime.roles.routes_log import RoutesLog
+from evenkeel.stores.protocols import LoggedApproval, LoggedVerdict
+from evenkeel.stores.redis.monitor import RedisMonitorStore
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 

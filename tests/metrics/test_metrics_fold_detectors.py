@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from metrics.cells import CellKey
-from metrics.export import CellText, MonitorReading
-from metrics.fold import MonitorSettings, MonitorState
-from metrics.stores.protocols import LoggedVerdict
-from metrics.verdict import BASELINE, Verdict
+from evenkeel.core.cells import CellKey
+from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.monitor.export import CellText, MonitorReading
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.stores.protocols import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metrics.evidence import verdicts_behind
-from metrics.fold import OTHER_MODEL, MonitorSettings, MonitorState
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import BASELINE
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.evidence import verdicts_behind
+from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.calibration import Calibration, FailureMode, Placement, Threshold
-from metrics.calibration.calibration import Goldens, MetricResult, ModeResult, Role
-from metrics.calibration.resampling import Measured
-from metrics.gate import CONTENT_SHIFT, QUALITY_CHANGE, calibrated_breaches, rated_breaches, watched_modes
-from metrics.verdict import Failure, Judgement, QualityScore
+from evenkeel.core.verdict import Failure, Judgement, QualityScore
+from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
+from evenkeel.experiments.calibrate.resampling import Measured
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.experiments.calibrate.threshold import Placement, Threshold
+from evenkeel.experiments.gate.breach import (
+    CONTENT_SHIFT,
+    QUALITY_CHANGE,
+    calibrated_breaches,
+    rated_breaches,
+    watched_modes,
+)
 
 FAILED = Failure("similarity", 1, "timeout", "no answer in time")
 LOST = Failure("faithfulness", 1, "refused", "")

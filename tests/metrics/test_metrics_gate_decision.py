@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
-from metrics.gate import Gate, GateRules, Measure, Shares, Verdict, least_goldens
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.gate.gate import Gate, Shares, least_goldens
+from evenkeel.experiments.gate.report import Measure, Verdict
+from evenkeel.experiments.gate.rules import GateRules
 
 SHIFT = Measure(name="content_shift")
 QUALITY = Measure(name="quality_change")

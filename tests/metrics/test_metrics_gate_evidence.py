@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.detect import Bets
-from metrics.gate.evidence import SHARES, bounds, log_evidence, log_evidence_below, mirrored, needed
+from evenkeel.experiments.gate.evidence import (
+    SHARES,
+    bounds,
+    log_evidence,
+    log_evidence_below,
+    mirrored,
+    needed,
+)
+from evenkeel.monitor.detect import Bets
 
 counts = st.builds(
     lambda plus, minus, zero: {1.0: plus, -1.0: minus, 0.0: zero},

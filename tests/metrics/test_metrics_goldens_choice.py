@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.goldens import GoldenError
-from metrics.goldens.asked import asked
-from metrics.goldens.from_exchange import golden_of
-from metrics.goldens.spread import NEAR, spread
-from metrics.pair import Answer
-from metrics.stores.exchanges import ArchivedExchange
+from evenkeel.core.pair import Answer
+from evenkeel.experiments.goldens.asked import asked
+from evenkeel.experiments.goldens.from_exchange import golden_of
+from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.experiments.goldens.spread import NEAR, spread
+from evenkeel.stores.exchanges import ArchivedExchange
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.goldens import Golden, GoldenError, golden_lines, load_goldens, read_goldens
-from metrics.goldens.files import default_id, request_text
-from metrics.pair import Answer, ToolCall
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.experiments.goldens.files import (
+    default_id,
+    golden_lines,
+    load_goldens,
+    read_goldens,
+    request_text,
+)
+from evenkeel.experiments.goldens.golden import Golden, GoldenError
 
 
 def one(line):

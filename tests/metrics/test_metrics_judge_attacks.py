@@ -10,14 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.judge import JudgedQuality, JudgeRater, rubric_prompt
-from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY, Prompt, Question, unforgeable_tag
-from metrics.judge.reading import Ruling
-from metrics.pair import Answer, Pair
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.judge import JudgedQuality, JudgeRater, rubric_prompt
+from evenkeel.metrics.judge.prompts import (
+    COMPLETENESS,
+    FAITHFULNESS,
+    SIMILARITY,
+    Prompt,
+    Question,
+    unforgeable_tag,
+)
+from evenkeel.metrics.judge.reading import Ruling
 from tests.metrics.scripted_judge import Canned, ScriptedJudge, rated, run
 
 if TYPE_CHECKING:
-    from metrics.judge import Judge
+    from evenkeel.metrics.judge import Judge
 
 REFERENCE = "The VPN is down since 09:40."
 OLD_TAG = unforgeable_tag([REFERENCE, "The VPN works."])

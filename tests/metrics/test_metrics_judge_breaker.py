@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metrics.endpoints.breaker import Breaker
+from evenkeel.llm.breaker import Breaker
 
 
 class Clock:

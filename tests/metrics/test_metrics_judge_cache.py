@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metrics.judge import JudgeCache, JudgedQuality, JudgeRater, MemoryJudgeCache, SqliteJudgeCache
-from metrics.judge.cache import ruling_key
-from metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
-from metrics.judge.reading import Ruling
-from metrics.judge.redis_cache import RedisJudgeCache
-from metrics.pair import Answer, Pair
-from metrics.stores.sqlite import Database
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.judge import (
+    JudgeCache,
+    JudgedQuality,
+    JudgeRater,
+    MemoryJudgeCache,
+    SqliteJudgeCache,
+)
+from evenkeel.metrics.judge.cache import ruling_key
+from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
+from evenkeel.stores.sqlite import Database
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, rated, run, said
 from tests.redis_server import a_store
 
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from metrics.judge import Judge, Reply
+    from evenkeel.metrics.judge import Judge, Reply
 
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 

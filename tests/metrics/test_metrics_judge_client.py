@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metrics.judge import Breaker, Judge, JudgeRater
-from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
-from metrics.judge.quality import JudgedQuality
-from metrics.judge.reading import Ruling
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.scoring import judge_scorer
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge import Breaker, Judge, JudgeRater
+from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
+from evenkeel.metrics.judge.quality import JudgedQuality
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.scoring import judge_scorer
 from tests.metrics.scripted_judge import (
     GOOD,
     KEY,

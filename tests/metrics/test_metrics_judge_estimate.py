@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.judge import Expense, Judge, JudgedQuality, JudgeRater
-from metrics.judge.estimate import prompt_tokens_at_most
-from metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY
-from metrics.pair import Answer, Pair
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.judge import Expense, Judge, JudgedQuality, JudgeRater
+from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
+from evenkeel.metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY
 from tests.metrics.scripted_judge import GOOD, Canned, ScriptedJudge, run
 
 if TYPE_CHECKING:
-    from metrics.judge.prompts import Prompt
+    from evenkeel.metrics.judge.prompts import Prompt
 
 
 def offline(**settings: Any) -> Judge:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metrics.endpoints.faults import asked_pause_s, pause_s
-from metrics.judge import Judge, JudgeRater
-from metrics.pair import Answer, Pair
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.faults import asked_pause_s, pause_s
+from evenkeel.metrics.judge import Judge, JudgeRater
 from tests.metrics.scripted_judge import Canned, ScriptedJudge, error, judging, rated, run, said
 
 if TYPE_CHECKING:
-    from metrics.similarity.protocol import Rating
+    from evenkeel.metrics.similarity.protocol import Rating
 
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 RIGHT = rated(2)

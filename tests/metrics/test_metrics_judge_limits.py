@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.endpoints.limits import Bucket
-from metrics.judge import Breaker, RateLimits
-from metrics.judge.reading import Ruling
-from metrics.verdict import Failure
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.limits import Bucket
+from evenkeel.metrics.judge import Breaker, RateLimits
+from evenkeel.metrics.judge.reading import Ruling
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, run
 
 if TYPE_CHECKING:
-    from metrics.judge import Judge
+    from evenkeel.metrics.judge import Judge
 
 
 class Time:

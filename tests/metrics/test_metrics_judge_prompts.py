@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY, rubric_prompt, unforgeable_tag
+from evenkeel.metrics.judge.prompts import (
+    COMPLETENESS,
+    FAITHFULNESS,
+    SIMILARITY,
+    rubric_prompt,
+    unforgeable_tag,
+)
 
 
 @given(st.lists(st.text(), max_size=4))
@@ -33,7 +39,7 @@ def test_a_tag_that_occurs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
             """Return the next planted digest."""
             return next(digests)
 
-    monkeypatch.setattr("metrics.judge.prompts.hashlib.sha256", lambda _: Planted())
+    monkeypatch.setattr("evenkeel.metrics.judge.prompts.hashlib.sha256", lambda _: Planted())
     assert unforgeable_tag(["it says " + "AA" * 8]) == "bb" * 8
 
 

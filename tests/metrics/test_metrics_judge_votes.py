@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.judge import JudgedQuality, JudgeRater, MemoryJudgeCache
-from metrics.judge.prompts import FAITHFULNESS, SIMILARITY
-from metrics.judge.reading import Ruling
-from metrics.judge.reply import Reply
-from metrics.judge.swap import relabelled, swaps
-from metrics.judge.votes import Vote, decide
-from metrics.pair import Answer, Pair
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge import JudgedQuality, JudgeRater, MemoryJudgeCache
+from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Reply
+from evenkeel.metrics.judge.swap import relabelled, swaps
+from evenkeel.metrics.judge.votes import Vote, decide
 from tests.metrics.scripted_judge import Canned, ScriptedJudge, error, rated, run, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from metrics.judge import Judge
-    from metrics.similarity.protocol import Rating
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.similarity.protocol import Rating
 
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 

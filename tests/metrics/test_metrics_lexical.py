@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.lexical import Bleu, EditSimilarity, Gleu, RougeL
-from metrics.lexical.bleu import bleu
-from metrics.lexical.gleu import gleu
-from metrics.lexical.tokens import count_ngrams, read_ngrams, tokens
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.lexical import Bleu, EditSimilarity, Gleu, RougeL
+from evenkeel.metrics.lexical.bleu import bleu
+from evenkeel.metrics.lexical.gleu import gleu
+from evenkeel.metrics.lexical.tokens import count_ngrams, read_ngrams, tokens
 
 WORDS = ("the", "router", "drops", "packets", "at", "noon", ",", "again", "(twice)", "can't", "5.2")
 PROSE = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)

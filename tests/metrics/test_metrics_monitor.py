@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.cells import CellKey
-from metrics.estimate import paired_excess, proportion
-from metrics.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
-from metrics.monitor import Monitor
-from metrics.stores.protocols import AlertEvent, LoggedVerdict
-from metrics.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.core.cells import CellKey
+from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.monitor.estimate import paired_excess, proportion
+from evenkeel.monitor.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
+from evenkeel.monitor.monitor import Monitor
+from evenkeel.stores.protocols import AlertEvent, LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(

@@ -14,17 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from metrics.cells import CellKey
-from metrics.estimate import proportion
-from metrics.export import CellCollector
-from metrics.fold import CheckpointError, MonitorSettings, MonitorState
-from metrics.noise import JudgeCounts, Judges
-from metrics.noise.sampler import JudgeNoise
-from metrics.pair import Answer, Pair
-from metrics.provenance import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, PROVENANCE
-from metrics.similarity import Rating
-from metrics.stores.protocols import LoggedVerdict
-from metrics.verdict import BASELINE, Failure, Verdict
+from evenkeel.core.cells import CellKey
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.provenance import (
+    BANDS_RATING,
+    DECIDED_BY,
+    JUDGED_AGAIN,
+    JUDGED_SWAPPED,
+    PROVENANCE,
+)
+from evenkeel.core.verdict import BASELINE, Failure, Verdict
+from evenkeel.metrics.similarity import Rating
+from evenkeel.monitor.estimate import proportion
+from evenkeel.monitor.export import CellCollector
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
+from evenkeel.monitor.noise import JudgeCounts, Judges
+from evenkeel.monitor.noise.sampler import JudgeNoise
+from evenkeel.stores.protocols import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 PAIR = Pair(Answer("left"), Answer("right"), "question")
@@ -216,8 +222,14 @@ def test_without_a_judge_nothing_of_it_is_exported():
 
 def test_the_monitor_counts_judges_without_their_code():
     """The fold loads no metric, no SDK and no audit."""
-    heavy = ("openai", "pydantic", "metrics.similarity", "metrics.audit", "metrics.structured")
-    script = f"import sys, metrics.fold; print([name for name in {heavy!r} if name in sys.modules])"
+    heavy = (
+        "openai",
+        "pydantic",
+        "evenkeel.metrics.similarity",
+        "metrics.audit",
+        "evenkeel.metrics.structured",
+    )
+    script = f"import sys, evenkeel.monitor.fold; print([name for name in {heavy!r} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 

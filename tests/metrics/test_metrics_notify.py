@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx2
 import pytest
 
-from metrics.notify import Notifier, Webhook, line, payload
-from metrics.stores.protocols import AlertEvent
+from evenkeel.monitor.notify import Notifier, Webhook, line, payload
+from evenkeel.stores.protocols import AlertEvent
 from tests.metrics.undelivered import Clock, Store
 
 EVENT = AlertEvent(

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from metrics.notify import AppriseSender, Message, UnknownServiceError
+from evenkeel.monitor.notify import AppriseSender, Message, UnknownServiceError
 
 pytest.importorskip("apprise", reason='pip install "evenkeel[notify]"')
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.notify import Channel, Grouping, Groups, Notifier
-from metrics.stores.protocols import AlertEvent
+from evenkeel.monitor.notify import Channel, Grouping, Groups, Notifier
+from evenkeel.stores.protocols import AlertEvent
 from tests.metrics.undelivered import Clock, Store
 
 SPELLING = AlertEvent(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair, ToolCall, Wanted
-from metrics.quality import CompletenessProxy, FaithfulnessProxy
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality import CompletenessProxy, FaithfulnessProxy
 
 CONTEXT = (
     "Summarise the case. On 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped connecting with "

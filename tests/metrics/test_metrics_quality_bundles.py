@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.judge import JudgedQuality, Reply
-from metrics.judge.reading import Ruling
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.quality import (
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.judge import JudgedQuality, Reply
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.quality import (
     BUNDLES,
     Bundle,
     bundle_of,
@@ -25,14 +26,13 @@ from metrics.quality import (
     custom_quality,
     measure_all,
 )
-from metrics.quality.custom import RESERVED
-from metrics.registry import METRICS
-from metrics.tasks import Task
-from metrics.verdict import Failure, QualityScore
+from evenkeel.metrics.quality.custom import RESERVED
+from evenkeel.metrics.registry import METRICS
+from evenkeel.metrics.tasks import Task
 
 if TYPE_CHECKING:
-    from metrics.judge import Judge
-    from metrics.judge.prompts import Question
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.judge.prompts import Question
 
 JUDGED = [(task, prompt) for task, bundle in BUNDLES.items() for prompt in bundle.judged]
 CONTEXT = (

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair
-from metrics.quality import CitationsProxy
-from metrics.quality.citations import Cited, labels_in, read_citations
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality import CitationsProxy
+from evenkeel.metrics.quality.citations import Cited, labels_in, read_citations
 
 PROMPT = """\
 user: Answer from the documents and cite them.

@@ -11,13 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
-from metrics.quality import SlotCoverage, SlotGrounding, ToolArgumentsMatch, bundle_of, measure_all
-from metrics.quality.bundles import TOOL_QUALITIES
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality import (
+    SlotCoverage,
+    SlotGrounding,
+    ToolArgumentsMatch,
+    bundle_of,
+    measure_all,
+)
+from evenkeel.metrics.quality.bundles import TOOL_QUALITIES
 
 if TYPE_CHECKING:
-    from metrics.pair import Format
+    from evenkeel.core.pair import Format
 
 PROMPT = """\
 user: Fill in this schema from the message.

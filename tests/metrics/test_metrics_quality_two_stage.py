@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.fold import MonitorSettings, MonitorState
-from metrics.stores.protocols import LoggedVerdict
-from metrics.verdict import QualityScore, Verdict
+from evenkeel.core.verdict import QualityScore, Verdict
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.stores.protocols import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 SAME = QualityScore("faithfulness", 101, 3, 3)

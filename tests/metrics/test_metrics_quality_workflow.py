@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.quality.bundles import WORKFLOW_QUALITIES
-from metrics.quality.workflow_steps import WorkflowSteps
-from metrics.structural import sequence
-from metrics.structural.shared_words import SharedWords
-from metrics.verdict import Failure, QualityScore
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.quality.bundles import WORKFLOW_QUALITIES
+from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
+from evenkeel.metrics.workflow import sequence
+from evenkeel.metrics.workflow.shared_words import SharedWords
 
 STEPS = (
     "Open the valve of the boiler",

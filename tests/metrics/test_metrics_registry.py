@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
-from metrics.registry import CHEAP, METRICS, UnknownMetricError, metric
-from metrics.similarity import BUILTIN
-from metrics.verdict import Failure
+from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.registry import CHEAP, METRICS, UnknownMetricError, metric
+from evenkeel.metrics.similarity import BUILTIN
 
 
 def test_names_are_unique_labels_and_versions_count_from_one() -> None:

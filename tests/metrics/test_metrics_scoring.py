@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair
-from metrics.quality.each_side import EachSide
-from metrics.scoring import TwoStageScorer, cheap_scorer
-from metrics.similarity import Rating
-from metrics.tasks import Task
-from metrics.verdict import Failure, Judgement
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure, Judgement
+from evenkeel.metrics.quality.each_side import EachSide
+from evenkeel.metrics.scoring import TwoStageScorer, cheap_scorer
+from evenkeel.metrics.similarity import Rating
+from evenkeel.metrics.tasks import Task
 
 CASE = (
     "Summarise the case. Ticket INC00469: on 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped "
@@ -165,7 +165,7 @@ def test_a_prompt_without_text_fails_quality_and_keeps_the_rating() -> None:
 
 def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No metric runs in the loop's own thread."""
-    import metrics.similarity.cheap as module  # noqa: PLC0415 - patched where it is used
+    import evenkeel.metrics.similarity.cheap as module  # noqa: PLC0415 - patched where it is used
 
     threads: list[threading.Thread] = []
     original = module.read_details

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metrics.languages import Coverage
-from metrics.pair import Answer, Pair
-from metrics.semantic.bert_score import BertScore, Match, available, load_bert_score
-from metrics.similarity.embeddings import EmbeddingsUnavailableError
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.languages import Coverage
+from evenkeel.metrics.semantic.bert_score import BertScore, Match, available, load_bert_score
+from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def test_a_failing_model_and_a_foreign_language_are_failures() -> None:
 
 def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is one line with the command."""
-    monkeypatch.setattr("metrics.semantic.bert_score.find_spec", lambda _: None)
+    monkeypatch.setattr("evenkeel.metrics.semantic.bert_score.find_spec", lambda _: None)
     assert not available("any-model")
     with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel\[semantic\]\""):
         load_bert_score()
@@ -116,7 +116,7 @@ def test_agreement_with_the_authors_package(minilm: BertScore) -> None:
         pytest.skip("SKIPPED LOUDLY: the reference package bert-score is not installed")
     from bert_score import BERTScorer  # noqa: PLC0415 - takes seconds
 
-    from metrics.similarity.embeddings import packaged_minilm  # noqa: PLC0415 - needs the extra
+    from evenkeel.metrics.similarity.embeddings import packaged_minilm  # noqa: PLC0415 - needs the extra
 
     theirs = BERTScorer(model_type=str(packaged_minilm()), num_layers=6)
     # The packaged tokeniser names no limit, which the package passes on to the model.

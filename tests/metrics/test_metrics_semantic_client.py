@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metrics.endpoints.breaker import Breaker
-from metrics.endpoints.faults import Fault
-from metrics.endpoints.limits import RateLimits
-from metrics.semantic.client import Embedded, EmbeddingsClient
+from evenkeel.llm.breaker import Breaker
+from evenkeel.llm.faults import Fault
+from evenkeel.llm.limits import RateLimits
+from evenkeel.metrics.semantic.client import Embedded, EmbeddingsClient
 from tests.metrics.test_metrics_semantic_endpoint import KEY, serving, vectors
 
 if TYPE_CHECKING:

@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.languages import Coverage, base_tag, languages_of
-from metrics.pair import Answer, Pair, Wanted
-from metrics.semantic.client import EmbeddingsClient
-from metrics.semantic.endpoint import EndpointEmbeddings
-from metrics.semantic.vectors import VectorCache, cosine, pieces, pool, unit
-from metrics.similarity import Embeddings
-from metrics.structured import JsonSimilarity
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, Wanted
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.languages import Coverage, base_tag, languages_of
+from evenkeel.metrics.semantic.client import EmbeddingsClient
+from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
+from evenkeel.metrics.semantic.vectors import VectorCache, cosine, pieces, pool, unit
+from evenkeel.metrics.similarity import Embeddings
+from evenkeel.metrics.structured import JsonSimilarity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from metrics.similarity.meaning import Measured
+    from evenkeel.metrics.similarity.meaning import Measured
 
 KEY = "sk-test-0123456789"
 AXES = {"north": (0.0, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}

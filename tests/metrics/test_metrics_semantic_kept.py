@@ -6,12 +6,12 @@ import sqlite3
 
 import pytest
 
-from metrics.calibration.columns import encoder_columns
-from metrics.languages import ANY_LANGUAGE
-from metrics.pair import Answer, Pair
-from metrics.semantic.kept import KeptEncoder, NotKeptError
-from metrics.similarity import Embeddings
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.columns import encoder_columns
+from evenkeel.metrics.languages import ANY_LANGUAGE
+from evenkeel.metrics.semantic.kept import KeptEncoder, NotKeptError
+from evenkeel.metrics.similarity import Embeddings
 
 
 class Counted:

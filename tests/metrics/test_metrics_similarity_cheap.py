@@ -1,4 +1,4 @@
-"""The cheap rating: 3, 2 or 1 from metrics alone."""
+"""The cheap rating: 3, 2 or 1 from evenkeel.metrics alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metrics.pair import Answer, Pair, ToolCall, Wanted
-from metrics.similarity import CheapRater, Cutoffs, Embeddings, ToolCalls, turned
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity import CheapRater, Cutoffs, Embeddings, ToolCalls, turned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair
-from metrics.similarity import details as detail_kinds
-from metrics.similarity.details import Detail, Details, detail_overlap, read_details
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.similarity import details as detail_kinds
+from evenkeel.metrics.similarity.details import Detail, Details, detail_overlap, read_details
 
 
 def found(text: str) -> set[tuple[str, str]]:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metrics.languages import Coverage
-from metrics.pair import Answer, Pair
-from metrics.similarity.cheap import CheapRater
-from metrics.similarity.embeddings import (
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.languages import Coverage
+from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.similarity.embeddings import (
     Embeddings,
     EmbeddingsUnavailableError,
     available,
     check_weights,
     load_embeddings,
 )
-from metrics.verdict import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def test_weights_with_another_digest_are_refused(tmp_path: Path) -> None:
 
 def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is one line with the command."""
-    monkeypatch.setattr("metrics.similarity.embeddings.find_spec", lambda _: None)
+    monkeypatch.setattr("evenkeel.metrics.similarity.embeddings.find_spec", lambda _: None)
     assert not available()
     assert not available("any-model")
     with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel\[semantic\]\""):

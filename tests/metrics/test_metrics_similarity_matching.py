@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.similarity import words
-from metrics.similarity.words import matched_count, misspellable, nearest, same_word, stem
+from evenkeel.metrics.similarity import words
+from evenkeel.metrics.similarity.words import matched_count, misspellable, nearest, same_word, stem
 
 WORDS = st.lists(
     st.sampled_from(("restart", "restarted", "restrat", "printer", "pritner", "cat", "car", "inc42", "queue"))

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metrics.endpoints.price import NO_EXPENSE, Expense
-from metrics.languages import Coverage
-from metrics.pair import Answer, Pair, Wanted
-from metrics.scoring import cheap_scorer
-from metrics.similarity import CheapRater, Cutoffs, Embeddings
-from metrics.similarity.embeddings import MINILM, name_of
-from metrics.similarity.meaning import EncoderMeaning, Measured, PairBatches
-from metrics.tasks import Task
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, Wanted
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import NO_EXPENSE, Expense
+from evenkeel.metrics.languages import Coverage
+from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.metrics.similarity import CheapRater, Cutoffs, Embeddings
+from evenkeel.metrics.similarity.embeddings import MINILM, name_of
+from evenkeel.metrics.similarity.meaning import EncoderMeaning, Measured, PairBatches
+from evenkeel.metrics.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metrics.similarity import Rating
+    from evenkeel.metrics.similarity import Rating
 
 APART = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
 """No word in common: a 1 by words."""

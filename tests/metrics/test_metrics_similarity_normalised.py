@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.similarity.normalised import NormalisedEquality, canonical_json, normalise, parse_json
-from metrics.similarity.rendering import claims
-from metrics.similarity.tool_calls import ToolCalls
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.normalised import NormalisedEquality, canonical_json, normalise, parse_json
+from evenkeel.metrics.similarity.rendering import claims
+from evenkeel.metrics.similarity.tool_calls import ToolCalls
 
 
 def equal(reference: Answer | str, candidate: Answer | str) -> float | Failure:

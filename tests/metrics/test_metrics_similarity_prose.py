@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair
-from metrics.similarity import content
-from metrics.similarity.content import read_content
-from metrics.similarity.prose import are_prose
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.similarity import content
+from evenkeel.metrics.similarity.content import read_content
+from evenkeel.metrics.similarity.prose import are_prose
 
 LONG = "the pump in hall four was reset by the night shift"
 LINES = st.lists(

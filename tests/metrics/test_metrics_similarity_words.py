@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Indel, LCSseq
 
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.similarity import BUILTIN, ContentWords, EditSimilarity, RougeL
-from metrics.similarity.content_words import word_overlap
-from metrics.similarity.edit import edit_similarity
-from metrics.similarity.rouge_l import rouge_l
-from metrics.similarity.unlocked import common_length, indel_similarity
-from metrics.similarity.words import (
-    _WORD as WORD,
-)
-from metrics.similarity.words import (
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity import BUILTIN, ContentWords, EditSimilarity, RougeL
+from evenkeel.metrics.similarity.content_words import word_overlap
+from evenkeel.metrics.similarity.edit import edit_similarity
+from evenkeel.metrics.similarity.rouge_l import rouge_l
+from evenkeel.metrics.similarity.unlocked import common_length, indel_similarity
+from evenkeel.metrics.similarity.words import _WORD as WORD
+from evenkeel.metrics.similarity.words import (
     GLUE,
     content_words,
     misspellable,
@@ -28,7 +27,6 @@ from metrics.similarity.words import (
     stem,
     words,
 )
-from metrics.verdict import Failure
 
 
 def test_rouge_l_of_a_hand_worked_pair() -> None:

@@ -8,15 +8,15 @@ import threading
 
 import pytest
 
-from metrics.monitor import Monitor, MonitorSettings
-from metrics.pair import Answer, ToolCall
-from metrics.stores.counters import CounterStore, Tally, merge
-from metrics.stores.protocols import AlertEvent, TrendPoint
-from metrics.stores.redis.counters import RedisCounterStore
-from metrics.stores.redis.monitor import RedisMonitorStore
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog, StoreError
-from metrics.verdict import Evidence, Failure, QualityScore, Verdict
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Evidence, Failure, QualityScore, Verdict
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.stores.counters import CounterStore, Tally, merge
+from evenkeel.stores.protocols import AlertEvent, TrendPoint
+from evenkeel.stores.redis.counters import RedisCounterStore
+from evenkeel.stores.redis.monitor import RedisMonitorStore
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog, StoreError
 from tests.redis_server import a_store
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.roles.routes_log import RoutesLog
-from metrics.stores.protocols import ANYTHING, Narrow
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import BASELINE, Failure, Verdict
+from evenkeel.core.verdict import BASELINE, Failure, Verdict
+from evenkeel.runtime.roles.routes_log import RoutesLog
+from evenkeel.stores.protocols import ANYTHING, Narrow
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from tests.redis_server import a_store
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "formatting.x")

@@ -11,12 +11,12 @@ import sys
 
 import pytest
 
-from metrics.stores.sqlite import Database
+from evenkeel.stores.sqlite import Database
 
 SCRIPT = """
 import sqlite3, sys, threading
 from pathlib import Path
-from metrics.stores.sqlite import Database
+from evenkeel.stores.sqlite import Database
 now = [0.0]
 databases = [Database(Path(sys.argv[1]), clock=lambda: now[0]) for _ in range(2)]
 databases[0].create("CREATE TABLE IF NOT EXISTS t (x)")
@@ -181,7 +181,7 @@ def test_an_index_that_another_process_is_just_making_is_left_alone(tmp_path, mo
     def finished(_seconds):
         index.write_bytes(b"x" * 32_768)
 
-    monkeypatch.setattr("metrics.stores.sqlite.database.time.sleep", finished)
+    monkeypatch.setattr("evenkeel.stores.sqlite.database.time.sleep", finished)
     database._mend()
     assert index.read_bytes() == b"x" * 32_768
 

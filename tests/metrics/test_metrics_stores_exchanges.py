@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from metrics.pair import Answer, ToolCall
-from metrics.stores.exchanges import LARGEST_BYTES, ArchivedExchange, SqliteExchangeArchive
-from metrics.stores.redis.exchanges import RedisExchangeArchive
-from metrics.stores.sqlite import Database
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.stores.exchanges import LARGEST_BYTES, ArchivedExchange, SqliteExchangeArchive
+from evenkeel.stores.redis.exchanges import RedisExchangeArchive
+from evenkeel.stores.sqlite import Database
 from tests.redis_server import a_store
 
 EXCHANGE = ArchivedExchange(

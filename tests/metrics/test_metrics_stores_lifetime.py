@@ -9,10 +9,10 @@ import threading
 
 import pytest
 
-from metrics.pair import Answer
-from metrics.stores.protocols import AlertEvent
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
-from metrics.verdict import Evidence, Verdict
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.stores.protocols import AlertEvent
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 
 EVIDENCE = Evidence("user: hi", "user: hii", Answer("a", model="m"), Answer("b", model="m"))
 FIRST = Verdict(
@@ -121,7 +121,7 @@ def test_evidence_has_an_age(database):
 
 def test_alerts_are_bounded_but_for_those_nobody_was_told_of(database, monkeypatch):
     """The newest are kept, and every one that still waits to be delivered."""
-    monkeypatch.setattr("metrics.stores.sqlite.monitor._ALERTS_KEPT", 2)
+    monkeypatch.setattr("evenkeel.stores.sqlite.monitor._ALERTS_KEPT", 2)
     store = SqliteMonitorStore(database)
     for number in range(5):
         event = AlertEvent(f"a{number}", 0.0, "raised", "r", "m", "p", number, 1, None, "")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.monitor import Monitor, MonitorSettings
-from metrics.stores.counters import merge
-from metrics.stores.redis.counters import RedisCounterStore
-from metrics.stores.redis.lease import RedisLease
-from metrics.stores.redis.monitor import OtherMonitorError, RedisMonitorStore
-from metrics.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.stores.counters import merge
+from evenkeel.stores.redis.counters import RedisCounterStore
+from evenkeel.stores.redis.lease import RedisLease
+from evenkeel.stores.redis.monitor import OtherMonitorError, RedisMonitorStore
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from tests.metrics.test_metrics_stores import EVIDENCE, _event, _point, verdict
 from tests.redis_server import a_store
 

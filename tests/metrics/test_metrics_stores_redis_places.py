@@ -10,23 +10,23 @@ import time
 import pytest
 import redis
 
-from metrics.goldens import Golden
-from metrics.goldens.redis_store import RedisGoldens
-from metrics.judge.reading import Ruling
-from metrics.judge.redis_cache import RedisJudgeCache
-from metrics.pair import Answer
-from metrics.stores.redis.connection import RedisStore
-from metrics.stores.redis.counters import RedisCounterStore
-from metrics.stores.redis.exchanges import RedisExchangeArchive
-from metrics.stores.redis.lease import RedisLease
-from metrics.stores.redis.monitor import RedisMonitorStore
-from metrics.stores.redis.place import Host, RedisPlace
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from metrics.stores.sqlite import StoreError
-from shadow.handoff import Lag
-from shadow.queues.redis import RedisExchangeQueue
-from shadow.redis_spend import RedisSpendLedger
-from shadow.spend import Budget, Spend
+from evenkeel.core.exchange import Lag
+from evenkeel.core.pair import Answer
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.experiments.goldens.redis_store import RedisGoldens
+from evenkeel.llm.budget import Budget, Spend
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
+from evenkeel.shadow.redis_budget import RedisSpendLedger
+from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.redis.counters import RedisCounterStore
+from evenkeel.stores.redis.exchanges import RedisExchangeArchive
+from evenkeel.stores.redis.lease import RedisLease
+from evenkeel.stores.redis.monitor import RedisMonitorStore
+from evenkeel.stores.redis.place import Host, RedisPlace
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.sqlite import StoreError
 from tests.metrics.test_metrics_stores import EVIDENCE, _event, _point, verdict
 from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
 from tests.redis_server import RedisServer

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.goldens import Golden, SqliteGoldens
-from metrics.goldens.redis_store import RedisGoldens
-from metrics.judge import SqliteJudgeCache
-from metrics.judge.reading import Ruling
-from metrics.judge.redis_cache import RedisJudgeCache
-from metrics.pair import Answer
-from metrics.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from metrics.stores.redis.exchanges import RedisExchangeArchive
-from metrics.stores.redis.verdicts import RedisVerdictLog
-from metrics.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
-from metrics.stores.sqlite import Database, SqliteVerdictLog, StoreError
-from metrics.verdict import Evidence, Verdict
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.experiments.goldens.redis_store import RedisGoldens
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.metrics.judge import SqliteJudgeCache
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
+from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
+from evenkeel.stores.redis.exchanges import RedisExchangeArchive
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog, StoreError
 
 WORD = "periwinkle"
 FIRST, SECOND, THIRD = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2, 3))
@@ -226,7 +227,7 @@ def _everything_on(store):
 @pytest.mark.service("redis-server")
 def test_nothing_readable_is_left_on_redis(redis_server):
     """The same on Redis: no key of any type holds the word."""
-    from metrics.stores.redis.connection import RedisStore  # noqa: PLC0415 - needs the client library
+    from evenkeel.stores.redis.connection import RedisStore  # noqa: PLC0415 - needs the client library
     from tests.redis_server import a_store  # noqa: PLC0415 - as above
 
     plain = a_store(redis_server)

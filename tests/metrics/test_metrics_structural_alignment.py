@@ -6,10 +6,17 @@ import math
 
 import pytest
 
-from metrics.languages import Coverage
-from metrics.pair import Answer, Pair
-from metrics.structural import CannotAlignError, Embedded, ExactText, chain_f1, sequence, structural_metrics
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.languages import Coverage
+from evenkeel.metrics.workflow import (
+    CannotAlignError,
+    Embedded,
+    ExactText,
+    chain_f1,
+    sequence,
+    structural_metrics,
+)
 
 pytest.importorskip("scipy", reason="SKIPPED LOUDLY: scipy is not installed")
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from bench.workflowperturb import published
-from bench.workflowperturb.compare import beside, sensitivities
-from bench.workflowperturb.measure import BY_LENGTH, EXACT, PRINTED, WEIGHTED, Measured, Spread, measure
-from metrics.degrade.workflow import Missing, Reordered
-from metrics.structural import sequence
+from benchmarks.workflowperturb import published
+from benchmarks.workflowperturb.compare import beside, sensitivities
+from benchmarks.workflowperturb.measure import (
+    BY_LENGTH,
+    EXACT,
+    PRINTED,
+    WEIGHTED,
+    Measured,
+    Spread,
+    measure,
+)
+from evenkeel.experiments.calibrate.degrade.workflow import Missing, Reordered
+from evenkeel.metrics.workflow import sequence
 
 
 def test_scores_of_two_workflows_are_averaged() -> None:

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from metrics.judge.reading import Ruling
-from metrics.judge.reply import Reply
-from metrics.pair import Answer, Pair
-from metrics.structural import sequence
-from metrics.structural.judge import WORKFLOW, WorkflowJudge
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Reply
+from evenkeel.metrics.workflow import sequence
+from evenkeel.metrics.workflow.judge import WORKFLOW, WorkflowJudge
 from tests.metrics.scripted_judge import judging, rated
 
 GOLD, CANDIDATE = sequence(["open tray", "add paper"]), sequence(["open tray"])

@@ -9,8 +9,8 @@ import random
 
 import pytest
 
-from metrics.degrade.workflow import Missing, Reworded
-from metrics.structural import (
+from evenkeel.experiments.calibrate.degrade.workflow import Missing, Reworded
+from evenkeel.metrics.workflow import (
     ExactText,
     chain_f1,
     graph_f1,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, ToolCall
-from metrics.structural import (
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.metrics.workflow import (
     Workflow,
     WorkflowError,
     read_answer,

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.structural import (
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.workflow import (
     BUILTIN,
     ExactText,
     Workflow,
@@ -21,10 +22,9 @@ from metrics.structural import (
     workflow,
     write_node_edge,
 )
-from metrics.structural.antichain import largest_antichain
-from metrics.structural.chain import longest_increasing
-from metrics.structural.tau import inversions
-from metrics.verdict import Failure
+from evenkeel.metrics.workflow.antichain import largest_antichain
+from evenkeel.metrics.workflow.chain import longest_increasing
+from evenkeel.metrics.workflow.tau import inversions
 
 scipy_stats = pytest.importorskip("scipy.stats", reason="SKIPPED LOUDLY: scipy is not installed")
 

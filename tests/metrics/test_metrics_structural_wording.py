@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.pair import Answer, Pair
-from metrics.structural import StepBertScore, sequence, workflow, workflow_bleu, workflow_gleu
-from metrics.structural.compare import Both
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.workflow import (
+    StepBertScore,
+    sequence,
+    workflow,
+    workflow_bleu,
+    workflow_gleu,
+)
+from evenkeel.metrics.workflow.compare import Both
 
 
 def test_words_are_compared_in_canonical_order() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.structural import Edge, WorkflowError, sequence, workflow
-from metrics.structural.workflow import MOST_STEPS
+from evenkeel.metrics.workflow import Edge, WorkflowError, sequence, workflow
+from evenkeel.metrics.workflow.workflow import MOST_STEPS
 
 
 def refused(steps, edges):

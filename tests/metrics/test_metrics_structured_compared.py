@@ -11,14 +11,21 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair, ToolCall, Wanted
-from metrics.structured import FormatValidity, JsonRouge, JsonSimilarity, Structure, is_valid, read_structure
-from metrics.structured.alignment import ValuePair, align, canonical_key
-from metrics.structured.assignment import best_assignment
-from metrics.structured.json_rouge import json_rouge
-from metrics.structured.tree import LONGEST, Tree, UnreadableError, flat
-from metrics.structured.validity import format_found
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.structured import (
+    FormatValidity,
+    JsonRouge,
+    JsonSimilarity,
+    Structure,
+    is_valid,
+    read_structure,
+)
+from evenkeel.metrics.structured.alignment import ValuePair, align, canonical_key
+from evenkeel.metrics.structured.assignment import best_assignment
+from evenkeel.metrics.structured.json_rouge import json_rouge
+from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat
+from evenkeel.metrics.structured.validity import format_found
 
 RECORD = {
     "summary": "The drive of the mail server is full.",

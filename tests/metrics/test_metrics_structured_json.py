@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.structured.json_reader import find_json, read_json
-from metrics.structured.tree import UnreadableError, leaves
+from evenkeel.metrics.structured.json_reader import find_json, read_json
+from evenkeel.metrics.structured.tree import UnreadableError, leaves
 from tests.metrics.structured_values import KEYS, VALUES, as_tree, outcome, reason
 
 

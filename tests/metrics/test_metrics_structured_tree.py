@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.structured.tree import Tree, flat, gather, leaves, scalar
+from evenkeel.metrics.structured.tree import Tree, flat, gather, leaves, scalar
 
 
 @pytest.mark.parametrize(

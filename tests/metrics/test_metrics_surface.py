@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair, ToolCall, Wanted
-from metrics.surface import (
+from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.surface import (
     LanguageMatch,
     LengthRatio,
     RefusalAgreement,
@@ -19,8 +20,7 @@ from metrics.surface import (
     refused,
     truncated,
 )
-from metrics.surface.refusal_phrases import REFUSALS
-from metrics.verdict import Failure
+from evenkeel.metrics.surface.refusal_phrases import REFUSALS
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 REFUSING = {

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.prompts import EVERY
+from benchmarks.prompts import EVERY
+from evenkeel.metrics.tasks import Task, Turn, find_task, recognise, task_named
 from evenkeel.simulate.tasks import TASKS, make_prompt
-from metrics.tasks import Task, Turn, find_task, recognise, task_named
 
 
 def asked(user: str, system: str = "") -> list[Turn]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.corpora import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
-from metrics.tasks import Task, Turn, recognise
+from benchmarks.corpora import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
+from evenkeel.metrics.tasks import Task, Turn, recognise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, Pair, ToolCall
-from metrics.tools import ToolArguments, ToolNames, ToolOrder
-from metrics.tools.arguments import read_arguments
-from metrics.verdict import Failure
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.tool_calls import ToolArguments, ToolNames, ToolOrder
+from evenkeel.metrics.tool_calls.arguments import read_arguments
 
 
 def calls(*named: str | tuple[str, str]) -> Answer:

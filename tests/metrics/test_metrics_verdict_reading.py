@@ -9,7 +9,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.verdict import Failure, QualityScore, Verdict
+from evenkeel.core.verdict import Failure, QualityScore, Verdict
 
 VERDICT = Verdict(
     id="v",

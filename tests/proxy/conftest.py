@@ -14,12 +14,21 @@ import httptools
 import pytest
 import uvloop
 
-from proxy import Counters, DataPlane, HandOff, Limits, Route, RouteTable, Timeouts, Upstream
+from evenkeel.proxy import (
+    Counters,
+    DataPlane,
+    HandOff,
+    Limits,
+    Route,
+    RouteTable,
+    Timeouts,
+    Upstream,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
-    from shadow.handoff import Exchange
+    from evenkeel.core.exchange import Exchange
 
 PATIENCE_S = 5.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy import Limits
-from proxy.admission import Admission, Refusal, counted_as
+from evenkeel.proxy import Limits
+from evenkeel.proxy.admission import Admission, Refusal, counted_as
 from tests.proxy.plain import GET, OK, POST, error_of
 
 HEAD = b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from proxy.capture import redacted
+from evenkeel.proxy.capture import redacted
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Where is my order?"}]}).encode()
 ANSWER = b'{"choices":[]}'

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from proxy.counters import Counters, Histogram
-from proxy.errors import Fault, error_response, status_of
+from evenkeel.proxy.counters import Counters, Histogram
+from evenkeel.proxy.errors import Fault, error_response, status_of
 
 
 def test_histogram_counts_by_upper_bound():

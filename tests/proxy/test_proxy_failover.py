@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from proxy import Limits, Timeouts, Upstream
-from proxy.counters import RouteCounters
-from proxy.lanes import Lane
-from proxy.pool import Pool
-from proxy.routing import Route
+from evenkeel.proxy import Limits, Timeouts, Upstream
+from evenkeel.proxy.counters import RouteCounters
+from evenkeel.proxy.lanes import Lane
+from evenkeel.proxy.pool import Pool
+from evenkeel.proxy.routing import Route
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 POST = b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"

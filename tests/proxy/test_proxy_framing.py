@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.framing import LAST_CHUNK, MAX_TRAILER_BYTES, ChunkError, ChunkReader, chunk, parse_length
+from evenkeel.proxy.framing import (
+    LAST_CHUNK,
+    MAX_TRAILER_BYTES,
+    ChunkError,
+    ChunkReader,
+    chunk,
+    parse_length,
+)
 
 
 @given(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import threading
 
-from proxy.counters import Counters
-from proxy.handoff import HandOff
-from shadow.handoff import Exchange
+from evenkeel.core.exchange import Exchange
+from evenkeel.proxy.counters import Counters
+from evenkeel.proxy.handoff import HandOff
 
 
 def exchange(number, size=10, route="r"):

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.errors import Fault
-from proxy.framing import Framing, MessageError
-from proxy.request_head import (
+from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.framing import Framing, MessageError
+from evenkeel.proxy.request_head import (
     MAX_FIELDS,
     MAX_HEAD_BYTES,
     parse_any_request,
     parse_request,
 )
-from proxy.response_head import parse_any_response, parse_response
-from proxy.rewriting import render_request, render_response
+from evenkeel.proxy.response_head import parse_any_response, parse_response
+from evenkeel.proxy.rewriting import render_request, render_response
 
 
 def rendered(raw, target=None, authority=b"up:1"):

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from proxy import Limits
+from evenkeel.proxy import Limits
 from tests.proxy.plain import OK, POST
 
 

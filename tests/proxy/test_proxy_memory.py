@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import resource, sys
-from proxy.memory import keep_freed_memory
+from evenkeel.proxy.memory import keep_freed_memory
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
 def bodies():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.lanes import Limits
-from proxy.pool import Pool
-from proxy.routing import Upstream
-from proxy.upstream import UpstreamConnection
+from evenkeel.proxy.lanes import Limits
+from evenkeel.proxy.pool import Pool
+from evenkeel.proxy.routing import Upstream
+from evenkeel.proxy.upstream import UpstreamConnection
 
 
 class Transport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from proxy import Route, RouteTable, Upstream
+from evenkeel.proxy import Route, RouteTable, Upstream
 from tests.proxy.plain import OK, POST, error_of
 
 OTHER = OK.replace(b"ok", b"on")

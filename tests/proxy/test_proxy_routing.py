@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.routing import Route, RouteTable, Timeouts, Upstream
+from evenkeel.proxy.routing import Route, RouteTable, Timeouts, Upstream
 
 
 @pytest.mark.parametrize(

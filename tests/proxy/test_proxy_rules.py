@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from proxy.credentials import fingerprint, key_fingerprints
-from proxy.routing import Route, RouteTable, Upstream
+from evenkeel.proxy.credentials import fingerprint, key_fingerprints
+from evenkeel.proxy.routing import Route, RouteTable, Upstream
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ELSEWHERE = Upstream.parse("http://elsewhere")

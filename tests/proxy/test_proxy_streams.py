@@ -7,9 +7,9 @@ import httptools
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy import Counters, DataPlane, HandOff, Route, RouteTable, Upstream
-from proxy.client import ClientConnection
-from proxy.upstream import UpstreamConnection
+from evenkeel.proxy import Counters, DataPlane, HandOff, Route, RouteTable, Upstream
+from evenkeel.proxy.client import ClientConnection
+from evenkeel.proxy.upstream import UpstreamConnection
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 EVENTS = [b'data: {"n": %d}\n\n' % number for number in range(6)] + [b"data: [DONE]\n\n"]

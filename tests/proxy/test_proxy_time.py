@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from proxy import Limits, Timeouts
+from evenkeel.proxy import Limits, Timeouts
 from tests.proxy.plain import GET, OK, POST, error_of
 
 

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from console.downloads import Table, as_csv
-from console.trial_filter import TrialFilter
-from evenkeel.offline.reading import ItemError, item_of, written
+from evenkeel.console.downloads import Table, as_csv
+from evenkeel.console.trial_filter import TrialFilter
+from evenkeel.core.exchange import Exchange
+from evenkeel.experiments.bench.reading import ItemError, item_of, written
+from evenkeel.monitor.labels.label import label_from_json, label_to_json
 from evenkeel.settings import SettingsError
 from evenkeel.settings.reading import load
-from metrics.feedback.label import label_from_json, label_to_json
-from metrics.stores.sealing import MAGIC, PayloadKey, Seal, SealError, payload_keys
-from shadow.handoff import Exchange
-from shadow.protection import BUILTIN, Redactor
-from shadow.queues.packing import dead_body, lease_of
-from shadow.upstream_errors import LONGEST, excerpt
+from evenkeel.shadow.protection import BUILTIN, Redactor
+from evenkeel.shadow.upstream_errors import LONGEST, excerpt
+from evenkeel.stores.packing import dead_body, lease_of
+from evenkeel.stores.sealing import MAGIC, PayloadKey, Seal, SealError, payload_keys
 
 _SEAL = Seal([PayloadKey(bytes(32))])
 _ADDRESS = "ann@example.org"

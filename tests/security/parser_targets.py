@@ -11,31 +11,32 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from metrics.goldens import GoldenError, golden_lines, read_goldens
-from metrics.structural.reading import read_workflow
-from metrics.structural.workflow import WorkflowError
-from metrics.structured.html_reader import read_html, repair_html
-from metrics.structured.json_reader import find_json, read_json
-from metrics.structured.markdown_reader import read_markdown, repair_markdown
-from metrics.structured.reading import read_structure
-from metrics.structured.tree import UnreadableError
-from metrics.structured.xml_reader import read_xml, repair_xml
-from metrics.structured.yaml_reader import read_yaml, repair_yaml
-from proxy.capture import capturable, redacted
-from proxy.framing import ChunkError, ChunkReader, Framing, MessageError
-from proxy.request_head import parse_any_request, parse_request
-from proxy.response_head import parse_any_response, parse_response
-from proxy.rewriting import render_request, render_response
-from shadow.answer import read_answer
-from shadow.answer.reading import READERS
-from shadow.encodings import UnreadableBody, decode_body
-from shadow.perturbations.format import read_json as json_skeleton
-from shadow.perturbations.format import read_outline
-from shadow.perturbations.format import read_xml as xml_skeleton
-from shadow.perturbations.format import read_yaml as yaml_skeleton
-from shadow.perturbations.format.schema import UnreadableSkeleton
-from shadow.perturbations.protect import protected_spans
-from shadow.prompt import PromptView, UnreadablePrompt
+from evenkeel.experiments.goldens.files import golden_lines, read_goldens
+from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.metrics.structured.html_reader import read_html, repair_html
+from evenkeel.metrics.structured.json_reader import find_json, read_json
+from evenkeel.metrics.structured.markdown_reader import read_markdown, repair_markdown
+from evenkeel.metrics.structured.reading import read_structure
+from evenkeel.metrics.structured.tree import UnreadableError
+from evenkeel.metrics.structured.xml_reader import read_xml, repair_xml
+from evenkeel.metrics.structured.yaml_reader import read_yaml, repair_yaml
+from evenkeel.metrics.workflow.reading import read_workflow
+from evenkeel.metrics.workflow.workflow import WorkflowError
+from evenkeel.proxy.capture import capturable, redacted
+from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
+from evenkeel.proxy.request_head import parse_any_request, parse_request
+from evenkeel.proxy.response_head import parse_any_response, parse_response
+from evenkeel.proxy.rewriting import render_request, render_response
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.answer.reading import READERS
+from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.shadow.perturbations.format import read_json as json_skeleton
+from evenkeel.shadow.perturbations.format import read_outline
+from evenkeel.shadow.perturbations.format import read_xml as xml_skeleton
+from evenkeel.shadow.perturbations.format import read_yaml as yaml_skeleton
+from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
+from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
 from tests.security import file_targets
 
 if TYPE_CHECKING:

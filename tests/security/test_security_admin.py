@@ -15,17 +15,17 @@ import pytest
 from litestar import Litestar, get
 from litestar.testing import TestClient
 
-from console import ConsoleSources, GoldenSources, PipelineView, create_app
-from console.app import CONTENT_SECURITY_POLICY
-from evenkeel import access
-from evenkeel.access import TokenGuard
-from evenkeel.admin_server import serving
+from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, access, create_app
+from evenkeel.console.access import TokenGuard
+from evenkeel.console.app import CONTENT_SECURITY_POLICY
+from evenkeel.console.server import serving
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.settings import SettingsError, load
-from metrics.goldens import Golden, SqliteGoldens
-from metrics.pair import Answer, ToolCall
-from metrics.stores.exchanges import SqliteExchangeArchive
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
-from metrics.verdict import Evidence, QualityScore, Verdict
+from evenkeel.stores.exchanges import SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 
 LOCAL = "http://127.0.0.1:8101"
 

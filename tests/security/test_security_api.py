@@ -11,13 +11,13 @@ from hypothesis.errors import Unsatisfiable
 from litestar import Litestar, Router
 from litestar.openapi import OpenAPIConfig
 
-from console import ConsoleSources, GoldenSources, PipelineView, create_app
-from console.app import CONTENT_SECURITY_POLICY
-from metrics.actions.sqlite_store import SqliteActions
-from metrics.feedback.sqlite_store import SqliteLabels
-from metrics.goldens import SqliteGoldens
-from metrics.stores.exchanges import SqliteExchangeArchive
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, create_app
+from evenkeel.console.app import CONTENT_SECURITY_POLICY
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.monitor.labels.sqlite_store import SqliteLabels
+from evenkeel.stores.audit_log.sqlite_store import SqliteActions
+from evenkeel.stores.exchanges import SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 
 schemathesis = pytest.importorskip("schemathesis")
 

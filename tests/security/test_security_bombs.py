@@ -12,12 +12,12 @@ import brotli
 import pytest
 import zstandard
 
-from metrics.verdict import Failure
-from shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
-from shadow.handoff import Exchange
-from shadow.original import Left, Reader
-from shadow.planner import RoutePlan
-from shadow.replay import Replayer, Target
+from evenkeel.core.exchange import Exchange
+from evenkeel.core.verdict import Failure
+from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
+from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.replay import Replayer, Target
 
 LIMIT = 1 << 20
 ZEROS = bytes(64 << 20)

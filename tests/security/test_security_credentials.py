@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from evenkeel.proxy.capture import Capture, redacted
+from evenkeel.proxy.request_head import parse_request
+from evenkeel.proxy.response_head import parse_response
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from proxy.capture import Capture, redacted
-from proxy.request_head import parse_request
-from proxy.response_head import parse_response
 from tests.evenkeel.conftest import up
 from tests.evenkeel.otlp_receiver import collecting
 

@@ -12,12 +12,12 @@ import zlib
 import brotli
 import pytest
 
-from metrics.endpoints.bounded import LARGEST_ANSWER_BYTES
-from metrics.judge import Judge
-from metrics.semantic.client import EmbeddingsClient
-from metrics.verdict import Failure
-from shadow.rewriter.endpoint import ModelEndpoint
-from shadow.rewriter.reply import NoText
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.bounded import LARGEST_ANSWER_BYTES
+from evenkeel.metrics.judge import Judge
+from evenkeel.metrics.semantic.client import EmbeddingsClient
+from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
+from evenkeel.shadow.rewriter.reply import NoText
 
 RULING = {"rating": 3, "explanation": "the same"}
 COMPLETION = {

@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from evenkeel import data_plane
-from evenkeel.redacting import redactor
+from evenkeel.core.exchange import Exchange
+from evenkeel.runtime import data_plane
+from evenkeel.runtime.redacting import redactor
 from evenkeel.settings import SettingsError, load
 from evenkeel.settings.protecting import Redaction
-from metrics.stores.sealing import KEY_VARIABLE
-from metrics.stores.sqlite import Database
-from shadow.handoff import Exchange
-from shadow.queues.sqlite import SqliteExchangeQueue
+from evenkeel.stores.sealing import KEY_VARIABLE
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 QUESTION = {"model": "m", "messages": [{"role": "user", "content": "Write to ann@example.org of C-1234."}]}

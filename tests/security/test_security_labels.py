@@ -6,14 +6,14 @@ import asyncio
 import json
 from dataclasses import replace
 
-from metrics.export.prometheus import CellText, MonitorReading
-from metrics.fold import OTHER_MODEL, MonitorSettings, MonitorState
-from metrics.stores.protocols import LoggedVerdict
-from metrics.verdict import BASELINE, Verdict
-from shadow.handoff import Exchange
-from shadow.names import LONGEST_NAME
-from shadow.original import Reader
-from shadow.planner import RoutePlan
+from evenkeel.core.exchange import Exchange
+from evenkeel.core.names import LONGEST_NAME
+from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.monitor.export.prometheus import CellText, MonitorReading
+from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.stores.protocols import LoggedVerdict
 from tests.proxy.conftest import eventually, relay
 
 LONG = "n" * 60_000

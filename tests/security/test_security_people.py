@@ -12,18 +12,19 @@ import pytest
 from litestar import Litestar, Request, get
 from litestar.testing import TestClient
 
-from console import ConsoleSources, GoldenSources, PipelineView, create_app
-from console.identity import SCOPE_KEY, Visitor, visitor_of
-from evenkeel.access import guarded
-from evenkeel.admin_server import serving
+from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, create_app
+from evenkeel.console.access import guarded
+from evenkeel.console.identity import SCOPE_KEY, Visitor, visitor_of
+from evenkeel.console.server import serving
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Verdict
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.monitor.labels import SqliteLabels
 from evenkeel.settings import SettingsError, load
-from metrics.actions import Action, SqliteActions
-from metrics.feedback import SqliteLabels
-from metrics.goldens import Golden, SqliteGoldens
-from metrics.pair import Answer
-from metrics.stores.exchanges import SqliteExchangeArchive
-from metrics.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
-from metrics.verdict import Verdict
+from evenkeel.stores.audit_log import Action, SqliteActions
+from evenkeel.stores.exchanges import SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
 
 TOKENS = {"T_ALL": "shared", "T_ANN": "of-ann", "T_VIC": "of-vic"}
 LOCAL = "http://127.0.0.1:8101"

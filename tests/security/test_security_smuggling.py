@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from proxy import Limits, Timeouts
-from proxy.errors import Fault
-from proxy.framing import MessageError
-from proxy.request_head import parse_request
+from evenkeel.proxy import Limits, Timeouts
+from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.framing import MessageError
+from evenkeel.proxy.request_head import parse_request
 from tests.proxy.conftest import relay
 
 IMPATIENT = {

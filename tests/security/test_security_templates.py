@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 
-from shadow.handoff import Exchange
-from shadow.original import Reader, StatedTemplate
-from shadow.planner import RoutePlan
-from shadow.prompt.segments import SlotText
-from shadow.prompt.template import TemplateLearner
+from evenkeel.core.exchange import Exchange
+from evenkeel.shadow.original import Reader, StatedTemplate
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.prompt.segments import SlotText
+from evenkeel.shadow.prompt.template import TemplateLearner
 
 PROMPT = (
     "You answer letters to a small museum.\n\nLetter: {letter}\nArrived: {day}\n\n"

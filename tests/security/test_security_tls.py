@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from litestar import Litestar, get
 
-from evenkeel.access import TokenGuard
-from evenkeel.admin_server import serving
+from evenkeel.console.access import TokenGuard
+from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError, load
 
 x509 = pytest.importorskip("cryptography.x509", reason="needs the extra encryption")

@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from evenkeel import replays
+from evenkeel.core.exchange import Exchange
+from evenkeel.proxy.capture import capturable
+from evenkeel.runtime import replays
 from evenkeel.settings import Settings
-from proxy.capture import capturable
-from shadow.handoff import Exchange
-from shadow.original import Left, Reader
-from shadow.planner import RoutePlan
+from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.planner import RoutePlan
 from tests.proxy.conftest import eventually, fake_upstream, relay
 
 BODY = b'{"model": "m", "messages": [{"role": "user", "content": "Hello"}]}'

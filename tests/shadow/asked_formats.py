@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 
-from shadow.prompt import Block, PromptView
+from evenkeel.shadow.prompt import Block, PromptView
 
 
 def view_of(asked="", *, said="Why is the fan loud?", **members):

@@ -7,8 +7,8 @@ import random
 
 from hypothesis import strategies as st
 
-from shadow.perturbations import by_name
-from shadow.prompt import PromptView
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.prompt import PromptView
 
 SEVERITIES = (0.1, 0.3, 0.5, 1.0)
 

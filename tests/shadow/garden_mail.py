@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from shadow.prompt.segments import SlotText
-from shadow.prompt.template import TemplateLearner
+from evenkeel.shadow.prompt.segments import SlotText
+from evenkeel.shadow.prompt.template import TemplateLearner
 
 PROMPT = (
     "You sort mail for a garden centre.\n\nSender: {sender}\nMessage: {message}\n\n"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
-from shadow.prompt import PromptView
+from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
+from evenkeel.shadow.prompt import PromptView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from shadow.perturbations import Outcome, Perturbation
-    from shadow.prompt import Block, SlotText
+    from evenkeel.shadow.perturbations import Outcome, Perturbation
+    from evenkeel.shadow.prompt import Block, SlotText
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

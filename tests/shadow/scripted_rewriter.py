@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shadow.perturbations.protocol import RewriteTask
-from shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rewriter
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rewriter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from shadow.spend import Spend
+    from evenkeel.llm.budget import Spend
 
 KEY = "sk-test-0123456789"
 TEXT = "Our customer reports that the export of invoice INC-48213 fails, and she needs it within 3 hours."

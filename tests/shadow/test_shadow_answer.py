@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.pair import Answer, ToolCall
-from shadow.answer import UnreadableAnswer, read_answer
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.shadow.answer import UnreadableAnswer, read_answer
 
 JSON = {"content-type": "application/json"}
 SSE = {"content-type": "text/event-stream; charset=utf-8"}

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.responses import Response
 
-from metrics.pair import Answer, ToolCall
-from shadow.answer import UnreadableAnswer, read_answer
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.shadow.answer import UnreadableAnswer, read_answer
 
 JSON = {"content-type": "application/json"}
 SSE = {"content-type": "text/event-stream"}

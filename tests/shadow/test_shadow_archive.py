@@ -10,16 +10,18 @@ import sqlite3
 
 import pytest
 
-from metrics.goldens import GoldenError, SqliteGoldens, golden_lines, read_goldens
-from metrics.goldens.asked import asked
-from metrics.goldens.from_exchange import golden_of
-from metrics.stores.counters import Tally
-from metrics.stores.exchanges import SqliteExchangeArchive
-from metrics.stores.sqlite import Database
-from shadow.archive import Archivist
-from shadow.handoff import Exchange
-from shadow.original import Left, Reader
-from shadow.planner import RoutePlan
+from evenkeel.core.exchange import Exchange
+from evenkeel.experiments.goldens.asked import asked
+from evenkeel.experiments.goldens.files import golden_lines, read_goldens
+from evenkeel.experiments.goldens.from_exchange import golden_of
+from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
+from evenkeel.shadow.archive import Archivist
+from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.exchanges import SqliteExchangeArchive
+from evenkeel.stores.sqlite import Database
 from tests.shadow.wild_exchanges import WildExchanges
 
 BODY = '{"model": "asked", "messages": [{"role": "user", "content": "Wie lange, bitte?"}]}'

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadow.prompt.blocks import TypedText, cut
+from evenkeel.shadow.prompt.blocks import TypedText, cut
 
 
 def _types(text: str) -> list[tuple[str, str]]:

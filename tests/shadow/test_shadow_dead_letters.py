@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from metrics.stores.sqlite import Database
-from shadow.handoff import Exchange
-from shadow.queues.redis import RedisExchangeQueue
-from shadow.queues.sqlite import SqliteExchangeQueue
-from shadow.redis_spend import RedisSpendLedger
-from shadow.spend import Budget, Spend, SpendLedger
+from evenkeel.core.exchange import Exchange
+from evenkeel.llm.budget import Budget, Spend, SpendLedger
+from evenkeel.shadow.redis_budget import RedisSpendLedger
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.redis_server import a_store
 
 

@@ -12,8 +12,8 @@ import brotli
 import pytest
 import zstandard
 
-from shadow.answer import read_answer
-from shadow.encodings import UnreadableBody, decode_body
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.encodings import UnreadableBody, decode_body
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shadow.languages import language_of
+from evenkeel.core.languages import language_of
 
 SENTENCES = {
     "en": "The printer in the hall has been out of paper since this morning.",

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from metrics.pair import AS_BEFORE, Wanted
-from shadow.perturbations import Draft, NotApplicable
-from shadow.perturbations.baseline import Identical
-from shadow.perturbations.casing import Casing
-from shadow.perturbations.compound import Compound, builtin_compounds
-from shadow.perturbations.crosslingual import CrossLingual
-from shadow.perturbations.multilingual import Multilingual
-from shadow.perturbations.paraphrase import Paraphrase
-from shadow.perturbations.spelling import Spelling
-from shadow.perturbations.tone import Tone
-from shadow.perturbations.whitespace import Whitespace
-from shadow.prompt import PromptView
+from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.shadow.perturbations import Draft, NotApplicable
+from evenkeel.shadow.perturbations.baseline import Identical
+from evenkeel.shadow.perturbations.casing import Casing
+from evenkeel.shadow.perturbations.compound import Compound, builtin_compounds
+from evenkeel.shadow.perturbations.crosslingual import CrossLingual
+from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.paraphrase import Paraphrase
+from evenkeel.shadow.perturbations.spelling import Spelling
+from evenkeel.shadow.perturbations.tone import Tone
+from evenkeel.shadow.perturbations.whitespace import Whitespace
+from evenkeel.shadow.prompt import PromptView
 from tests.shadow.pretended_rewriter import BY_LANGUAGE, QUESTION, SYSTEM, chat, finished, made
 
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from bench.corpora import LANGUAGES, data_files, questions, texts_of, tickets
-from shadow.languages import language_of
-from shadow.perturbations import NotApplicable, by_name, protected_spans
-from shadow.prompt import PromptView
+from benchmarks.corpora import LANGUAGES, data_files, questions, texts_of, tickets
+from evenkeel.core.languages import language_of
+from evenkeel.shadow.perturbations import NotApplicable, by_name, protected_spans
+from evenkeel.shadow.prompt import PromptView
 
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
 SAMPLED = 60

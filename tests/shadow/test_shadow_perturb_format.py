@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import Wanted
-from shadow.perturbations import NotApplicable
-from shadow.perturbations.format import FORMATS, Free, Html, Json, Markdown, Xml, Yaml
-from shadow.perturbations.format.schema import (
-    Field,
-    Leaf,
-)
-from shadow.perturbations.format.xml_form import element_name
-from shadow.prompt import Block, PromptView
+from evenkeel.core.pair import Wanted
+from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations.format import FORMATS, Free, Html, Json, Markdown, Xml, Yaml
+from evenkeel.shadow.perturbations.format.schema import Field, Leaf
+from evenkeel.shadow.perturbations.format.xml_form import element_name
+from evenkeel.shadow.prompt import Block, PromptView
 from tests.shadow.asked_formats import applied, texts, view_of
 
 BY_NAME = {kind.format: kind for kind in FORMATS}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from shadow.perturbations.format import Yaml
-from shadow.perturbations.format.read_json import read_json
-from shadow.perturbations.format.read_json_schema import read_json_schema
-from shadow.perturbations.format.read_outline import read_html, read_markdown
-from shadow.perturbations.format.read_xml import read_xml
-from shadow.perturbations.format.read_yaml import read_yaml
-from shadow.perturbations.format.schema import (
+from evenkeel.shadow.perturbations.format import Yaml
+from evenkeel.shadow.perturbations.format.read_json import read_json
+from evenkeel.shadow.perturbations.format.read_json_schema import read_json_schema
+from evenkeel.shadow.perturbations.format.read_outline import read_html, read_markdown
+from evenkeel.shadow.perturbations.format.read_xml import read_xml
+from evenkeel.shadow.perturbations.format.read_yaml import read_yaml
+from evenkeel.shadow.perturbations.format.schema import (
     Field,
     Leaf,
     Listing,
@@ -19,8 +19,8 @@ from shadow.perturbations.format.schema import (
     leaf_of,
     names_in,
 )
-from shadow.perturbations.format.skeletons import skeletons
-from shadow.perturbations.format.words import named_format, renamed
+from evenkeel.shadow.perturbations.format.skeletons import skeletons
+from evenkeel.shadow.perturbations.format.words import named_format, renamed
 
 
 @pytest.mark.parametrize("text", [

@@ -6,13 +6,18 @@ import random
 
 import pytest
 
-from metrics.pair import Wanted
-from shadow.perturbations import Draft, RewriteTask
-from shadow.perturbations.crosslingual import CrossLingual, crosslingual_pairs
-from shadow.perturbations.language_tags import BUILTIN_TAGS, canonical_tag, english_request, native_request
-from shadow.perturbations.multilingual import Multilingual, multilingual
-from shadow.prompt import Block, PromptView
-from shadow.prompt.template import TemplateLearner
+from evenkeel.core.language_tags import (
+    BUILTIN_TAGS,
+    canonical_tag,
+    english_request,
+    native_request,
+)
+from evenkeel.core.pair import Wanted
+from evenkeel.shadow.perturbations import Draft, RewriteTask
+from evenkeel.shadow.perturbations.crosslingual import CrossLingual, crosslingual_pairs
+from evenkeel.shadow.perturbations.multilingual import Multilingual, multilingual
+from evenkeel.shadow.prompt import Block, PromptView
+from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from shadow.perturbations import BUILTIN, by_name, seed_for
+from evenkeel.shadow.perturbations import BUILTIN, by_name, seed_for
 
 
 def test_names_are_found_and_near_ones_suggested() -> None:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
-from shadow.perturbations.crosslingual import CrossLingual
-from shadow.perturbations.multilingual import Multilingual
-from shadow.perturbations.paraphrase import Paraphrase
-from shadow.perturbations.rewriting import pieces
-from shadow.perturbations.tone import Tone
-from shadow.prompt import Block
+from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
+from evenkeel.shadow.perturbations.crosslingual import CrossLingual
+from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.paraphrase import Paraphrase
+from evenkeel.shadow.perturbations.rewriting import pieces
+from evenkeel.shadow.perturbations.tone import Tone
+from evenkeel.shadow.prompt import Block
 from tests.shadow.pretended_rewriter import QUESTION, SYSTEM, chat, finished, reason, typed, view_of
 
 

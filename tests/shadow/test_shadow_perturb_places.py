@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadow.perturbations import NotApplicable, by_name
-from shadow.prompt import PromptView
+from evenkeel.shadow.perturbations import NotApplicable, by_name
+from evenkeel.shadow.prompt import PromptView
 from tests.shadow.changed_texts import CASE, FRAGMENTS, SEVERITIES, variant, view_of
 
 

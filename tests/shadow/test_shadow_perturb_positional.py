@@ -11,13 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations import NotApplicable
-from shadow.perturbations.positional import POSITIONAL, Context, Mixed, OutputInstructions, Reordering
-from shadow.perturbations.positional.lists import bullet_lists
-from shadow.perturbations.positional.marks import closes, is_label, tail_cuts
-from shadow.perturbations.positional.order import order_matters
-from shadow.prompt import Block, PromptView
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations.positional import (
+    POSITIONAL,
+    Context,
+    Mixed,
+    OutputInstructions,
+    Reordering,
+)
+from evenkeel.shadow.perturbations.positional.lists import bullet_lists
+from evenkeel.shadow.perturbations.positional.marks import closes, is_label, tail_cuts
+from evenkeel.shadow.perturbations.positional.order import order_matters
+from evenkeel.shadow.prompt import Block, PromptView
 
 SEEDS = range(30)
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shadow.perturbations.compound import builtin_compounds
-from shadow.perturbations.crosslingual import CrossLingual
-from shadow.perturbations.multilingual import Multilingual
-from shadow.perturbations.paraphrase import Paraphrase
-from shadow.perturbations.tone import Tone
+from evenkeel.shadow.perturbations.compound import builtin_compounds
+from evenkeel.shadow.perturbations.crosslingual import CrossLingual
+from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.paraphrase import Paraphrase
+from evenkeel.shadow.perturbations.tone import Tone
 
 if TYPE_CHECKING:
-    from shadow.perturbations import Perturbation
+    from evenkeel.shadow.perturbations import Perturbation
 
 from tests.shadow.pretended_rewriter import chat, finished, made
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadow.languages import language_of
-from shadow.perturbations import NotApplicable
-from shadow.perturbations.protocol import NOTHING
-from shadow.perturbations.tone import TONES, Tone
-from shadow.perturbations.tone_phrases import MANNERS
-from shadow.prompt import Block
+from evenkeel.core.languages import language_of
+from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations.protocol import NOTHING
+from evenkeel.shadow.perturbations.tone import TONES, Tone
+from evenkeel.shadow.perturbations.tone_phrases import MANNERS
+from evenkeel.shadow.prompt import Block
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     DATA,
@@ -115,7 +115,7 @@ _FRAGMENTS = st.sampled_from([
 def test_a_tone_by_rule_keeps_what_is_protected_in_any_text(text, tone, severity, seed) -> None:
     """Whatever stands beside code, data, quotations and list marks: they survive, and something changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shadow.perturbations.tone.language_of", lambda _: "en")
+        patch.setattr("evenkeel.shadow.perturbations.tone.language_of", lambda _: "en")
         outcome = Tone(tones=[tone]).apply(chat(text), severity, random.Random(seed))
     if not text.strip():
         assert isinstance(outcome, NotApplicable)

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from metrics.cells import CellKey, CellReport, Estimate
-from metrics.verdict import BASELINE
-from shadow.perturbations import BUILTIN
-from shadow.planner import Need, RoutePlan, candidates, needs_of, trial_id
+from evenkeel.core.cells import CellKey, CellReport, Estimate
+from evenkeel.core.verdict import BASELINE
+from evenkeel.shadow.perturbations import BUILTIN
+from evenkeel.shadow.planner import Need, RoutePlan, candidates, needs_of, trial_id
 
 KINDS = tuple(kind for kind in BUILTIN if kind.name.startswith("general."))[:4]
 ROUTE = RoutePlan(KINDS, (0.1, 0.3, 0.5), 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shadow.prompt import PromptView, UnreadablePrompt, api_of
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 
 
 def parsed(body: object, api: Any) -> PromptView:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shadow.prompt import PromptView, refusal
+from evenkeel.shadow.prompt import PromptView, refusal
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 FUNCTION = {"type": "function", "function": {"name": "look_up", "parameters": {}}}

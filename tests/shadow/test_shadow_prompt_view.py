@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadow.prompt import Block, PromptView, UnreadablePrompt
-from shadow.prompt.readers import READERS
+from evenkeel.shadow.prompt import Block, PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt.readers import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.prompt import Api, SlotText
+    from evenkeel.shadow.prompt import Api, SlotText
 
 APIS = tuple(READERS)
 

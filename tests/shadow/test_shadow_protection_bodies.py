@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.stores.counters import Tally
-from shadow.answer import read_answer
-from shadow.handoff import Exchange
-from shadow.original import Left, Reader
-from shadow.planner import RoutePlan
-from shadow.protection import BUILTIN, RedactedSink, Redactor
-from shadow.protection.bodies import Unredactable, redact_events, redact_json
+from evenkeel.core.exchange import Exchange
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.protection import BUILTIN, RedactedSink, Redactor
+from evenkeel.shadow.protection.bodies import Unredactable, redact_events, redact_json
+from evenkeel.stores.counters import Tally
 from tests.shadow.wild_exchanges import WildExchanges
 
 ADDRESS = "ann@example.org"

@@ -8,13 +8,13 @@ import dataclasses
 
 import pytest
 
-from metrics.stores.counters import Tally
-from metrics.stores.sealing import KEY_VARIABLE, SealError, seal_of
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from shadow.handoff import Exchange
-from shadow.queues.redis import RedisExchangeQueue
-from shadow.queues.sqlite import SqliteExchangeQueue
-from shadow.worker import Worker
+from evenkeel.core.exchange import Exchange
+from evenkeel.shadow.worker import Worker
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.redis_server import a_store
 
 WORD = b"periwinkle"

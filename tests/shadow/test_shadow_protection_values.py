@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadow.perturbations.protect import protected_spans
-from shadow.protection import BUILTIN, ProtectionError
-from shadow.protection.own_patterns import OwnPattern
-from shadow.protection.patterns import iban_valid, luhn_valid
-from shadow.protection.placeholders import Placeholders
-from shadow.protection.presidio import PresidioDetector, load_analyser
+from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.protection import BUILTIN, ProtectionError
+from evenkeel.shadow.protection.own_patterns import OwnPattern
+from evenkeel.shadow.protection.patterns import iban_valid, luhn_valid
+from evenkeel.shadow.protection.placeholders import Placeholders
+from evenkeel.shadow.protection.presidio import PresidioDetector, load_analyser
 
 TOKEN = "q7Wn3x_" * 6
 

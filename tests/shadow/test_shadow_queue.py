@@ -11,10 +11,10 @@ import textwrap
 
 import pytest
 
-from metrics.stores.sqlite import Database
-from shadow.handoff import Exchange
-from shadow.queues.redis import RedisExchangeQueue
-from shadow.queues.sqlite import SqliteExchangeQueue
+from evenkeel.core.exchange import Exchange
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.redis_server import a_store
 
 
@@ -238,11 +238,11 @@ def test_leases_of_a_killed_process_are_recovered(place, build, clock):
     script = textwrap.dedent(f"""
         import os, signal
         from pathlib import Path
-        from metrics.stores.redis.connection import RedisStore
-        from metrics.stores.redis.place import RedisPlace
-        from metrics.stores.sqlite import Database
-        from shadow.queues.redis import RedisExchangeQueue
-        from shadow.queues.sqlite import SqliteExchangeQueue
+        from evenkeel.stores.redis.connection import RedisStore
+        from evenkeel.stores.redis.place import RedisPlace
+        from evenkeel.stores.sqlite import Database
+        from evenkeel.stores.redis.queue import RedisExchangeQueue
+        from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
         queue = {opened}
         assert len(queue.reserve(4, 60)) == 4
         os.kill(os.getpid(), signal.SIGKILL)

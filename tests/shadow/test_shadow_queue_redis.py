@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import redis
 
-from shadow.handoff import Lag
-from shadow.queues.redis import RedisExchangeQueue
+from evenkeel.core.exchange import Lag
+from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.redis_server import RedisServer, a_store
 from tests.shadow.test_shadow_queue import exchange, ids
 
@@ -99,7 +99,7 @@ def test_workers_that_are_gone_are_forgotten(store, monkeypatch):
     one.put([exchange(1), exchange(2)])
     one.reserve(1, 60)
     other.acknowledge(ids(other.reserve(1, 60)))
-    monkeypatch.setattr("shadow.queues.redis._IDLE_CONSUMER_MS", -1)
+    monkeypatch.setattr("evenkeel.stores.redis.queue._IDLE_CONSUMER_MS", -1)
     assert other.forget_workers() == 1
     left = store.client.xinfo_consumers(store.key("main", "exchanges"), "workers")
     assert [worker["name"] for worker in left] == [b"one"]

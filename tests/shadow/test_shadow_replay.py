@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from metrics.verdict import Failure
-from shadow.replay import Replay, Replayer, Target, retry_after_s
+from evenkeel.core.verdict import Failure
+from evenkeel.shadow.replay import Replay, Replayer, Target, retry_after_s
 
 ANSWER = json.dumps(
     {"model": "m", "choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from metrics.stores.sqlite import Database
-from shadow.perturbations.protocol import RewriteTask
-from shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rejection, Rewriter
-from shadow.spend import Budget, RewriterPurse, SpendLedger
+from evenkeel.llm.budget import Budget, RewriterPurse, SpendLedger
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rejection, Rewriter
+from evenkeel.stores.sqlite import Database
 from tests.shadow.scripted_rewriter import (
     GOOD,
     TASK,

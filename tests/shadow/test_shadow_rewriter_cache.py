@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from metrics.stores.sqlite import Database
-from shadow.perturbations.protocol import RewriteTask
-from shadow.rewriter import MemoryRewriteCache, SqliteRewriteCache
-from shadow.rewriter.cache import cache_key
-from shadow.rewriter.redis_cache import RedisRewriteCache
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter import MemoryRewriteCache, SqliteRewriteCache
+from evenkeel.shadow.rewriter.cache import cache_key
+from evenkeel.shadow.rewriter.redis_cache import RedisRewriteCache
+from evenkeel.stores.sqlite import Database
 from tests.redis_server import a_store
 
 KEPT = 10
@@ -93,6 +93,6 @@ def test_the_key_depends_on_content_and_models(monkeypatch) -> None:
         cache_key(task, "n"),
     }
     assert cache_key(task, "m") in keys
-    monkeypatch.setattr("shadow.rewriter.cache.VERSION", 99)
+    monkeypatch.setattr("evenkeel.shadow.rewriter.cache.VERSION", 99)
     keys.add(cache_key(task, "m"))
     assert len(keys) == 6

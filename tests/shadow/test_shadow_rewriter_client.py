@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from shadow.perturbations.paraphrase import Paraphrase
-from shadow.perturbations.protocol import Draft, RewriteTask
-from shadow.prompt import PromptView
-from shadow.rewriter import Rejection
+from evenkeel.shadow.perturbations.paraphrase import Paraphrase
+from evenkeel.shadow.perturbations.protocol import Draft, RewriteTask
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.rewriter import Rejection
 from tests.shadow.scripted_rewriter import (
     BETTER,
     GOOD,

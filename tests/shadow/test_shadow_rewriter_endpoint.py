@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from metrics.judge import Breaker
-from shadow.perturbations.protocol import RewriteTask
-from shadow.rewriter import MemoryRewriteCache, Rewriter
+from evenkeel.metrics.judge import Breaker
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter import MemoryRewriteCache, Rewriter
 from tests.shadow.scripted_rewriter import (
     GOOD,
     KEY,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shadow.languages import language_of
-from shadow.perturbations.protocol import RewriteTask
-from shadow.rewriter import faults_of
-from shadow.rewriter.keep import passages_to_keep
-from shadow.rewriter.script import weight
+from evenkeel.core.languages import language_of
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter import faults_of
+from evenkeel.shadow.rewriter.keep import passages_to_keep
+from evenkeel.shadow.rewriter.script import weight
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "mt_bench"
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metrics.judge.client import Reply
-from metrics.judge.reading import Ruling
-from metrics.verdict import Failure
-from shadow.rewriter import JudgedMeaning
-from shadow.spend import Spend
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.budget import Spend
+from evenkeel.metrics.judge.client import Reply
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.shadow.rewriter import JudgedMeaning
 
 if TYPE_CHECKING:
-    from metrics.judge.prompts import Question
+    from evenkeel.metrics.judge.prompts import Question
 
 ORIGINAL = "Please do not close the window before the rain stops."
 REWRITTEN = "Kindly leave the window open until it no longer rains."

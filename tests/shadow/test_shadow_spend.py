@@ -7,9 +7,16 @@ from functools import partial
 
 import pytest
 
-from metrics.stores.sqlite import Database
-from shadow.redis_spend import RedisSpendLedger
-from shadow.spend import Budget, ModelPrice, Prices, RewriterPurse, Spend, SpendLedger
+from evenkeel.llm.budget import (
+    Budget,
+    ModelPrice,
+    Prices,
+    RewriterPurse,
+    Spend,
+    SpendLedger,
+)
+from evenkeel.shadow.redis_budget import RedisSpendLedger
+from evenkeel.stores.sqlite import Database
 from tests.redis_server import a_store
 
 NOON = 43_200.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shadow.prompt.segments import SlotText
-from shadow.prompt.template import fixed_template
+from evenkeel.shadow.prompt.segments import SlotText
+from evenkeel.shadow.prompt.template import fixed_template
 
 
 def test_fixed_template_from_settings() -> None:

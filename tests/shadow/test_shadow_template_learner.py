@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from shadow.prompt.segments import SlotText, by_role
-from shadow.prompt.template import TemplateLearner
-from shadow.prompt.view import PromptView
+from evenkeel.shadow.prompt.segments import SlotText, by_role
+from evenkeel.shadow.prompt.template import TemplateLearner
+from evenkeel.shadow.prompt.view import PromptView
 from tests.shadow.garden_mail import (
     PEOPLE,
     PLANTS,

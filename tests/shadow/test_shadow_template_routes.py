@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
-routes = importlib.import_module("bench.template_routes")
-measures = importlib.import_module("bench.templates")
+routes = importlib.import_module("benchmarks.template_routes")
+measures = importlib.import_module("benchmarks.templates")
 
 ROUTES = pytest.mark.parametrize("route", routes.ROUTES, ids=lambda route: route.name)
 THRESHOLD = 0.95

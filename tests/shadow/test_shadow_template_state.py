@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from shadow.prompt.template import TemplateLearner
+from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.shadow.garden_mail import PLANTS, filled, fingerprint_of, kinds_of, message_of, taught, user_slot
 
 

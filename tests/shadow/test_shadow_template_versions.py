@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from shadow.prompt.segments import SlotText
-from shadow.prompt.template import TemplateLearner
+from evenkeel.shadow.prompt.segments import SlotText
+from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.shadow.garden_mail import PROMPT, filled, fingerprint_of, kinds_of, message_of, taught, user_slot
 
 OTHER = (

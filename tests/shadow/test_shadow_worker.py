@@ -9,20 +9,20 @@ import json
 import httpx2
 import pytest
 
+from evenkeel.core.exchange import Exchange
+from evenkeel.core.verdict import BASELINE
+from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.worker import Worker, WorkerSettings
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
-from metrics.scoring import cheap_scorer
-from metrics.stores.counters import Tally
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import BASELINE
-from shadow.handoff import Exchange
-from shadow.original import Reader
-from shadow.perturbations import by_name
-from shadow.planner import RoutePlan
-from shadow.queues.sqlite import SqliteExchangeQueue
-from shadow.replay import Replayer, Target
-from shadow.spend import Budget, Prices, SpendLedger
-from shadow.trials import TrialMaker
-from shadow.worker import Worker, WorkerSettings
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
 

@@ -8,7 +8,7 @@ import json
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.encodings import MAX_DECODED_BYTES
+from evenkeel.shadow.encodings import MAX_DECODED_BYTES
 
 if TYPE_CHECKING:
     import random

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from shadow.handoff import Exchange
-from shadow.prompt.readers import READERS
+from evenkeel.core.exchange import Exchange
+from evenkeel.shadow.prompt.readers import READERS
 from tests.shadow.wild_documents import WildDocuments
 
 if TYPE_CHECKING:
-    from shadow.prompt import Api
+    from evenkeel.shadow.prompt import Api
 
 APIS: Final[tuple[Api, ...]] = tuple(READERS)
 _PATHS: Final[dict[Api, str]] = {

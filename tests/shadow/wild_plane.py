@@ -8,31 +8,31 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from metrics.scoring import cheap_scorer
-from metrics.stores.counters import Tally
-from metrics.stores.sqlite import Database, SqliteVerdictLog
-from metrics.verdict import BASELINE, Failure
-from shadow.answer import read_answer
-from shadow.encodings import UnreadableBody
-from shadow.original import Reader
-from shadow.perturbations import BUILTIN
-from shadow.planner import RoutePlan
-from shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
-from shadow.queues.sqlite import SqliteExchangeQueue
-from shadow.replay import Replay, Target
-from shadow.rewriter.protocol import Rejection
-from shadow.spend import Budget, Prices, SpendLedger
-from shadow.trials import TrialMaker
-from shadow.worker import Worker, WorkerSettings
+from evenkeel.core.verdict import BASELINE, Failure
+from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.encodings import UnreadableBody
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.perturbations import BUILTIN
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.replay import Replay, Target
+from evenkeel.shadow.rewriter.protocol import Rejection
+from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.worker import Worker, WorkerSettings
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from shadow.handoff import Exchange
-    from shadow.perturbations import RewriteTask
-    from shadow.prompt import Api
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.shadow.perturbations import RewriteTask
+    from evenkeel.shadow.prompt import Api
 
 _PAIRS_OF_LANGUAGES = "crosslingual."
 _SOME_PAIRS = ("crosslingual.en_to_de", "crosslingual.fr_to_en", "crosslingual.ja_to_ja")

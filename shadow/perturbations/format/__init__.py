@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.format.form import Form
-from shadow.perturbations.format.free_form import Free
-from shadow.perturbations.format.html_form import Html
-from shadow.perturbations.format.json_form import Json
-from shadow.perturbations.format.markdown_form import Markdown
-from shadow.perturbations.format.xml_form import Xml
-from shadow.perturbations.format.yaml_form import Yaml
+from evenkeel.shadow.perturbations.format.form import Form
+from evenkeel.shadow.perturbations.format.free_form import Free
+from evenkeel.shadow.perturbations.format.html_form import Html
+from evenkeel.shadow.perturbations.format.json_form import Json
+from evenkeel.shadow.perturbations.format.markdown_form import Markdown
+from evenkeel.shadow.perturbations.format.xml_form import Xml
+from evenkeel.shadow.perturbations.format.yaml_form import Yaml
 
 if TYPE_CHECKING:
-    from shadow.perturbations.protocol import Perturbation
+    from evenkeel.shadow.perturbations.protocol import Perturbation
 
 FORMATS: Final[tuple[Perturbation, ...]] = (Free(), Json(), Yaml(), Xml(), Html(), Markdown())
 """Every format perturbation."""

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.perturbations.format.read_json_schema import read_json_schema
+from evenkeel.shadow.perturbations.format.read_json_schema import read_json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shadow.perturbations.format.schema import Node
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.format.schema import Node
+    from evenkeel.shadow.prompt import PromptView
 
 _SCHEMAS: Final = ("guided_json",)
 _GRAMMARS: Final = (

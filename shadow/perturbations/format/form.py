@@ -6,22 +6,22 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from metrics.pair import Wanted
-from shadow.perturbations.format.constraints import constraint_of, forces_tools
-from shadow.perturbations.format.schema import Leaf, names_in
-from shadow.perturbations.format.skeletons import skeletons
-from shadow.perturbations.format.words import Words, asked_format, named_format, renamed
-from shadow.perturbations.protocol import NOTHING, NotApplicable
-from shadow.perturbations.recut import recut
+from evenkeel.core.pair import Wanted
+from evenkeel.shadow.perturbations.format.constraints import constraint_of, forces_tools
+from evenkeel.shadow.perturbations.format.schema import Leaf, names_in
+from evenkeel.shadow.perturbations.format.skeletons import skeletons
+from evenkeel.shadow.perturbations.format.words import Words, asked_format, named_format, renamed
+from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.shadow.perturbations.recut import recut
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Collection, Sequence
 
-    from metrics.pair import Format
-    from shadow.perturbations.format.schema import Node
-    from shadow.perturbations.format.skeletons import Skeleton
-    from shadow.prompt import PromptView, Segment
+    from evenkeel.core.pair import Format
+    from evenkeel.shadow.perturbations.format.schema import Node
+    from evenkeel.shadow.perturbations.format.skeletons import Skeleton
+    from evenkeel.shadow.prompt import PromptView, Segment
 
 _UNREAD: Final = "The structure above says which contents are wanted; its own format does not matter."
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from shadow.perturbations.format.form import Form
-from shadow.perturbations.format.schema import Leaf, Listing, Node, Record
-from shadow.perturbations.format.words import Words
+from evenkeel.shadow.perturbations.format.form import Form
+from evenkeel.shadow.perturbations.format.schema import Leaf, Listing, Node, Record
+from evenkeel.shadow.perturbations.format.words import Words
 
 if TYPE_CHECKING:
-    from metrics.pair import Format
+    from evenkeel.core.pair import Format
 
 _SAYS_NOTHING: Final = re.compile(r"(?:string|str|text|any|object)s?|\.{3}|…", re.IGNORECASE)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from shadow.perturbations.format.form import Form
-from shadow.perturbations.format.schema import Leaf, Listing, Node, Record
-from shadow.perturbations.format.words import Words
+from evenkeel.shadow.perturbations.format.form import Form
+from evenkeel.shadow.perturbations.format.schema import Leaf, Listing, Node, Record
+from evenkeel.shadow.perturbations.format.words import Words
 
 if TYPE_CHECKING:
-    from metrics.pair import Format
+    from evenkeel.core.pair import Format
 
 _LEVELS = (2, 6)
 

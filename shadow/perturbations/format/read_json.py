@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shadow.perturbations.format.schema import (
+from evenkeel.shadow.perturbations.format.schema import (
     ANYTHING,
     Field,
     Listing,
@@ -18,7 +18,7 @@ from shadow.perturbations.format.schema import (
 )
 
 if TYPE_CHECKING:
-    from shadow.perturbations.format.schema import Node
+    from evenkeel.shadow.perturbations.format.schema import Node
 
 _BLANK: Final = re.compile(r"\s*")
 _COMMENT: Final = re.compile(r"[ \t]*(?://|#)[ \t]*([^\n]*)|[ \t]*/\*(.*?)\*/", re.DOTALL)

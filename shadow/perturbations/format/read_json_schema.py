@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.perturbations.format.schema import ANYTHING, Field, Leaf, Listing, Record
+from evenkeel.shadow.perturbations.format.schema import ANYTHING, Field, Leaf, Listing, Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shadow.perturbations.format.schema import Node
+    from evenkeel.shadow.perturbations.format.schema import Node
 
 _DEEPEST = 12
 _NO_SCHEMA: Final[Mapping[str, Any]] = {}

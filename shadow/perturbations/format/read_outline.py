@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shadow.perturbations.format.schema import (
+from evenkeel.shadow.perturbations.format.schema import (
     ANYTHING,
     Field,
     Listing,
@@ -18,7 +18,7 @@ from shadow.perturbations.format.schema import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shadow.perturbations.format.schema import Node
+    from evenkeel.shadow.perturbations.format.schema import Node
 
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t#]*$")
 _ITEM: Final = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]+(.*)$")

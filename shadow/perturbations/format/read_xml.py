@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.format.schema import (
+from evenkeel.shadow.perturbations.format.schema import (
     Field,
     Leaf,
     Listing,
@@ -18,7 +18,7 @@ from shadow.perturbations.format.schema import (
 )
 
 if TYPE_CHECKING:
-    from shadow.perturbations.format.schema import Node
+    from evenkeel.shadow.perturbations.format.schema import Node
 
 _TAG: Final = re.compile(
     r"<!--(?P<comment>.*?)-->|<\?[^<>]*\?>|<!\[CDATA\[(?P<raw>.*?)\]\]>"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shadow.perturbations.format.read_json import read_json
-from shadow.perturbations.format.schema import (
+from evenkeel.shadow.perturbations.format.read_json import read_json
+from evenkeel.shadow.perturbations.format.schema import (
     ANYTHING,
     Field,
     Leaf,
@@ -21,7 +21,7 @@ from shadow.perturbations.format.schema import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.perturbations.format.schema import Node
+    from evenkeel.shadow.perturbations.format.schema import Node
 
 _KEY: Final = re.compile(r"(?:\"([^\"]+)\"|'([^']+)'|([^\s:#\[{<>\"'][^:<>{}]*?))[ ]*:(?:[ ]+(.*))?$")
 _REMARK: Final = re.compile(r"(?:^|[ \t]+)#[ \t]*(.*)$")

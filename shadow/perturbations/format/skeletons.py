@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.format.read_json import json_at, read_json
-from shadow.perturbations.format.read_outline import read_html, read_markdown
-from shadow.perturbations.format.read_xml import read_xml
-from shadow.perturbations.format.read_yaml import read_yaml
-from shadow.perturbations.format.schema import UnreadableSkeleton
+from evenkeel.shadow.perturbations.format.read_json import json_at, read_json
+from evenkeel.shadow.perturbations.format.read_outline import read_html, read_markdown
+from evenkeel.shadow.perturbations.format.read_xml import read_xml
+from evenkeel.shadow.perturbations.format.read_yaml import read_yaml
+from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from metrics.pair import Format
-    from shadow.perturbations.format.schema import Node
+    from evenkeel.core.pair import Format
+    from evenkeel.shadow.perturbations.format.schema import Node
 
 _FENCED: Final = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+-]*)[ \t]*\n?(.*?)\n?[ \t]*\1", re.DOTALL)
 _TAGS: Final[Mapping[str, Format]] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from metrics.pair import Format
+    from evenkeel.core.pair import Format
 
 _NAMES: Final[Mapping[Format, str]] = {
     "json": "JSON",

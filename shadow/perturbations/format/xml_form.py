@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 from xml.sax.saxutils import escape
 
-from shadow.perturbations.format.form import Form
-from shadow.perturbations.format.schema import Field, Leaf, Listing, Node, Record
-from shadow.perturbations.format.words import Words
+from evenkeel.shadow.perturbations.format.form import Form
+from evenkeel.shadow.perturbations.format.schema import Field, Leaf, Listing, Node, Record
+from evenkeel.shadow.perturbations.format.words import Words
 
 if TYPE_CHECKING:
-    from metrics.pair import Format
+    from evenkeel.core.pair import Format
 
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
 _NAME_START: Final = re.compile(r"[^\W\d]")

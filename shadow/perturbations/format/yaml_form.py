@@ -6,12 +6,12 @@ import json
 import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from shadow.perturbations.format.form import Form
-from shadow.perturbations.format.schema import Leaf, Listing, Node, Record
-from shadow.perturbations.format.words import Words
+from evenkeel.shadow.perturbations.format.form import Form
+from evenkeel.shadow.perturbations.format.schema import Leaf, Listing, Node, Record
+from evenkeel.shadow.perturbations.format.words import Words
 
 if TYPE_CHECKING:
-    from metrics.pair import Format
+    from evenkeel.core.pair import Format
 
 _PLAIN: Final = re.compile(r"[^\W\d][\w ./()…-]*(?<! )|<(?!<)[^:#\n]*>")
 _OTHER_TYPE: Final = re.compile(r"true|false|yes|no|on|off|null|y|n", re.IGNORECASE)

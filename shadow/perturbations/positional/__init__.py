@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.positional.context import Context
-from shadow.perturbations.positional.mixed import Mixed
-from shadow.perturbations.positional.output_instructions import OutputInstructions
-from shadow.perturbations.positional.reordering import Reordering
+from evenkeel.shadow.perturbations.positional.context import Context
+from evenkeel.shadow.perturbations.positional.mixed import Mixed
+from evenkeel.shadow.perturbations.positional.output_instructions import OutputInstructions
+from evenkeel.shadow.perturbations.positional.reordering import Reordering
 
 if TYPE_CHECKING:
-    from shadow.perturbations.protocol import Perturbation
+    from evenkeel.shadow.perturbations.protocol import Perturbation
 
 POSITIONAL: Final[tuple[Perturbation, ...]] = (Context(), OutputInstructions(), Reordering(), Mixed())
 """Every positional perturbation."""

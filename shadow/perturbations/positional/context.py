@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations.positional.layout import laid_out, layouts
-from shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.positional.layout import laid_out, layouts
+from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
     import random
 
-    from shadow.perturbations.positional.layout import Layout
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.positional.layout import Layout
+    from evenkeel.shadow.prompt import PromptView
 
 # With delimiters around all of it, and what introduces it.
 _CONTEXT: Final = re.compile(r"[lo]*c(?:[loz]*c)*z*")

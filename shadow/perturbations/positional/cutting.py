@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from shadow.perturbations.positional.marks import (
+from evenkeel.shadow.perturbations.positional.marks import (
     COLONS,
     begins_document,
     closes,
@@ -14,14 +14,14 @@ from shadow.perturbations.positional.marks import (
     opens_document,
     tail_cuts,
 )
-from shadow.perturbations.positional.passage import Passage, Piece
+from evenkeel.shadow.perturbations.positional.passage import Passage, Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from shadow.perturbations.positional.marks import Mark
-    from shadow.perturbations.positional.passage import Part
-    from shadow.prompt import Segment
+    from evenkeel.shadow.perturbations.positional.marks import Mark
+    from evenkeel.shadow.perturbations.positional.passage import Part
+    from evenkeel.shadow.prompt import Segment
 
 _LONG = 200
 """Characters from which an input text is context rather than a question."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from shadow.perturbations.positional.cutting import passages_of
-from shadow.perturbations.recut import recut
-from shadow.prompt import Segment
+from evenkeel.shadow.perturbations.positional.cutting import passages_of
+from evenkeel.shadow.perturbations.recut import recut
+from evenkeel.shadow.prompt import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from shadow.perturbations.positional.passage import Passage
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.positional.passage import Passage
+    from evenkeel.shadow.prompt import PromptView
 
 Slot = tuple[int, int | None]
 

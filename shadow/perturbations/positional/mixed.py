@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations.positional.context import Context
-from shadow.perturbations.positional.output_instructions import OutputInstructions
-from shadow.perturbations.positional.reordering import Reordering
-from shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.positional.context import Context
+from evenkeel.shadow.perturbations.positional.output_instructions import OutputInstructions
+from evenkeel.shadow.perturbations.positional.reordering import Reordering
+from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
     import random
 
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.prompt import PromptView
 
 _KINDS: Final[tuple[Context | OutputInstructions | Reordering, ...]] = (
     Context(),

@@ -6,17 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations.positional.layout import laid_out, layouts
-from shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.positional.layout import laid_out, layouts
+from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
 
-    from shadow.perturbations.positional.layout import Layout
-    from shadow.perturbations.positional.passage import Passage
-    from shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.positional.layout import Layout
+    from evenkeel.shadow.perturbations.positional.passage import Passage
+    from evenkeel.shadow.prompt import PromptView
 
 # With a heading or lead-in, and examples of what is asked for
 _OUTPUT: Final = re.compile(r"l?u+e*")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from shadow.perturbations.positional.marks import Mark
-    from shadow.prompt import Segment
+    from evenkeel.shadow.perturbations.positional.marks import Mark
+    from evenkeel.shadow.prompt import Segment
 
 Part = Literal["c", "i", "u", "e", "t", "l", "o", "z"]
 """What a passage is, as one letter, so that runs of them can be found by regular expressions: context,

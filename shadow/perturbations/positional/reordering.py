@@ -6,19 +6,19 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from metrics.pair import AS_BEFORE
-from shadow.perturbations.positional.layout import laid_out, layouts
-from shadow.perturbations.positional.lists import bullet_lists
-from shadow.perturbations.positional.order import is_chronicle, order_matters
-from shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.shadow.perturbations.positional.layout import laid_out, layouts
+from evenkeel.shadow.perturbations.positional.lists import bullet_lists
+from evenkeel.shadow.perturbations.positional.order import is_chronicle, order_matters
+from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from shadow.perturbations.positional.layout import Layout
-    from shadow.perturbations.positional.lists import BulletList
-    from shadow.prompt import PromptView, Segment
+    from evenkeel.shadow.perturbations.positional.layout import Layout
+    from evenkeel.shadow.perturbations.positional.lists import BulletList
+    from evenkeel.shadow.prompt import PromptView, Segment
 
 _RUN: Final = re.compile(r"c{2,}")
 _LISTS: Final = ("instructions", "list")

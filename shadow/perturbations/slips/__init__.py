@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from shadow.perturbations.slips.dutch import DUTCH
-from shadow.perturbations.slips.english import ENGLISH
-from shadow.perturbations.slips.french import FRENCH
-from shadow.perturbations.slips.german import GERMAN
-from shadow.perturbations.slips.italian import ITALIAN
-from shadow.perturbations.slips.portuguese import PORTUGUESE
-from shadow.perturbations.slips.spanish import SPANISH
-from shadow.perturbations.slips.tables import Slips
+from evenkeel.shadow.perturbations.slips.dutch import DUTCH
+from evenkeel.shadow.perturbations.slips.english import ENGLISH
+from evenkeel.shadow.perturbations.slips.french import FRENCH
+from evenkeel.shadow.perturbations.slips.german import GERMAN
+from evenkeel.shadow.perturbations.slips.italian import ITALIAN
+from evenkeel.shadow.perturbations.slips.portuguese import PORTUGUESE
+from evenkeel.shadow.perturbations.slips.spanish import SPANISH
+from evenkeel.shadow.perturbations.slips.tables import Slips
 
 SLIPS: Final[dict[str, Slips]] = {
     "de": GERMAN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.perturbations.slips.keyboards import QWERTY
-from shadow.perturbations.slips.tables import Slips, pairs, words
+from evenkeel.shadow.perturbations.slips.keyboards import QWERTY
+from evenkeel.shadow.perturbations.slips.tables import Slips, pairs, words
 
 _MISSPELLED: Final = pairs("""
 accepteren aksepteren, adres addres, afhankelijk afhangkelijk, allemaal alemaal, alsjeblieft alsjeblief

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from shadow.perturbations.slips.keyboards import QWERTY
-from shadow.perturbations.slips.tables import Slips, pairs, words
+from evenkeel.shadow.perturbations.slips.keyboards import QWERTY
+from evenkeel.shadow.perturbations.slips.tables import Slips, pairs, words
 
 _MISSPELLED: Final = pairs("""
 accommodate accomodate, account acount, achieve acheive, across accross, address adress, again agian

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.perturbations.slips.keyboards import AZERTY
-from shadow.perturbations.slips.tables import Slips, pairs, words
+from evenkeel.shadow.perturbations.slips.keyboards import AZERTY
+from evenkeel.shadow.perturbations.slips.tables import Slips, pairs, words
 
 _MISSPELLED: Final = pairs("""
 accueil acceuil, adresse addresse, ailleurs aileurs, apparemment apparement, appartement apartement

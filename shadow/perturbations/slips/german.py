@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.perturbations.slips.keyboards import QWERTZ
-from shadow.perturbations.slips.tables import Slips, pairs, words
+from evenkeel.shadow.perturbations.slips.keyboards import QWERTZ
+from evenkeel.shadow.perturbations.slips.tables import Slips, pairs, words
 
 _MISSPELLED: Final = pairs("""
 adresse addresse, aggressiv agressiv, allmählich allmählig, annullieren anullieren, antwort antwot

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.perturbations.slips.keyboards import ITALIAN as LAYOUT
-from shadow.perturbations.slips.tables import Slips, pairs, words
+from evenkeel.shadow.perturbations.slips.keyboards import ITALIAN as LAYOUT
+from evenkeel.shadow.perturbations.slips.tables import Slips, pairs, words
 
 _MISSPELLED: Final = pairs("""
 accelerare accellerare, acquisto aquisto, aeroporto aereoporto, allegato alegato, apposta aposta

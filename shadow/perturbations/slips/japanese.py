@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.perturbations.slips.tables import pairs
+from evenkeel.shadow.perturbations.slips.tables import pairs
 
 _BOTH_WAYS: Final = pairs("""
 下さい ください, 出来る できる, 出来ない できない, 出来ます できます, 出来ません できません

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.perturbations.slips.keyboards import BRAZILIAN
-from shadow.perturbations.slips.tables import Slips, pairs, words
+from evenkeel.shadow.perturbations.slips.keyboards import BRAZILIAN
+from evenkeel.shadow.perturbations.slips.tables import Slips, pairs, words
 
 _MISSPELLED: Final = pairs("""
 abraço abraso, acontecer aconteser, agradeço agradesso, assinatura asinatura, até ate, atraso atrazo

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shadow.perturbations.slips.keyboards import SPANISH as LAYOUT
-from shadow.perturbations.slips.tables import Slips, pairs, words
+from evenkeel.shadow.perturbations.slips.keyboards import SPANISH as LAYOUT
+from evenkeel.shadow.perturbations.slips.tables import Slips, pairs, words
 
 _MISSPELLED: Final = pairs("""
 absorber absorver, análisis analisis, así asi, aquí aqui, cambio canbio, cliente clente

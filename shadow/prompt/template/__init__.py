@@ -9,8 +9,8 @@ share, `recurrence` which lines of the gaps come back so often that they are opt
 no template yet in a `pool`; `learner` keeps all routes.
 """
 
-from shadow.prompt.template.fixed import fixed_template
-from shadow.prompt.template.learner import TemplateLearner
-from shadow.prompt.template.route import TemplateVersion
+from evenkeel.shadow.prompt.template.fixed import fixed_template
+from evenkeel.shadow.prompt.template.learner import TemplateLearner
+from evenkeel.shadow.prompt.template.route import TemplateVersion
 
 __all__ = ["TemplateLearner", "TemplateVersion", "fixed_template"]

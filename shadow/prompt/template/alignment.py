@@ -8,13 +8,13 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.skeleton import NOTHING_FIXED
-from shadow.prompt.template.tokens import CUT, END, START, is_word, readable, token_stretches
+from evenkeel.shadow.prompt.template.skeleton import NOTHING_FIXED
+from evenkeel.shadow.prompt.template.tokens import CUT, END, START, is_word, readable, token_stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from shadow.prompt.template.skeleton import Skeleton
+    from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
 _LARGEST_TABLE: Final = 400_000
 """Token pairs; larger regions are compared at their ends only."""

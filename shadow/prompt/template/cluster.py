@@ -9,10 +9,10 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.alignment import merge
-from shadow.prompt.template.edges import RUN, EdgeWords
-from shadow.prompt.template.recurrence import RecurringLines
-from shadow.prompt.template.skeleton import (
+from evenkeel.shadow.prompt.template.alignment import merge
+from evenkeel.shadow.prompt.template.edges import RUN, EdgeWords
+from evenkeel.shadow.prompt.template.recurrence import RecurringLines
+from evenkeel.shadow.prompt.template.skeleton import (
     Skeleton,
     Span,
     fixed_characters,
@@ -22,8 +22,8 @@ from shadow.prompt.template.skeleton import (
     repeated,
     whole,
 )
-from shadow.prompt.template.tokens import END, START, words_of
-from shadow.prompt.template.variants import SAMPLES
+from evenkeel.shadow.prompt.template.tokens import END, START, words_of
+from evenkeel.shadow.prompt.template.variants import SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shadow.prompt.template.skeleton import gaps, place
-from shadow.prompt.template.tokens import readable, words_of
+from evenkeel.shadow.prompt.template.skeleton import gaps, place
+from evenkeel.shadow.prompt.template.tokens import readable, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.prompt.template.skeleton import Span
+    from evenkeel.shadow.prompt.template.skeleton import Span
 
 RUN: Final = 5
 """Requests in a row whose values begin, or end, with a word that no value began or ended with before."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.alignment import merge
-from shadow.prompt.template.skeleton import Skeleton, gaps, place, whole
-from shadow.prompt.template.tokens import CUT, END, START, is_word, padded, tokens, word_count
+from evenkeel.shadow.prompt.template.alignment import merge
+from evenkeel.shadow.prompt.template.skeleton import Skeleton, gaps, place, whole
+from evenkeel.shadow.prompt.template.tokens import CUT, END, START, is_word, padded, tokens, word_count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

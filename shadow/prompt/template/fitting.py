@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.cluster import units_of
-from shadow.prompt.template.skeleton import fixed_words
-from shadow.prompt.template.tokens import word_count
+from evenkeel.shadow.prompt.template.cluster import units_of
+from evenkeel.shadow.prompt.template.skeleton import fixed_words
+from evenkeel.shadow.prompt.template.tokens import word_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.prompt.template.cluster import Cluster, Shape, Texts
-    from shadow.prompt.template.skeleton import Skeleton
+    from evenkeel.shadow.prompt.template.cluster import Cluster, Shape, Texts
+    from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
 SHARED_AT_LEAST: Final = 0.5
 """Share of a template's words that a request of it has in order."""

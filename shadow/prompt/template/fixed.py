@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.labelling import typed, typed_by_role
-from shadow.prompt.template.skeleton import Span, fixed_characters, place
-from shadow.prompt.template.tokens import padded
+from evenkeel.shadow.prompt.template.labelling import typed, typed_by_role
+from evenkeel.shadow.prompt.template.skeleton import Span, fixed_characters, place
+from evenkeel.shadow.prompt.template.tokens import padded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.prompt.segments import Block, Classifier, SlotText
-    from shadow.prompt.template.skeleton import Skeleton
+    from evenkeel.shadow.prompt.segments import Block, Classifier, SlotText
+    from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
 PLACEHOLDER: Final = re.compile(r"\{\{[^{}\n]{1,80}\}\}|\{[A-Za-z_][\w. -]{0,80}\}")
 """Where an input goes in a template: `{name}` or `{{name}}`."""

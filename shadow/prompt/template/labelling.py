@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.blocks import cut
-from shadow.prompt.segments import Block, SlotText, by_role
+from evenkeel.shadow.prompt.blocks import cut
+from evenkeel.shadow.prompt.segments import Block, SlotText, by_role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from shadow.prompt.segments import SegmentKind, SegmentType
-    from shadow.prompt.template.skeleton import Span
+    from evenkeel.shadow.prompt.segments import SegmentKind, SegmentType
+    from evenkeel.shadow.prompt.template.skeleton import Span
 
 _SYSTEM: Final = frozenset({"system", "developer"})
 _MOST_SLOTS: Final = 8

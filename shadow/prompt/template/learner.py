@@ -6,18 +6,18 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.prompt.template.fixed import unpadded
-from shadow.prompt.template.labelling import candidates, typed, typed_by_role
-from shadow.prompt.template.route import RouteTemplates, TemplateVersion
-from shadow.prompt.template.skeleton import Span, gaps
-from shadow.prompt.template.snapshot import read_routes, written_routes
-from shadow.prompt.template.tokens import condensed, padded, restored
+from evenkeel.shadow.prompt.template.fixed import unpadded
+from evenkeel.shadow.prompt.template.labelling import candidates, typed, typed_by_role
+from evenkeel.shadow.prompt.template.route import RouteTemplates, TemplateVersion
+from evenkeel.shadow.prompt.template.skeleton import Span, gaps
+from evenkeel.shadow.prompt.template.snapshot import read_routes, written_routes
+from evenkeel.shadow.prompt.template.tokens import condensed, padded, restored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shadow.prompt.segments import Block, Classifier, SlotText
-    from shadow.prompt.template.cluster import Cluster, Shape, Texts
+    from evenkeel.shadow.prompt.segments import Block, Classifier, SlotText
+    from evenkeel.shadow.prompt.template.cluster import Cluster, Shape, Texts
 
 _MOST_ROUTES: Final = 256
 _MOST_KEYS: Final = 512

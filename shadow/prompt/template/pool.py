@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.cluster import Cluster
-from shadow.prompt.template.fitting import (
+from evenkeel.shadow.prompt.template.cluster import Cluster
+from evenkeel.shadow.prompt.template.fitting import (
     COVERED_AT_LEAST,
     SHARED_AT_LEAST,
     coverage,
@@ -17,7 +17,7 @@ from shadow.prompt.template.fitting import (
 )
 
 if TYPE_CHECKING:
-    from shadow.prompt.template.cluster import Shape, Texts
+    from evenkeel.shadow.prompt.template.cluster import Shape, Texts
 
 _POOLED_FIRST: Final = 6
 """Requests to wait for before two are taken for one template, so that the right two are."""

@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.skeleton import Span
+from evenkeel.shadow.prompt.template.skeleton import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

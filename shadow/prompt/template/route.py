@@ -7,8 +7,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.cluster import Cluster, Shape, Texts, fingerprint, place_all
-from shadow.prompt.template.fitting import (
+from evenkeel.shadow.prompt.template.cluster import Cluster, Shape, Texts, fingerprint, place_all
+from evenkeel.shadow.prompt.template.fitting import (
     COVERED_AT_LEAST,
     SHARED_AT_LEAST,
     best_fitting,
@@ -18,14 +18,14 @@ from shadow.prompt.template.fitting import (
     units_in,
     words_fixed,
 )
-from shadow.prompt.template.pool import Pool, Pooled
-from shadow.prompt.template.succession import extension_of, successor_of
-from shadow.prompt.template.variants import SAMPLES, wordings
+from evenkeel.shadow.prompt.template.pool import Pool, Pooled
+from evenkeel.shadow.prompt.template.succession import extension_of, successor_of
+from evenkeel.shadow.prompt.template.variants import SAMPLES, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.prompt.template.skeleton import Skeleton, Span
+    from evenkeel.shadow.prompt.template.skeleton import Skeleton, Span
 
 _MOST_CLUSTERS: Final = 16
 _MOST_VERSIONS: Final = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shadow.prompt.template.tokens import END, START, readable, splits_word, word_count
+from evenkeel.shadow.prompt.template.tokens import END, START, readable, splits_word, word_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

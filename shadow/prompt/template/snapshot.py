@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-from shadow.prompt.template.cluster import Cluster
-from shadow.prompt.template.recurrence import RecurringLines
-from shadow.prompt.template.route import RouteTemplates, TemplateVersion
-from shadow.prompt.template.tokens import END, START
+from evenkeel.shadow.prompt.template.cluster import Cluster
+from evenkeel.shadow.prompt.template.recurrence import RecurringLines
+from evenkeel.shadow.prompt.template.route import RouteTemplates, TemplateVersion
+from evenkeel.shadow.prompt.template.tokens import END, START
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

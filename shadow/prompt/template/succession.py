@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.cluster import Cluster, fingerprint, merge_all
-from shadow.prompt.template.edges import extended
-from shadow.prompt.template.edit import edited, is_deletion
-from shadow.prompt.template.fitting import SHARED_AT_LEAST, words_fixed
+from evenkeel.shadow.prompt.template.cluster import Cluster, fingerprint, merge_all
+from evenkeel.shadow.prompt.template.edges import extended
+from evenkeel.shadow.prompt.template.edit import edited, is_deletion
+from evenkeel.shadow.prompt.template.fitting import SHARED_AT_LEAST, words_fixed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from shadow.prompt.template.cluster import Texts
-    from shadow.prompt.template.skeleton import Skeleton, Span
+    from evenkeel.shadow.prompt.template.cluster import Texts
+    from evenkeel.shadow.prompt.template.skeleton import Skeleton, Span
 
 _LONG_CONSTANT: Final = 40
 """Requests after which words that vanish next to a gap were template, not a value that recurred."""

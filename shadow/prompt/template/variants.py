@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from shadow.prompt.template.skeleton import gaps, place
-from shadow.prompt.template.tokens import word_count
+from evenkeel.shadow.prompt.template.skeleton import gaps, place
+from evenkeel.shadow.prompt.template.tokens import word_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shadow.prompt.template.skeleton import Skeleton
+    from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
 SAMPLES: Final = 16
 """Requests that are looked at."""

@@ -1,0 +1,227 @@
+"""Two proxies, two workers and two monitors on a Redis; with a second host where that is permitted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import redis
+
+from benchmarks.chaos import faults
+from benchmarks.chaos.account import Evidence
+from benchmarks.chaos.relay import Relay
+from benchmarks.chaos.scene import KEYS, PREFIX, Scene, acting, until
+from benchmarks.chaos.stage import (
+    OtherHost,
+    Process,
+    evenkeel,
+    redis_answers,
+    redis_server,
+    series,
+)
+from benchmarks.chaos.traffic import Door, Traffic
+from benchmarks.chaos.upstream import read_log
+from benchmarks.chaos.witness import append_only_files, seen_by_redis
+from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.redis.counters import RedisCounterStore
+from evenkeel.stores.redis.place import RedisPlace
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from benchmarks.chaos.faults import Fault
+    from benchmarks.chaos.options import Options
+
+PROXIES: Final = ("proxy-1", "proxy-2")
+WORKERS: Final = ("worker-1", "worker-2")
+MONITORS: Final = ("monitor-1", "monitor-2")
+_FULL: Final = "1"
+"""`maxmemory` in bytes: every command that needs memory is refused."""
+
+
+class OnRedis(Scene):
+    """The roles on one Redis behind a relay; `worker-2` and `monitor-2` on a host of their own."""
+
+    def __init__(self, folder: Path, other: OtherHost | None, fsync: str) -> None:
+        """Args: folder: for everything. other: the second host. fsync: how Redis writes its log."""
+        super().__init__(folder, other.here if other else "127.0.0.1")
+        self.other = other
+        self.redis_port, relay_port = next(self.ports), next(self.ports)
+        self.relay = Relay("127.0.0.1", self.redis_port)
+        self._relay_port = relay_port
+        self.redis_folder = folder / "redis"
+        command = redis_server(self.host, self.redis_port, self.redis_folder, fsync=fsync)
+        self.roles["redis"] = Process("redis", command, folder)
+        self.near = self._config("near", f"redis://{self.host}:{relay_port}/0")
+        far = self._config("far", f"redis://{self.host}:{self.redis_port}/0")
+        self.doors: list[Door] = []
+        for name in PROXIES:
+            port = next(self.ports)
+            self.doors.append(Door(name, "127.0.0.1", port))
+            admin = next(self.ports)
+            self.scraped.urls[name] = f"http://127.0.0.1:{admin}"
+            command = evenkeel("proxy", self.near, "--port", str(port), "--admin-port", str(admin))
+            self._role(name, command, "base URL")
+        for name in WORKERS:
+            self._role(
+                name, self._there(name, evenkeel("worker", far if name[-1] == "2" else self.near)), "queue  "
+            )
+        for name in MONITORS:
+            command = evenkeel("monitor", far if name[-1] == "2" else self.near, "--name", name)
+            self._role(name, self._there(name, command), "console  ")
+
+    def _there(self, name: str, command: list[str | Path]) -> list[str | Path]:
+        return self.other.on(command) if self.other and name.endswith("2") else command
+
+    def _config(self, name: str, url: str) -> Path:
+        return self.write(name, self.settings(redis={"url": url, "prefix": PREFIX, **self._more()}))
+
+    def _more(self) -> Mapping[str, object]:
+        return {}
+
+    def _role(self, name: str, command: list[str | Path], ready: str) -> None:
+        self.roles[name] = Process(name, command, self.folder, ready=ready, clock=True, environment=KEYS)
+
+    async def begin(self) -> None:
+        """Start everything."""
+        await self.start("redis", "upstream", "judge")
+        await redis_answers(self.redis_port)
+        await self.relay.listen(self.host, self._relay_port)
+        await self.start(*WORKERS, *MONITORS, *PROXIES)
+
+    async def act(self, fault: Fault) -> None:
+        """Let a fault happen."""
+        kind = fault.kind
+        if kind.target == "cable":
+            assert self.other is not None
+            await asyncio.to_thread(self.other.cut)
+            await asyncio.sleep(fault.for_s)
+            await asyncio.to_thread(self.other.join)
+        elif kind.target != "redis" or kind.name == "freeze":
+            await self.act_on_process(fault)
+        elif kind.name == "kill":
+            process = self.roles["redis"]
+            process.kill()
+            await asyncio.sleep(fault.for_s)
+            process.start()
+            await redis_answers(self.redis_port)
+        elif kind.name == "pause":
+            self._ask("CLIENT", "PAUSE", round(fault.for_s * 1000), "ALL")
+            await asyncio.sleep(fault.for_s)
+        elif kind.name == "full":
+            self._ask("CONFIG", "SET", "maxmemory", _FULL)
+            await asyncio.sleep(fault.for_s)
+            self._ask("CONFIG", "SET", "maxmemory", "0")
+        elif kind.name == "slow":
+            self.relay.delay_s = fault.amount / 2
+            await asyncio.sleep(fault.for_s)
+            self.relay.delay_s = 0.0
+        else:
+            await self.relay.cut()
+            await asyncio.sleep(fault.for_s)
+            await self.relay.join()
+
+    def _ask(self, *command: object) -> None:
+        with redis.Redis(port=self.redis_port, socket_timeout=30.0) as client:
+            client.execute_command(*command)
+
+    def kinds(self) -> list[faults.Kind]:
+        """What can go wrong here."""
+        roles = faults.of_roles(PROXIES, WORKERS, MONITORS)
+        return [*roles, *faults.of_models(), *faults.of_redis(cable=self.other is not None)]
+
+    def store(self) -> RedisStore:
+        """Past the relay."""
+        return RedisStore(RedisPlace(url=f"redis://127.0.0.1:{self.redis_port}/0", prefix=PREFIX))
+
+    def aof(self) -> list[Path]:
+        """What the witness reads."""
+        return append_only_files(self.redis_folder)
+
+    async def settle(self) -> list[str]:
+        """Wait until the queue is empty and the monitors have seen all; returns what waits still."""
+        store = self.store()
+        with contextlib.closing(store):
+            queue = RedisExchangeQueue(store, time.time)
+
+            def empty() -> bool:
+                lag = queue.lag()
+                return not lag.waiting and not lag.leased
+
+            await until(empty, "the queue is empty")
+            await until(self._all_folded, "the monitors have counted every verdict", 60.0)
+            rows = store.client.xrange(store.key("main", "exchanges"))
+            return [fields[b"id"].decode() for _, fields in rows]
+
+    def folded(self) -> dict[str, int]:
+        """Verdicts that each monitor counts."""
+        found = {}
+        for name in MONITORS:
+            match = re.search(r"console +(http://\S+?)/\n", self.roles[name].said())
+            assert match is not None
+            host = self.other if self.other and name.endswith("2") else None
+            found[name] = round(sum(series(match[1], "evenkeel_verdicts_total", host).values()))
+        return found
+
+    def _all_folded(self) -> bool:
+        return set(self.folded().values()) == {self._rated()}
+
+    def _rated(self) -> int:
+        seen = seen_by_redis(self.aof(), PREFIX)
+        return len({one.id for one in seen.verdicts if not one.failure})
+
+    def left_alone(self) -> Counter[str]:
+        """What workers left alone, by reason, as they published it."""
+        skipped: Counter[str] = Counter()
+        store = self.store()
+        with contextlib.closing(store):
+            for snapshot in RedisCounterStore(store, time.time).read():
+                counters = snapshot["counters"]
+                if any(str(one[0]).startswith("trials") for one in counters):
+                    for name, labels, number in counters:
+                        if name == "exchanges_skipped":
+                            skipped[labels["reason"]] += number
+        return skipped
+
+
+async def run(folder: Path, options: Options) -> Evidence:
+    """Play the scenario and collect what is known afterwards."""
+    rng = random.Random(options.seed)
+    with OtherHost.made() as other:
+        async with acting(OnRedis(folder, other, options.fsync)) as scene:
+            if other is None:
+                print("  no network namespaces here: nothing is cut between hosts", flush=True)
+            await scene.begin()
+            traffic = Traffic(scene.doors, rng, rate=options.rate)
+            load = asyncio.create_task(traffic.run())
+            await asyncio.sleep(2.0)
+            drawn = faults.draw(scene.kinds(), options.seed, options.faults, options.seconds)
+            await scene.play(drawn, scene.act)
+            await asyncio.sleep(2.0)
+            traffic.stop.set()
+            await load
+            print(f"  {traffic.tally()}; settling", flush=True)
+            waiting = await scene.settle()
+            folded = await asyncio.to_thread(scene.folded)
+            skipped = await asyncio.to_thread(scene.left_alone)
+            await scene.scraped.read()
+            seen = seen_by_redis(scene.aof(), PREFIX)
+            answers = read_log(folder / "upstream.calls")
+            return Evidence(
+                traffic.requests,
+                answers,
+                scene.happened,
+                seen,
+                waiting,
+                scene.scraped.by_reason(),
+                skipped,
+                folded,
+                scene.deaths,
+            )

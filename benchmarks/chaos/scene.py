@@ -1,0 +1,186 @@
+"""What every scenario has: a simulated model and judge, settings, and a log of the faults."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+import time
+import urllib.request
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from benchmarks.chaos.faults import Fault, Happened
+from benchmarks.chaos.scraped import Scraped
+from benchmarks.chaos.stage import Process, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from pathlib import Path
+
+PREFIX: Final = "chaos"
+KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k", "EVENKEEL_SCORING__EMBEDDINGS": "false"}
+_LATENCY_S: Final = 0.05
+_CATCH_UP_S: Final = 300.0
+_CALM: Final = {"error_rate": 0.0, "latency_s": _LATENCY_S}
+
+
+Played = TypeVar("Played", bound="Scene")
+
+
+class Scene:
+    """Model and judge, and the faults that happen."""
+
+    def __init__(self, folder: Path, host: str) -> None:
+        """Args: folder: for everything. host: the address that all of it can reach."""
+        self.folder = folder
+        self.host = host
+        self.ports = free_ports(host)
+        self.happened: list[Happened] = []
+        self.roles: dict[str, Process] = {}
+        self.urls: dict[str, str] = {}
+        self.scraped = Scraped()
+        self._lanes: dict[str, asyncio.Lock] = {}
+        self._under_way: set[asyncio.Task[None]] = set()
+        for name in ("upstream", "judge"):
+            port = next(self.ports)
+            self.urls[name] = f"http://{host}:{port}"
+            command = [sys.executable, "-m", "benchmarks.chaos.upstream", "--host", host, "--port", str(port)]
+            command += ["--log", str(folder / f"{name}.calls"), "--latency", str(_LATENCY_S)]
+            self.roles[name] = Process(name, command, folder, ready="listening")
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Settings that sample everything and judge by the simulated judge."""
+        return {
+            "routes": [
+                {
+                    "upstream": self.urls["upstream"],
+                    "sampling_rate": 1.0,
+                    "perturbations": ["general.casing", "general.whitespace", "general.spelling"],
+                    "trials_per_exchange": 1,
+                    # Longer than any fault of the model: a model that stands still is waited for.
+                    "timeouts": {"first_byte_s": 30, "idle_s": 30},
+                }
+            ],
+            "listen": {"port": 0},
+            "admin": {"port": 0},
+            "data_dir": str(self.folder / "data"),
+            "judge": {"base_url": f"{self.urls['judge']}/v1", "model": "simulated-judge"},
+            "budget": {"tokens_per_day": None, "usd_per_day": None},
+            "simulated": True,
+            **more,
+        }
+
+    def write(self, name: str, settings: Mapping[str, Any]) -> Path:
+        """A settings file."""
+        path = self.folder / f"{name}.yaml"
+        path.write_text(json.dumps(settings))
+        return path
+
+    async def start(self, *names: str) -> None:
+        """Start processes and wait until they serve."""
+        for name in names:
+            self.roles[name].start()
+        for name in names:
+            await self.roles[name].serving()
+
+    async def end(self) -> None:
+        """Stop all that runs."""
+        for process in reversed(self.roles.values()):
+            process.send(signal.SIGCONT)
+            process.kill()
+
+    # Faults
+
+    async def play(self, faults: list[Fault], act: Callable[[Fault], Awaitable[None]]) -> None:
+        """Let the faults happen at their times, those of one target one after another; then all is well."""
+        began = time.monotonic()
+        beside = [asyncio.create_task(self._watch()), asyncio.create_task(self.scraped.run())]
+        for number, fault in enumerate(faults, 1):
+            await asyncio.sleep(max(0.0, began + fault.at_s - time.monotonic()))
+            task = asyncio.create_task(self._happen(fault, act))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+            if number % 25 == 0:
+                print(f"  {number} faults begun, {time.monotonic() - began:.0f} s", flush=True)
+        await asyncio.gather(*self._under_way)
+        for task in beside:
+            task.cancel()
+        await self._revive()
+
+    @property
+    def deaths(self) -> dict[str, int]:
+        """Processes that ended by themselves, and how often."""
+        return {name: process.deaths for name, process in self.roles.items() if process.deaths}
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            await self._revive()
+
+    async def _revive(self) -> None:
+        for process in self.roles.values():
+            await process.revive()
+
+    async def _happen(self, fault: Fault, act: Callable[[Fault], Awaitable[None]]) -> None:
+        async with self._lanes.setdefault(fault.kind.lane, asyncio.Lock()):
+            began = time.time()
+            note = Happened(fault.kind.name, fault.kind.target, began, began + 3600.0)
+            self.happened.append(note)
+            await act(fault)
+            place = self.happened.index(note)
+            self.happened[place] = Happened(note.name, note.target, began, time.time())
+
+    async def act_on_process(self, fault: Fault) -> None:
+        """What can happen to any process."""
+        process = self.roles[fault.kind.target]
+        name = fault.kind.name
+        if name == "kill":
+            process.kill()
+            await asyncio.sleep(fault.for_s)
+            process.start()
+            await process.serving()
+        elif name == "freeze":
+            process.send(signal.SIGSTOP)
+            await asyncio.sleep(fault.for_s)
+            process.send(signal.SIGCONT)
+        elif name.startswith("clock"):
+            process.set_clock(fault.amount)
+            await asyncio.sleep(fault.for_s)
+            process.set_clock(0)
+        elif name in {"errors", "slow"}:
+            model = "simulated-judge" if fault.kind.target == "judge" else "simulated-1"
+            changed = {"error_rate": fault.amount} if name == "errors" else {"latency_s": fault.amount}
+            await asyncio.to_thread(self._change, fault.kind.target, model, changed)
+            await asyncio.sleep(fault.for_s)
+            await asyncio.to_thread(self._change, fault.kind.target, model, _CALM)
+        else:
+            raise ValueError(f"nobody knows how to {name} {process.name}")
+
+    def _change(self, target: str, model: str, changed: Mapping[str, float]) -> None:
+        request = urllib.request.Request(  # noqa: S310 - our own address
+            f"{self.urls[target]}/simulate/models/{model}", json.dumps(changed).encode(), method="PUT"
+        )
+        urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - as above
+
+
+@contextlib.asynccontextmanager
+async def acting(scene: Played) -> AsyncIterator[Played]:
+    """A scene whose processes end with the context."""
+    try:
+        yield scene
+    finally:
+        await scene.end()
+
+
+async def until(true: Callable[[], bool], what: str, timeout_s: float = _CATCH_UP_S) -> bool:
+    """Wait until a condition holds; says so if it does not come to that."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Exception):  # what is asked may be away still
+            if await asyncio.to_thread(true):
+                return True
+        await asyncio.sleep(0.5)
+    print(f"  not in {timeout_s:.0f} s: {what}", flush=True)
+    return False

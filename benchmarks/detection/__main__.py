@@ -1,0 +1,89 @@
+"""Measure the detectors, print the tables, and write them and the picture into the documentation.
+
+Run from the root of the repository: python -m benchmarks.detection [--seed 1] [--runs 4000] [--write]
+
+About two minutes of one core with the default number of runs, in proportion to it with others. Every
+figure follows from the seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from benchmarks.detection import drift, family, others, plot, rates, tables
+from benchmarks.metrics.page import filled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.detection.rates import Delays, Sizes
+    from benchmarks.metrics.table import Table
+
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+PAGE: Final = DOCS / "detection.md"
+PICTURE: Final = DOCS / "detection.svg"
+
+_LEVELS: Final = (10_000.0, 100_000.0)
+_WORSE: Final = (1, 3, 10, 20)
+_BASELINES: Final = (200, 500, 2000)
+
+
+def main() -> None:
+    """Print the tables."""
+    options = _options()
+    runs = options.runs
+    sizes = rates.Sizes(options.nominal, runs, max(100, runs // 4), runs)
+    rng = np.random.default_rng(options.seed)
+    delays = rates.measure(sizes, rng)
+    measured = list(_tables(delays, sizes, runs, rng))
+    if options.write:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), measured), encoding="utf-8")
+        PICTURE.write_text(plot.draw(delays), encoding="utf-8")
+        print(f"written to {PAGE} and {PICTURE}", file=sys.stderr)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=4000, help="simulated detectors for each figure")
+    parser.add_argument("--nominal", type=float, default=10_000, help="mean trials between false alarms")
+    parser.add_argument("--write", action="store_true", help="write the page and the picture in docs/")
+    return parser.parse_args()
+
+
+def _tables(delays: list[Delays], sizes: Sizes, runs: int, rng: np.random.Generator) -> Iterator[Table]:
+    """Every table as soon as it is measured, printed."""
+
+    def shown(table: Table) -> Table:
+        print(f"## {table.name}\n\n{table.markdown()}", flush=True)
+        print(f"{time.process_time():.0f} s of processor time", file=sys.stderr, flush=True)
+        return table
+
+    families, cells = max(20, runs // 10), max(50, runs // 4)
+    yield shown(tables.summary(delays))
+    yield shown(tables.delays(delays))
+    yield shown(tables.rivals(delays))
+    yield shown(tables.false_alarms(others.false_alarms(sizes, rng), sizes))
+    yield shown(tables.pairs(others.pairs(sizes, rng)))
+    yield shown(tables.scores(others.falling_scores(sizes, rng)))
+    yield shown(tables.grids(others.grids(sizes, delays, rng)))
+    cases = [(excess, level) for excess in (others.THRESHOLD, 0.0) for level in _LEVELS]
+    yield shown(tables.quiet([family.quiet(*case, families=families, rng=rng) for case in cases]))
+    worse = [
+        (level, family.worse(count, level, families=families // 2, rng=rng))
+        for level in _LEVELS
+        for count in _WORSE
+    ]
+    yield shown(tables.worse(worse))
+    baselines = [(rate, trials) for rate in plot.SHOWN for trials in _BASELINES]
+    yield shown(tables.drift([drift.measure(*one, cells=cells, rng=rng) for one in baselines]))
+
+
+if __name__ == "__main__":
+    main()

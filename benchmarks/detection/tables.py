@@ -1,0 +1,209 @@
+"""What was measured, as the tables of the page."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from benchmarks.detection.family import CELLS, TRIALS
+from benchmarks.detection.streams import RATES, SHIFTS
+from benchmarks.metrics.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.detection.drift import Drift
+    from benchmarks.detection.family import Quiet, Worse
+    from benchmarks.detection.others import FalseAlarms, Pairs
+    from benchmarks.detection.rates import Delays, Sizes
+
+_ROUGH = 10
+"""Ratios from which on the digits behind the point say nothing."""
+
+_RISES = tuple(f"+{shift:g}" for shift in SHIFTS)
+
+
+def false_alarms(measured: Sequence[FalseAlarms], sizes: Sizes) -> Table:
+    """Mean runs to a false alarm, as shares of the nominal one."""
+    rows = [
+        (
+            one.observed,
+            name,
+            f"{lengths.mean / sizes.nominal:.2f} ± {lengths.error / sizes.nominal:.2f}",
+            lengths.height / sizes.nominal,
+        )
+        for one in measured
+        for name, lengths in one.settings
+    ]
+    return Table(
+        "false-alarms",
+        (
+            "what is watched",
+            "rate, or mean ± spread",
+            "mean run / nominal ± s.e.",
+            "mean evidence at the alarm / nominal",
+        ),
+        tuple(rows),
+        digits=3,
+        notes=(f"Nominal {sizes.nominal:,.0f} trials; {sizes.false_alarms:,} runs each.",),
+    )
+
+
+def summary(measured: Sequence[Delays]) -> Table:
+    """Ratios of the detector's delay to the optimum's, over all rates and shifts."""
+
+    def row(name: str, ratios: Sequence[float]) -> tuple[str, float, float, float]:
+        return name, fmean(ratios), min(ratios), max(ratios)
+
+    return Table(
+        "optimum",
+        ("the detector's delay / that of the optimal CUSUM", "mean", "least", "most"),
+        (
+            row("fresh, optimum at the nominal run", [one.fresh / one.optimum_fresh for one in measured]),
+            row(
+                "fresh, optimum at the detector's own run", [one.fresh / one.equal_fresh for one in measured]
+            ),
+            row(
+                "running, optimum at the nominal run", [one.running / one.optimum_running for one in measured]
+            ),
+            row(
+                "running, optimum at the detector's own run",
+                [one.running / one.equal_running for one in measured],
+            ),
+        ),
+    )
+
+
+def delays(measured: Sequence[Delays]) -> Table:
+    """Delays of the detector, fresh, with the ratio to the optimum."""
+    by_place = {(one.rate, one.shift): one for one in measured}
+    rows = []
+    for rate in RATES:
+        places = [by_place[rate, shift] for shift in SHIFTS]
+        rows.append(
+            (f"{rate:g}", *(f"{one.fresh:,.0f} ({one.fresh / one.optimum_fresh:.2f})" for one in places))
+        )
+    return Table("delays", ("rate before", *_RISES), tuple(rows))
+
+
+def rivals(measured: Sequence[Delays]) -> Table:
+    """Delays of everything, running, in trials; in brackets as multiples of the detector's."""
+    rows = []
+    for one in measured:
+        own = one.running
+        cells = [
+            f"{value:,.0f}" if name in {"e-detector", "optimum"} else f"{value:,.0f} ({_times(value / own)})"
+            for name, value in one.trials_of.items()
+        ]
+        rows.append((f"{one.rate:g} + {one.shift:g}", *cells))
+    return Table("rivals", ("rate", *measured[0].trials_of), tuple(rows))
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < _ROUGH else f"{ratio:,.0f}"
+
+
+def pairs(measured: Sequence[Pairs]) -> Table:
+    """Ratios for paired differences."""
+    by_place = {(one.baseline, one.shift): one for one in measured}
+    rows = []
+    for rate in RATES:
+        places = [by_place[rate, shift] for shift in SHIFTS]
+        rows.append(
+            (
+                f"{rate:g}",
+                *(
+                    f"{one.detector:,.0f} ({one.detector / one.best_bet:.2f}, "
+                    f"{one.detector / one.optimum:.2f})"
+                    for one in places
+                ),
+            )
+        )
+    bet = fmean(one.detector / one.best_bet for one in measured)
+    optimum = fmean(one.detector / one.optimum for one in measured)
+    return Table(
+        "pairs",
+        ("resend's rate", *_RISES),
+        tuple(rows),
+        notes=(f"Mean ratios: {bet:.2f} and {optimum:.2f}.",),
+    )
+
+
+def grids(measured: Sequence[tuple[str, dict[tuple[float, float], float]]]) -> Table:
+    """Ratios to the optimum for other bets."""
+    rows = [
+        (
+            name,
+            fmean(ratios.values()),
+            max(ratios.values()),
+            fmean(ratio for (_, shift), ratio in ratios.items() if shift == SHIFTS[0]),
+            fmean(ratio for (_, shift), ratio in ratios.items() if shift == SHIFTS[-1]),
+        )
+        for name, ratios in measured
+    ]
+    columns = (
+        "bets, as shares of the largest",
+        "mean",
+        "most",
+        f"mean of {_RISES[0]}",
+        f"mean of {_RISES[-1]}",
+    )
+    return Table("bets", columns, tuple(rows), digits=3)
+
+
+def scores(measured: Sequence[tuple[str, float, float]]) -> Table:
+    """Delays for scores that fall."""
+    names = tuple(dict.fromkeys(name for name, _, _ in measured))
+    falls = tuple(dict.fromkeys(fall for _, fall, _ in measured))
+    taken = {(name, fall): delay for name, fall, delay in measured}
+    return Table(
+        "scores",
+        ("mean ± spread before", *(f"−{fall:g}" for fall in falls)),
+        tuple((name, *(taken[name, fall] for fall in falls)) for name in names),
+        digits=0,
+    )
+
+
+def quiet(measured: Sequence[Quiet]) -> Table:
+    """Alerts of families without a change."""
+    rows = [
+        (
+            "exactly on its line" if one.excess > 0 else "no excess at all",
+            int(one.level),
+            TRIALS / one.level,
+            f"{one.groups:.2f} ± {one.error:.2f}",
+            one.alerts,
+        )
+        for one in measured
+    ]
+    columns = ("every cell is", "level", "promised", "moments with alerts", "alerts in them")
+    return Table("family-quiet", columns, tuple(rows))
+
+
+def worse(measured: Sequence[tuple[float, Worse]]) -> Table:
+    """Delays of cells that worsened together."""
+    rows = [
+        (f"{one.cells} of {CELLS}", int(level), one.alone, one.together, f"{one.false_share:.1%}")
+        for level, one in measured
+    ]
+    columns = ("worse", "level", "each alone", "e-BH", "false in the group")
+    return Table("family-worse", columns, tuple(rows), digits=0)
+
+
+def drift(measured: Sequence[Drift]) -> Table:
+    """Baselines of few and many trials."""
+    rows = [
+        (
+            f"{one.rate:g}",
+            one.trials,
+            f"{one.unchanged:.1%}",
+            f"{one.naive:.0%}",
+            f"{one.rise:,.0f}",
+            f"{one.known:,.0f}",
+        )
+        for one in measured
+    ]
+    columns = (
+        "rate", "baseline's trials", "false alerts", "line at the estimate", "+0.15 found", "rate known",
+    )  # fmt: skip
+    return Table("drift", columns, tuple(rows))

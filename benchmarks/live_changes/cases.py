@@ -1,0 +1,156 @@
+"""What is changed in each case, and by what cause it must be named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.live_changes.deployment import MODEL, OTHER_MODEL
+from benchmarks.live_changes.requests import Manner
+from evenkeel.monitor.changes.cause import Cause
+from evenkeel.simulate import JUDGE_MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SUMMARIES: Final = Manner({"case_summary": 0.9, "chat_summary": 0.1})
+KINDS: Final = ("general.casing", "general.spelling")
+MODELS: Final[dict[str, dict[str, Any]]] = {
+    MODEL: {"fragility": 0.05, "noise": 0.05},
+    OTHER_MODEL: {"fragility": 0.3, "noise": 0.05},
+    JUDGE_MODEL: {"judge_noise": 0.03},
+}
+JUDGED_MORE: Final[dict[str, dict[str, Any]]] = {
+    MODEL: {"fragility": 0.05, "noise": 0.35},
+    JUDGE_MODEL: {"judge_noise": 0.03},
+}
+"""Good answers of the simulated model are equal to the letter, and no judge is asked about equal pairs. A
+judge can only be watched where it is asked: with these states about half of the pairs differ."""
+CHANGING: Final = "desk"
+QUIET: Final = "mail"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One change half-way through a run."""
+
+    name: str
+    cause: Cause
+    change: str
+    """In words."""
+    before: int
+    """Exchanges of the changing route until then; the other has a third as many."""
+    after: int
+    """Exchanges of the changing route after it, at most."""
+    manner: Manner = SUMMARIES
+    """How the changing route asks after the change."""
+    states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """New states of simulated models."""
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MODELS)
+    """States of the simulated models at the start."""
+    everywhere: bool = False
+    """Whether the change meets every route: all of them share the judge, and the provider."""
+
+
+CASES: Final = (
+    Case(
+        "model swap",
+        Cause.MODEL,
+        "requests name another model; bad answers to 30 % of the prompts instead of 5 %",
+        120,
+        80,
+        replace(SUMMARIES, model=OTHER_MODEL),
+    ),
+    Case(
+        "prompt edit",
+        Cause.PROMPT,
+        "another prompt version, and a system message before the prompt",
+        120,
+        80,
+        replace(SUMMARIES, version="p2", system="Answer as a senior member of the desk, in plain words."),
+    ),
+    Case(
+        "silent provider swap",
+        Cause.PROVIDER,
+        "same model name, same fingerprint; bad answers to 50 % of the prompts instead of 5 %, "
+        "and by chance in 20 % of calls instead of 5 %",
+        220,
+        260,
+        states={MODEL: {"fragility": 0.5, "noise": 0.2}},
+        everywhere=True,
+    ),
+    Case(
+        "traffic-mix shift",
+        Cause.TRAFFIC,
+        "60 % of the requests are chats instead of 10 %",
+        260,
+        220,
+        replace(SUMMARIES, tasks={"case_summary": 0.4, "chat_summary": 0.6}),
+    ),
+    Case(
+        "judge drift",
+        Cause.JUDGE,
+        "the judge flips 90 % of its ratings instead of 3 %",
+        300,
+        200,
+        states={JUDGE_MODEL: {"judge_noise": 0.9}},
+        models=JUDGED_MORE,
+        everywhere=True,
+    ),
+    Case(
+        "milder judge drift",
+        Cause.JUDGE,
+        "the judge flips 50 % of its ratings instead of 3 %",
+        300,
+        400,
+        states={JUDGE_MODEL: {"judge_noise": 0.5}},
+        models=JUDGED_MORE,
+        everywhere=True,
+    ),
+)
+
+QUIET_ROUTES: Final = {
+    "cases": Manner({"case_summary": 1.0}),
+    "chats": Manner({"chat_summary": 1.0}),
+    "questions": Manner({"question_answering": 1.0}),
+    "forms": Manner({"slot_filling": 1.0}),
+}
+QUIET_KINDS: Final = (
+    "general.whitespace",
+    "general.punctuation",
+    "general.casing",
+    "general.spelling",
+    "general.tone",
+    "compound.typos",
+    "compound.hurried",
+    "format.yaml",
+    "format.html",
+)
+"""None needs a rewriter, all apply to every task; with the identical resend ten cells on each route."""
+
+
+def settings(upstream: str, routes: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, Any]:
+    """The settings of `evenkeel up`: as they are by default but for sampling, budget and canaries."""
+    return {
+        "routes": [
+            {
+                "name": route,
+                "prefix": f"/{route}",
+                "upstream": upstream,
+                "sampling_rate": 1.0,
+                "perturbations": list(kinds),
+                "trials_per_exchange": len(kinds),
+            }
+            for route in routes
+        ],
+        "judge": {
+            "base_url": f"{upstream}/v1",
+            "model": JUDGE_MODEL,
+            "concurrency": 8,
+        },
+        "scoring": {"embeddings": False},
+        "shadow": {"concurrency": 16},
+        "changes": {"canary_hours": 0},
+        "budget": {"tokens_per_day": None, "usd_per_day": None},
+        "simulated": True,
+    }

@@ -1,0 +1,189 @@
+"""One run, and what evenkeel said about it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.live_changes.cases import (
+    CHANGING,
+    KINDS,
+    QUIET,
+    QUIET_KINDS,
+    QUIET_ROUTES,
+    SUMMARIES,
+    settings,
+)
+from benchmarks.live_changes.deployment import MODEL, running
+from benchmarks.live_changes.requests import requests_of, send
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.simulate import JUDGE_MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.live_changes.cases import Case
+    from benchmarks.live_changes.deployment import Deployment
+
+_PATIENCE_S: Final = 600.0
+_PORTION: Final = 20
+"""Exchanges of each route between two looks at the reports."""
+_SELDOM: Final = 3
+"""The route that stays as it is has a third of the traffic."""
+_NOTHING: Final = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was said in one run."""
+
+    seed: int
+    causes: tuple[str, ...]
+    """Causes of the reports on routes that the change met, in order."""
+    other_reports: tuple[str, ...]
+    """Reports before the change, and on routes that it did not meet: "route: cause (what was noticed)"."""
+    raised: tuple[str, ...]
+    """Alerts raised on a route that the change met, after it: "route kind what"."""
+    other_alerts: tuple[str, ...]
+    """All others."""
+    noticed_after: int | None
+    """Exchanges of the changing route until the first report, in portions of 20; None without one."""
+    trials: int
+    watched: int
+    """What the detectors have looked at: a trial counts for the excess, and again for the drift once its cell
+    has a baseline."""
+    cells: int
+    least: int
+    """Trials of the cell that has the fewest."""
+    seconds: float
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was said but of what changed."""
+        return not self.other_reports and not self.other_alerts
+
+
+def run_case(case: Case, seed: int) -> Outcome:
+    """Change one thing half-way; ends a portion after the first report, or with the last exchange."""
+    routes = (CHANGING, QUIET)
+    met = routes if case.everywhere else (CHANGING,)
+    started = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="evenkeel-live-") as folder,
+        running(Path(folder), lambda url: settings(url, routes, KINDS), case.models) as deployment,
+    ):
+        manners = {CHANGING: SUMMARIES, QUIET: replace(SUMMARIES, every=_SELDOM)}
+        send(deployment.proxy, requests_of(manners, range(case.before), seed))
+        deployment.settle(_PATIENCE_S)
+        early = _said(deployment)
+        for model, state in case.states.items():
+            deployment.change(model, **state)
+        manners[CHANGING] = case.manner
+        noticed, sent = None, 0
+        while sent < case.after:
+            numbers = range(case.before + sent, case.before + sent + _PORTION)
+            send(deployment.proxy, requests_of(manners, numbers, seed))
+            sent += _PORTION
+            deployment.drain(_PATIENCE_S)
+            if noticed is not None:
+                break
+            if len(_said(deployment).reports) > len(early.reports):
+                noticed = sent
+        deployment.settle(_PATIENCE_S)
+        late = _said(deployment)
+        reports = late.reports[len(early.reports) :]
+        alerts = late.alerts[len(early.alerts) :]
+        return Outcome(
+            seed=seed,
+            causes=tuple(cause for route, cause, _ in reports if route in met),
+            other_reports=tuple(
+                what for _, _, what in (*early.reports, *(one for one in reports if one[0] not in met))
+            ),
+            raised=tuple(what for route, what in alerts if route in met),
+            other_alerts=tuple(
+                what for _, what in (*early.alerts, *(one for one in alerts if one[0] not in met))
+            ),
+            noticed_after=noticed,
+            trials=late.trials,
+            watched=late.watched,
+            cells=late.cells,
+            least=late.least,
+            seconds=time.monotonic() - started,
+        )
+
+
+def run_quiet(trials: int, seed: int, tell: Callable[[str], None]) -> Outcome:
+    """Change nothing, for as many trials, in 40 cells."""
+    models = {MODEL: {"fragility": 0.03, "noise": 0.05}, JUDGE_MODEL: {"judge_noise": 0.03}}
+    routes = tuple(QUIET_ROUTES)
+    started = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="evenkeel-live-") as folder,
+        running(Path(folder), lambda url: settings(url, routes, QUIET_KINDS), models) as deployment,
+    ):
+        said, sent = _said(deployment), 0
+        while said.trials < trials:
+            send(deployment.proxy, requests_of(QUIET_ROUTES, range(sent, sent + _PORTION), seed))
+            sent += _PORTION
+            deployment.drain(_PATIENCE_S)
+            said = _said(deployment)
+            tell(f"{said.trials:,} of {trials:,} trials, {len(said.alerts)} alerts")
+        deployment.settle(_PATIENCE_S)
+        said = _said(deployment)
+        return Outcome(
+            seed=seed,
+            causes=(),
+            other_reports=tuple(what for _, _, what in said.reports),
+            raised=(),
+            other_alerts=tuple(what for _, what in said.alerts),
+            noticed_after=None,
+            trials=said.trials,
+            watched=said.watched,
+            cells=said.cells,
+            least=said.least,
+            seconds=time.monotonic() - started,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    reports: list[tuple[str, str, str]]
+    """Route, cause and both in words, oldest first; without those that nothing that matters happened."""
+    alerts: list[tuple[str, str]]
+    """Route and what was raised, oldest first."""
+    trials: int
+    watched: int
+    cells: int
+    least: int
+
+
+def _said(deployment: Deployment) -> _Said:
+    reports = sorted(deployment.get("/api/changes")["changes"], key=_at)
+    events = sorted(deployment.get("/api/alerts?limit=500")["events"], key=_at)
+    cells = deployment.get("/api/cells")["cells"]
+    return _Said(
+        [(one["route"], one["cause"], _worded(one)) for one in reports if one["cause"] != _NOTHING],
+        [
+            (one["route"], f"{one['route']} {one['perturbation']} {one['what']} {one['direction']}".rstrip())
+            for one in events
+            if one["kind"] == "raised"
+        ],
+        sum(one["trials"] for one in cells),
+        sum(one["trials"] for one in cells if one["perturbation"] != BASELINE)
+        + sum(max(0, one["trials"] - MonitorSettings().provisional_after) for one in cells),
+        len(cells),
+        min((one["trials"] for one in cells), default=0),
+    )
+
+
+def _worded(report: dict[str, Any]) -> str:
+    marks = "; ".join(f"{mark['kind']}: {mark['before']} → {mark['after']}" for mark in report["marks"])
+    return f"{report['route']}: {report['cause']} ({marks})"
+
+
+def _at(one: dict[str, Any]) -> float:
+    return float(one["at"])

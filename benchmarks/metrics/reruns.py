@@ -1,0 +1,143 @@
+"""Real reruns against real rewordings: what each metric and the cheap rating tell apart."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from benchmarks.metrics.columns import (
+    FLOOR,
+    RATING,
+    RATING_WITH_MEANING,
+    columns,
+    pairs_of,
+    readers,
+    there,
+)
+from benchmarks.metrics.corpus import gpt4o, pbss, runs
+from benchmarks.metrics.human import fitted
+from benchmarks.metrics.ranking import area, area_error
+from benchmarks.metrics.table import Cell, Table
+from evenkeel.metrics.similarity.protocol import SCALE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.metrics.columns import Column, Models
+    from benchmarks.metrics.combination import Fit
+    from benchmarks.metrics.corpus import Texts
+
+
+class Question(NamedTuple):
+    """Two kinds of pairs, and whether a metric tells them apart."""
+
+    name: str
+    close: str
+    far: str
+
+
+QUESTIONS: Final = (
+    Question("GPT-4o: rerun > reworded", "GPT-4o: rerun", "GPT-4o: reworded"),
+    Question("GPT-4o: same > other conclusion", "GPT-4o: same conclusion", "GPT-4o: other conclusion"),
+    Question("GPT-4o: reworded > other question", "GPT-4o: reworded", "GPT-4o: other question"),
+    Question("PBSS: rerun > reworded", "PBSS: rerun", "PBSS: reworded"),
+    Question("PBSS: reworded > other intent", "PBSS: reworded", "PBSS: other intent"),
+)
+_OF_TEXT: Final = ("lexical", "equality", "surface")
+
+
+def measure(models: Models | None, *, seed: int, most: int, learn_on: int | None = None) -> tuple[Table, ...]:
+    """Area under the ROC curve of every metric that can read free answers, and the shares of the ratings.
+
+    Args:
+        models: Of the extra `semantic`, if there.
+        seed: Of the samples.
+        most: Pairs of a kind at most.
+        learn_on: Pairs of STS-B that the combinations are fitted to, at most; None = all.
+    """
+    kinds = _kinds(seed, most)
+    metrics = readers(*_OF_TEXT)
+    scored = {kind: columns(pairs_of(texts), metrics, models) for kind, texts in kinds.items()}
+    for name, (combined, curve) in fitted(models, seed=seed, most=learn_on).items():
+        for found in scored.values():
+            found[name] = _predicted(curve, [found[metric] for metric in combined.metrics])
+    return _areas(scored, seed), _ratings(scored)
+
+
+def _predicted(curve: Fit, used: Sequence[Column]) -> Column:
+    """What a fit expects of each pair; None where a metric could not score it."""
+    rows = zip(*used, strict=True)
+    return [None if None in row else curve.predict([[float(cell or 0)] for cell in row])[0] for row in rows]
+
+
+def _kinds(seed: int, most: int) -> dict[str, list[Texts]]:
+    found = {f"GPT-4o: {kind}": texts for kind, texts in gpt4o(runs()).items()}
+    found |= {f"PBSS: {kind}": texts for kind, texts in pbss(random.Random(f"{seed}.pbss")).items()}
+    return {
+        kind: random.Random(f"{seed}.{kind}").sample(texts, min(most, len(texts)))
+        for kind, texts in found.items()
+    }
+
+
+def _areas(scored: Mapping[str, Mapping[str, Column]], seed: int) -> Table:
+    rows: list[tuple[float | str | None, ...]] = []
+    widest = 0.0
+    rng = random.Random(f"{seed}.resamples")
+    silent: list[str] = []
+    gaps: list[str] = []
+    for name in next(iter(scored.values())):
+        cells: list[float | None] = []
+        for question in QUESTIONS:
+            close, far = there(scored[question.close][name]), there(scored[question.far][name])
+            known = _mostly(scored[question.close][name]) and _mostly(scored[question.far][name])
+            cells.append(area(close, far) if known else None)
+            if known:
+                widest = max(widest, area_error(close, far, rng))
+        told = [cell for cell in cells if cell is not None]
+        if not told or all(cell == 0.5 for cell in told):  # noqa: PLR2004 - blind
+            silent.append(name)
+            continue
+        rows.append((f"{name} (floor)" if name == FLOOR else name, *cells))
+        missing = sum(found[name].count(None) for found in scored.values())
+        gaps += [f"{name} {missing}"] if missing else []
+    counts = ", ".join(f"{kind} {len(column[FLOOR])}" for kind, column in scored.items())
+    return Table(
+        "reruns",
+        ("metric", *(question.name for question in QUESTIONS)),
+        tuple(rows),
+        2,
+        (
+            f"Pairs: {counts}.",
+            f"No figure is further than {widest:.2f} from the truth (95 %, resampled).",
+            f"Left out, as they say the same of every such pair or of none: {', '.join(silent)}."
+            if silent
+            else "",
+            f"Pairs that could not be scored and are left out: {', '.join(gaps)}." if gaps else "",
+        ),
+    )
+
+
+def _mostly(column: Column) -> bool:
+    """Whether more than half of the pairs could be scored."""
+    return 2 * len(there(column)) > len(column)
+
+
+def _ratings(scored: Mapping[str, Mapping[str, Column]]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (kind, *(share for name in _raters(found) for share in _shares(found[name])))
+        for kind, found in scored.items()
+    ]
+    names = _raters(next(iter(scored.values())))
+    heads = [f"{step}{', with embeddings' if name == RATING_WITH_MEANING else ''}"
+             for name in names for step in sorted(SCALE, reverse=True)]  # fmt: skip
+    return Table(
+        "ratings", ("kind of pair", *heads), tuple(rows), 2, ("Share of the pairs with each rating.",)
+    )
+
+
+def _raters(found: Mapping[str, Column]) -> Sequence[str]:
+    return [name for name in (RATING, RATING_WITH_MEANING) if name in found]
+
+
+def _shares(column: Column) -> list[float]:
+    return [sum(value == step for value in column) / len(column) for step in sorted(SCALE, reverse=True)]

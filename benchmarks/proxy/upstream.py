@@ -1,0 +1,249 @@
+"""The model behind the proxies: a raw server whose answers are cheap to make, in a process of its own.
+
+    python -m benchmarks.proxy.upstream PORT
+
+It does as the last line on its standard input says (`Manner.to_line`) and prints `ok` when it does.
+Bodies carry the time at which they were written, so that a reader on the same machine can tell how
+long each has been under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import uvloop
+
+from benchmarks.proxy.machine import HOST
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
+_HEAD = (
+    b"HTTP/1.1 200 OK\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\nserver: bench\r\n"
+    b"x-request-id: 0123456789abcdef\r\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How requests are answered."""
+
+    answer_bytes: int = 1024
+    delay_s: float = 0.0
+    """Before a plain answer."""
+    events: int = 0
+    """Above 0: answers are streams of so many events."""
+    pause_s: float = 0.0
+    """Between two events of a stream; 0 writes as fast as it is read."""
+
+    def to_line(self) -> bytes:
+        """One line of JSON."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def plain_answer(size: int, service_ns: int = 0) -> bytes:
+    """A chat completion of about `size` bytes that says how long its making took."""
+    content = f"S={service_ns:012d} " + "b" * max(1, size - 260)
+    body = json.dumps(
+        {
+            "id": "chatcmpl-0123456789",
+            "object": "chat.completion",
+            "created": 1_700_000_000,
+            "model": "m",
+            "choices": [
+                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+            ],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18},
+        },
+        separators=(",", ":"),
+    ).encode()
+    return _HEAD + b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+
+
+def _event(content: str, finish: str | None) -> bytes:
+    payload = {
+        "id": "chatcmpl-0123456789",
+        "object": "chat.completion.chunk",
+        "created": 1_700_000_000,
+        "model": "m",
+        "system_fingerprint": "fp_0123456789",
+        "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish}],
+    }
+    return b"data: " + json.dumps(payload, separators=(",", ":")).encode() + b"\n\n"
+
+
+def _chunk(payload: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(payload), payload)
+
+
+STREAM_HEAD = (
+    _HEAD
+    + b"content-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
+)
+_BEFORE, _AFTER = _chunk(_event("T=" + "0" * 19 + " token", None)).split(b"0" * 19)
+STREAM_END = _chunk(_event("", "stop")) + _chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+
+
+def event(now_ns: int) -> bytes:
+    """One event that carries a time."""
+    return b"%b%019d%b" % (_BEFORE, now_ns, _AFTER)
+
+
+class Model:
+    """What all connections share."""
+
+    def __init__(self) -> None:
+        self.manner = Manner()
+        self.answer = plain_answer(self.manner.answer_bytes)
+        self._flowing: set[Connection] = set()
+        self._pumping = False
+
+    def follow(self, line: bytes) -> None:
+        """Take on a manner."""
+        self.manner = Manner(**json.loads(line))
+        self.answer = plain_answer(self.manner.answer_bytes)
+
+    def flow(self, connection: Connection) -> None:
+        """Write events to a connection as fast as it takes them, in turn with the others."""
+        self._flowing.add(connection)
+        if not self._pumping:
+            self._pumping = True
+            self._pump()
+
+    def ebb(self, connection: Connection) -> None:
+        """Stop writing to a connection."""
+        self._flowing.discard(connection)
+
+    def _pump(self) -> None:
+        now = event(time.monotonic_ns())
+        for connection in list(self._flowing):
+            connection.next_event(now)
+        if self._flowing:
+            asyncio.get_running_loop().call_soon(self._pump)
+        else:
+            self._pumping = False
+
+
+class Connection(asyncio.Protocol):
+    """One connection; requests come one after the other."""
+
+    __slots__ = ("_buffer", "_flows", "_left", "_model", "_timer", "_transport", "_until_end", "_written")
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._buffer = b""
+        self._left = 0
+        self._until_end = False
+        self._flows = False
+        self._written = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        self._transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Find the end of the request, then answer."""
+        if self._left:
+            self._left -= len(data)
+            if self._left <= 0:
+                self._left = 0
+                self._complete()
+            return
+        if self._until_end:
+            if data.endswith(b"0\r\n\r\n"):
+                self._until_end = False
+                self._complete()
+            return
+        if self._buffer:
+            data = self._buffer + data
+            self._buffer = b""
+        end = data.find(b"\r\n\r\n")
+        if end < 0:
+            self._buffer = data
+            return
+        length = _LENGTH.search(data, 0, end)
+        if length is not None:
+            left = int(length[1]) - (len(data) - end - 4)
+            if left > 0:
+                self._left = left
+                return
+        elif _CHUNKED.search(data, 0, end) and not data.endswith(b"0\r\n\r\n"):
+            self._until_end = True
+            return
+        self._complete()
+
+    def _complete(self) -> None:
+        manner = self._model.manner
+        if manner.events:
+            self._written = 0
+            self._transport.write(STREAM_HEAD)
+            if manner.pause_s:
+                self._paced()
+            else:
+                self._flows = True
+                self._model.flow(self)
+        elif manner.delay_s:
+            asyncio.get_running_loop().call_later(manner.delay_s, self._late, time.monotonic_ns())
+        else:
+            self._transport.write(self._model.answer)
+
+    def _late(self, since_ns: int) -> None:
+        size = self._model.manner.answer_bytes
+        self._transport.write(plain_answer(size, time.monotonic_ns() - since_ns))
+
+    def _paced(self) -> None:
+        manner = self._model.manner
+        if self._written >= manner.events:
+            self._transport.write(STREAM_END)
+            return
+        self._transport.write(event(time.monotonic_ns()))
+        self._written += 1
+        self._timer = asyncio.get_running_loop().call_later(manner.pause_s, self._paced)
+
+    def next_event(self, data: bytes) -> None:
+        """Write one event of a stream without pauses, or its end."""
+        if self._written >= self._model.manner.events:
+            self._flows = False
+            self._model.ebb(self)
+            self._transport.write(STREAM_END)
+            return
+        self._written += 1
+        self._transport.write(data)
+
+    def pause_writing(self) -> None:
+        """It is not read as fast."""
+        self._model.ebb(self)
+
+    def resume_writing(self) -> None:
+        """It is."""
+        if self._flows:
+            self._model.flow(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+        """The reader has gone."""
+        self._model.ebb(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+async def serve(port: int) -> None:
+    """Answer until standard input ends."""
+    loop = asyncio.get_running_loop()
+    model = Model()
+    server = await loop.create_server(lambda: Connection(model), HOST, port, backlog=4096)
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        model.follow(line)
+        print("ok", flush=True)
+    server.close()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(int(sys.argv[1])))

@@ -1,0 +1,203 @@
+"""Who may see metrics, prompts and answers: those who know a token or have signed in, and mean this port.
+
+Who that is, and what they may do, the console reads from the scope.
+
+Without a token, as on loopback, any page that a browser of this machine shows could have its own name
+resolve to this port and then read from it as if from its own site (DNS rebinding). The name stays in
+`Host`, so requests for names other than this machine's are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING, Any
+
+from litestar.enums import ScopeType
+from litestar.response.base import ASGIResponse
+
+from evenkeel.console.identity import SCOPE_KEY, Role, Visitor
+from evenkeel.stores.audit_log import is_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+    from evenkeel.settings.serving import Admin
+
+_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""Probes of an orchestrator: they say nothing about content."""
+
+_LOCAL = "localhost"
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class LoginProxy:
+    """Who is believed about the name of who is asking."""
+
+    header: str
+    networks: tuple[IPv4Network | IPv6Network, ...]
+    """Of the proxy; () = every client, since all of them have shown a certificate."""
+    roles: Mapping[str, Role]
+    """Of the people that are known."""
+    others: Role
+    """Of everybody else."""
+
+    def visitor(self, scope: Scope) -> Visitor | None:
+        """Whom the proxy names; None if it is not the proxy, or names nobody, or two."""
+        client = scope.get("client")
+        if self.networks and not (client and self._is_listed(client[0])):
+            return None
+        wanted = self.header.lower().encode()
+        given = [value for name, value in scope["headers"] if name == wanted]
+        # Two of them: one may be the client's own.
+        if len(given) != 1:
+            return None
+        try:
+            name = given[0].decode().strip()
+        except UnicodeDecodeError:
+            return None
+        return Visitor(name, self.roles.get(name, self.others), "proxy") if is_name(name) else None
+
+    def _is_listed(self, host: str) -> bool:
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return False
+        if isinstance(address, IPv6Address) and address.ipv4_mapped:
+            address = address.ipv4_mapped
+        return any(address in network for network in self.networks)
+
+
+class TokenGuard:
+    """An ASGI application that asks for a token, as a bearer or as any user's password, or for a login.
+
+    Browsers show their own password dialogue for a token. Where nothing is asked for, all requests pass that
+    are for an address, for `localhost` or for one of the names given.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str | None,
+        hosts: Collection[str] = (),
+        people: Iterable[tuple[str, Visitor]] = (),
+        login: LoginProxy | None = None,
+    ) -> None:
+        """Put the guard in front of an application.
+
+        Args:
+            app: What is guarded.
+            token: What clients have to know; None or "" for nothing. Beside people or a login it only reads.
+            hosts: Names, without a port, under which the application is reached; with a token none means any.
+            people: Tokens of single people, with who they are.
+            login: Who else is believed about names.
+        """
+        self._app = app
+        known = [(own.encode(), visitor) for own, visitor in people]
+        shared = Visitor(role="viewer") if known or login else Visitor()
+        self._tokens = (*known, *([(token.encode(), shared)] if token else []))
+        self._login = login
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer 401 (not known), 403 (no login) or 421 (for another name)."""
+        if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so nothing asks for their token
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+            return
+        if scope["type"] != ScopeType.HTTP or scope["path"] in _OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        found = self._visitor(scope)
+        if isinstance(found, Visitor):
+            own: Any = scope
+            own[SCOPE_KEY] = found
+            await self._app(scope, receive, send)
+        else:
+            await found(scope, receive, send)
+
+    def _visitor(self, scope: Scope) -> Visitor | ASGIResponse:
+        """Who is asking, or why they are not let in."""
+        headers = dict(scope["headers"])
+        visitor = self._by_token(_token_in(headers.get(b"authorization", b"")))
+        by_token = visitor is not None
+        if visitor is None and self._login is not None:
+            visitor = self._login.visitor(scope)
+        if visitor is None and not self._tokens and self._login is None:
+            visitor = Visitor()
+        # A page whose name was pointed here knows no token; what else lets a request in, it could send.
+        checked = self._hosts or (visitor is not None and not by_token)
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if checked and not (len(hosts) == 1 and self._means_this(hosts[0])):
+            body = (
+                b"This port is not known by that name. Use an address or localhost, "
+                b"or put the name into the setting admin.hosts.\n"
+            )
+            return ASGIResponse(body=body, status_code=421)
+        return visitor or self._refusal()
+
+    def _by_token(self, given: bytes) -> Visitor | None:
+        """Whose token it is. Compares with all of them, so that the time tells nothing."""
+        found = None
+        for token, visitor in self._tokens:
+            if hmac.compare_digest(given, token):
+                found = visitor
+        return found
+
+    def _refusal(self) -> ASGIResponse:
+        if not self._tokens:
+            body = b"Nobody is named by the login proxy: sign in there, and ask through it.\n"
+            return ASGIResponse(body=body, status_code=403)
+        body = b"The admin token is needed: as bearer token, or as the password of any user.\n"
+        challenge = {"www-authenticate": 'Basic realm="evenkeel", charset="UTF-8"'}
+        return ASGIResponse(body=body, status_code=401, headers=challenge)
+
+    def _means_this(self, host: str) -> bool:
+        """Whether a `Host` is an address, which nobody can point elsewhere, or a name of this machine."""
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = match[1].lower().removesuffix(".")
+        if name == _LOCAL or name in self._hosts:
+            return True
+        try:
+            ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        return True
+
+
+def guarded(app: ASGIApp, admin: Admin) -> TokenGuard:
+    """The application behind the guard that the settings ask for.
+
+    Raises: ValueError if a token of somebody cannot be read any more.
+    """
+    people = [
+        (token, Visitor(one.name, one.role, "token"))
+        for one in admin.people
+        if (token := one.token) is not None
+    ]
+    login = None
+    if admin.login is not None:
+        networks = tuple(ip_network(network) for network in admin.login.addresses)
+        roles = {one.name: one.role for one in admin.people}
+        login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
+    return TokenGuard(app, admin.token, admin.hosts, people, login)
+
+
+def _token_in(authorization: bytes) -> bytes:
+    scheme, _, value = authorization.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return value.strip()
+    if scheme.lower() == b"basic":
+        try:
+            return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
+        except binascii.Error:
+            return b""
+    return b""

@@ -1,0 +1,1 @@
+"""The nouns that every plane shares, and how figures are written. Imports nothing of ours."""

@@ -1,0 +1,209 @@
+"""What is known about one cell (route × model × perturbation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from evenkeel.core.verdict import Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class CellKey:
+    """A cell: the unit of every estimate, gauge and alert."""
+
+    route: str
+    model: str
+    perturbation: str
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Route, model and perturbation."""
+        return self.route, self.model, self.perturbation
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate or a difference of rates with its interval.
+
+    `lower ≤ value ≤ upper`. The interval covers the truth with the stated probability at all
+    times of looking together, not only at one (a confidence sequence).
+    """
+
+    value: float
+    lower: float
+    upper: float
+    n: int
+    """Observations behind it: rated trials, shifted trials, pairs or second ratings, as the estimate says."""
+
+
+Window = Literal["1h", "24h", "500", "since_change"]
+"""What an estimate looks back on, besides everything since the cell began ("all").
+
+"1h" and "24h": of verdict time, the running slot (5 minutes, an hour) and the whole ones before it.
+"500": the last so many trials of a cell, or exchanges of a roll-up. "since_change": since the last
+change of model or prompt on the route. The interval of a sliding window holds for its start, at all
+times of looking together; it does not hold for all starts together.
+"""
+
+WINDOWS: Final[tuple[Window, ...]] = ("1h", "24h", "500", "since_change")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEstimates:
+    """A cell's estimates from one window; each is None below the minimum number of observations."""
+
+    trials: int
+    """Trials with a rating in the window."""
+    content_delta: Estimate | None
+    robustness: Estimate | None
+    excess: Estimate | None
+
+
+Level = Literal["category", "model", "route", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class RollupKey:
+    """What is rolled up: a category of a model of a route, such a model, a route, or everything."""
+
+    level: Level
+    route: str = ""
+    """"" above the level of routes; likewise below."""
+    model: str = ""
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RollupEstimates:
+    """Estimates over several cells; each is None below the minimum number of exchanges.
+
+    Every exchange weighs the same, and within it every trial (see `evenkeel.monitor.estimate.exchanges`).
+    """
+
+    exchanges: int
+    """With a rated perturbed trial."""
+    content_delta: Estimate | None
+    quality_delta: Estimate | None
+    quality_worse: Estimate | None
+    quality_better: Estimate | None
+    robustness: Estimate | None
+    noise_floor: Estimate | None
+    excess: Estimate | None
+    judge_noise: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class RollupReport:
+    """What is known of one roll-up."""
+
+    key: RollupKey
+    trials: int
+    """Perturbed trials with a rating."""
+    last_scored_at: float | None
+    scorer: Scorer
+    """Who decided the latest rating."""
+    windows: dict[Literal[Window, "all"], RollupEstimates]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMark:
+    """Something about a route changed: from here on its answers are another population."""
+
+    kind: str
+    """What changed, as `evenkeel.monitor.changes.kinds` lists it: "model", "prompt_version" …"""
+    before: str
+    after: str
+    at: float
+    """Unix time in seconds of the first verdict after it."""
+    offset: int
+    """Place of that verdict in the log."""
+    run: int = 0
+    """Exchanges or trials before it that seem to belong to the change already; only of shares that moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteChanges:
+    """The changes of one route."""
+
+    route: str
+    counts: dict[str, int]
+    """So far, by kind."""
+    latest: tuple[ChangeMark, ...]
+    """The last few, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReport:
+    """Where a cell's content delta is against its own baseline."""
+
+    state: str
+    """"level", "risen" or "fallen", by the evidence."""
+    baseline: float
+    """Content delta of the baseline."""
+    trials: int
+    """Behind the baseline."""
+    provisional: bool
+    """Made of the first trials since the last change, not approved by anybody."""
+    lower: float
+    """The lines beyond which the content delta counts as moved."""
+    upper: float
+    evidence_log10: float
+    """log10 of the evidence that it has moved, 0 while there is none; held while the alert is up."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellReport:
+    """One cell's estimates. An estimate is None below the minimum number of observations."""
+
+    key: CellKey
+    scorer: Scorer
+    """Who decided the latest rating."""
+    trials: int
+    """Trials with a rating."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Trials without one, by reason."""
+    ratings: dict[int, int] = field(default_factory=dict)
+    """How often each rating (1, 2, 3) was given."""
+    qualities: dict[str, int] = field(default_factory=dict)
+    """Shifted trials by what became of the quality: same, worse, better, mixed or unscored."""
+    pairs: dict[int, int] = field(default_factory=dict)
+    """Pairs by difference: 1 = only the trial shifted, −1 = only the resend, 0 = both or neither."""
+    last_scored_at: float | None = None
+    content_delta: Estimate | None = None
+    """P(rating < 3)."""
+    quality_delta: Estimate | None = None
+    """P(any quality metric changed | rating < 3), either direction; n counts shifted trials."""
+    quality_worse: Estimate | None = None
+    """P(quality changed for the worse only | rating < 3)."""
+    quality_better: Estimate | None = None
+    """P(quality changed for the better only | rating < 3)."""
+    robustness: Estimate | None = None
+    """1 − P(shift that changed quality) = 1 − content delta × quality delta."""
+    noise_floor: Estimate | None = None
+    """Content delta of the identical resend on the same route and model."""
+    excess: Estimate | None = None
+    """Content delta minus the baseline's on the same exchanges, in [−1, 1]; None for the baseline."""
+    evidence_log10: float = 0.0
+    """log10 of the detector's e-value against "excess ≤ threshold"."""
+    alarm_log10: float = 0.0
+    """Evidence at which the alert is raised: log10 of the mean trials between false alarms."""
+    threshold: float = 0.0
+    """Largest excess that is tolerated."""
+    alert: bool = False
+    judge_noise: Estimate | None = None
+    """P(another rating when the same pair is judged again), of the judge on this route and model."""
+    swap_consistency: Estimate | None = None
+    """P(the same rating with the sides swapped), likewise."""
+    cascade_agreement: Estimate | None = None
+    """P(the judge says what the bands said), over audited pairs of this route and model."""
+    decided: dict[str, int] = field(default_factory=dict)
+    """Ratings on this route and model by the stage that decided them, with a judge; else empty."""
+    windows: dict[Window, WindowEstimates] = field(default_factory=dict)
+    """What the sliding windows say."""
+    drift: DriftReport | None = None
+    """None while there is no baseline."""
+    revision: int | None = None
+    """Raised with every verdict of the cell, and by what others do to it. None if unknown: such reports
+    are always rendered anew."""

@@ -1,0 +1,245 @@
+"""Verdicts: the outcome of one trial, and the only input of estimates, detectors and gauges."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+import msgspec
+
+from evenkeel.core.pair import Answer, ToolCall
+
+Scorer = Literal["judge", "metrics"]
+"""Who decided the similarity rating: an LLM judge, or the cheap metrics alone."""
+
+Direction = Literal["better", "worse", "mixed"]
+
+QualityScale = Literal["rating", "ratio", "agreement"]
+"""What the values of a quality score are.
+
+"rating": 1, 2 or 3, 3 = best, each answer judged alone. "ratio": in [0, 1], 1 = best, each answer
+measured alone. "agreement": in [0, 1], how far the candidate agrees with the reference, whose own value
+is 1 by definition; it says that quality changed but not for whom.
+"""
+
+BASELINE = "baseline.identical"
+"""The identical resend: what changes there is noise."""
+
+SAME_CONTENT: Final = 3
+"""The best rating of the similarity scale 1 to 3; below it the content has shifted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A measurement that could not be made. Counted by reason; never turned into a number."""
+
+    metric: str
+    version: int
+    reason: str
+    """Short snake_case word, usable as a label: "timeout", "rate_limited", "no_text" …"""
+    detail: str = ""
+    """One sentence for people. Holds no credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityScore:
+    """One quality metric on both answers, high = good."""
+
+    metric: str
+    """e.g. "faithfulness", or "faithfulness_proxy" for the cheap stand-in."""
+    version: int
+    reference: float
+    candidate: float
+    scale: QualityScale = "rating"
+    tolerance: float = 0.0
+    """Largest difference that is still the same quality; 0 for everything that is counted exactly."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the two answers differ in this metric by more than its tolerance, in either direction."""
+        return abs(self.reference - self.candidate) > self.tolerance
+
+    @property
+    def direction(self) -> Literal["better", "worse"] | None:
+        """Which way it changed; None if it did not, or if its scale can't tell."""
+        if not self.changed or self.scale == "agreement":
+            return None
+        return "better" if self.candidate > self.reference else "worse"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the two-stage scoring says of one pair.
+
+    `rating` is None exactly if `failures` names why the similarity could not be rated. `quality`
+    is empty for a rating of 3: the second stage only looks at shifted pairs.
+    """
+
+    scorer: Scorer
+    rating: int | None
+    """Similarity 3 (same content), 2 (some details differ), 1 (different message)."""
+    explanation: str = ""
+    details: dict[str, float] = field(default_factory=dict)
+    """Scores behind a cheap rating, by metric name, e.g. {"rouge_l": 0.81}."""
+    quality: tuple[QualityScore, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    cost_usd: float = 0.0
+    tokens: int = 0
+    rated_by: str = ""
+    """Under which wording a judge rated, as "similarity@1"; "" if it was not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a person needs to check a verdict. Stored beside it, for a limited time."""
+
+    prompt: str
+    variant: str
+    reference: Answer
+    candidate: Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome of one trial: one exchange, one perturbation, one replay.
+
+    A trial that gave no rating (replay failed, judge failed) is a verdict with `failure` set, so
+    that it is counted and shown but enters no estimate.
+    """
+
+    id: str
+    """Derived from exchange, perturbation and severity: appending twice changes nothing."""
+    exchange_id: str
+    scored_at: float
+    """Unix time in seconds."""
+    route: str
+    model: str
+    """Model name returned for the original, else the one requested."""
+    perturbation: str
+    """`category.kind`."""
+    perturbation_version: int
+    severity: float
+    """In [0, 1]; 0 for the baseline."""
+    seed: int
+    scorer: Scorer
+    rating: int | None
+    baseline_rating: int | None
+    """Rating of the identical resend of the same exchange; None if there is none."""
+    quality: tuple[QualityScore, ...] = ()
+    failure: Failure | None = None
+    """Why there is no rating; None exactly if there is one."""
+    quality_failures: tuple[Failure, ...] = ()
+    """Quality metrics that could not be measured on a shifted pair."""
+    explanation: str = ""
+    details: dict[str, float] = field(default_factory=dict)
+    rated_by: str = ""
+    """Under which wording the judge rated, as "similarity@1"; "" if it was not asked."""
+    task: str | None = None
+    prompt_version: str | None = None
+    """As the application said, else the fingerprint of the learned template."""
+    wanted_format: str | None = None
+    """The format the variant asked for, None if it left that alone."""
+    wanted_language: str | None = None
+    """The language the variant asked for, as a BCP 47 tag."""
+    replay_s: float = 0.0
+    """How long the replay took, in seconds."""
+    tokens: int = 0
+    """Spent on this trial: replay and judge."""
+    cost_usd: float = 0.0
+    trace_id: str = ""
+    """32 hex digits of the trace in which the trial was made, "" if it was not traced."""
+    requested_model: str | None = None
+    """Model name that the original request asked for."""
+    system_fingerprint: str | None = None
+    """As the endpoint returned it with the original's answer."""
+    prompt_chars: int = 0
+    """Length of the original prompt; 0 if it is not known."""
+    template_share: float | None = None
+    """Share of the prompt that is template, in [0, 1]."""
+    prompt_language: str | None = None
+    """Language of what the user put in, as a base tag ("de"); None if it is not certain."""
+    answer_chars: int | None = None
+    """Length of the original's answer."""
+    judge_model: str = ""
+    """Who rated, if a judge was asked; like `rated_by`."""
+    settings: str = ""
+    """Fingerprint of the settings under which the trial was made; "" if it is not known."""
+
+    @property
+    def shifted(self) -> bool | None:
+        """Whether the content moved (rating below 3); None if there is no rating."""
+        return None if self.rating is None else self.rating < SAME_CONTENT
+
+    @property
+    def baseline_shifted(self) -> bool | None:
+        """The same for the identical resend of the same exchange."""
+        return None if self.baseline_rating is None else self.baseline_rating < SAME_CONTENT
+
+    @property
+    def quality_changed(self) -> bool | None:
+        """Whether a shift changed any quality metric.
+
+        None if the pair is not shifted, or if that is unknown: no metric changed, but one failed.
+        """
+        if not self.shifted or not self.quality:
+            return None
+        if any(score.changed for score in self.quality):
+            return True
+        return None if self.quality_failures else False
+
+    @property
+    def direction(self) -> Direction | None:
+        """Which way quality changed; None if it did not.
+
+        "mixed" if some metrics rose and others fell, or if none that changed can tell the direction.
+        """
+        if not self.quality_changed:
+            return None
+        directions = {score.direction for score in self.quality} - {None}
+        return directions.pop() if len(directions) == 1 else "mixed"
+
+    def to_json(self) -> str:
+        """The verdict as one line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Verdict:
+        """Read what `to_json` wrote."""
+        try:
+            # Three times as fast as what follows, and what the monitor spends its time on.
+            return _DECODER.decode(text)
+        except msgspec.MsgspecError:
+            # NaN among the details, or types that only look alike.
+            return cls._lenient(text)
+
+    @classmethod
+    def _lenient(cls, text: str) -> Verdict:
+        raw: dict[str, Any] = json.loads(text)
+        raw["quality"] = tuple(QualityScore(**score) for score in raw["quality"])
+        raw["failure"] = Failure(**raw["failure"]) if raw["failure"] else None
+        raw["quality_failures"] = tuple(Failure(**failure) for failure in raw.get("quality_failures", ()))
+        return cls(**raw)
+
+
+_DECODER = msgspec.json.Decoder(Verdict)
+
+
+def evidence_to_json(evidence: Evidence) -> str:
+    """The evidence as one line of JSON."""
+    return json.dumps(asdict(evidence), ensure_ascii=False, separators=(",", ":"))
+
+
+def evidence_from_json(text: str) -> Evidence:
+    """Read what `evidence_to_json` wrote."""
+
+    def answer(raw: dict[str, Any] | None) -> Answer | None:
+        if raw is None:
+            return None
+        raw["tool_calls"] = tuple(ToolCall(**call) for call in raw["tool_calls"])
+        return Answer(**raw)
+
+    raw: dict[str, Any] = json.loads(text)
+    reference = answer(raw["reference"])
+    assert reference is not None
+    return Evidence(raw["prompt"], raw["variant"], reference, answer(raw["candidate"]))

@@ -1,1 +1,0 @@
-"""`evenkeel baseline`: approves what the drift detectors compare with, as entries of the verdict log."""

@@ -1,0 +1,92 @@
+"""Reports of all changes, from the monitor's state and the goldens' runs."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.goldens import GoldenHistory, history_of
+from evenkeel.monitor.changes.report import reports_of
+from evenkeel.runtime.changes.fingerprint import difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.changes.goldens import GoldenRun
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.runtime.changes.store import ChangeStore
+
+_KEPT_S: Final = 2.0
+
+
+class ChangeBook:
+    """Makes the reports when asked, and keeps them for two seconds. For any thread."""
+
+    def __init__(
+        self,
+        records: Callable[[], Sequence[ChangeRecord]],
+        store: ChangeStore,
+        *,
+        noise: Callable[[], Mapping[str, float]] = dict,
+        min_trials: int,
+        clock: Callable[[], float],
+    ) -> None:
+        """Open it.
+
+        Args:
+            records: The latest changes of all routes.
+            store: The goldens' runs.
+            noise: Noise floor by route, for goldens that have no reference.
+            min_trials: Nothing is said about fewer observations.
+            clock: Unix time in seconds.
+        """
+        self._records = records
+        self._store = store
+        self._noise = noise
+        self._min_trials = min_trials
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._reports: tuple[ChangeReport, ...] = ()
+        self._made_at: float | None = None
+        self._history = GoldenHistory((), {}, {})
+        self._revision = -1
+
+    def reports(self) -> tuple[ChangeReport, ...]:
+        """All changes, the newest first."""
+        with self._lock:
+            now = self._clock()
+            if self._made_at is None or abs(now - self._made_at) >= _KEPT_S:
+                self._reports = self._make()
+                self._made_at = now
+            return self._reports
+
+    def find(self, change: str) -> ChangeReport | None:
+        """The report on one change; None if it is not known (any more)."""
+        return next((report for report in self.reports() if change in {report.id, report.also}), None)
+
+    def latest_runs(self) -> Mapping[str, GoldenRun]:
+        """The last run of each route's goldens."""
+        self.reports()
+        return self._history.latest
+
+    def _make(self) -> tuple[ChangeReport, ...]:
+        revision = self._store.revision()
+        if revision != self._revision:
+            self._history = history_of(self._store.runs(), noise=self._noise())
+            self._revision = revision
+        records = list(self._records())
+        return reports_of(
+            records, self._history, settings=self._settings(records), min_trials=self._min_trials
+        )
+
+    def _settings(self, records: Sequence[ChangeRecord]) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for record in records:
+            for mark in record.marks:
+                if mark.kind == kinds.SETTINGS:
+                    before, after = self._store.settings(mark.before), self._store.settings(mark.after)
+                    if before is not None and after is not None:
+                        found[mark.after] = difference(before, after)
+        return found

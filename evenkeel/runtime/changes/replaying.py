@@ -1,0 +1,251 @@
+"""Asks the goldens of a route, under the model and the prompt of today, and scores the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.pair import Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.gate.edits import NewSystemPrompt
+from evenkeel.experiments.gate.sides import Side, Task, tasks, view_of
+from evenkeel.llm.budget import NOTHING, Spend, estimate_tokens
+from evenkeel.metrics.tasks import Turn, recognise
+from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, key_of
+from evenkeel.proxy.endpoint import Upstream
+from evenkeel.settings import Credential
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.experiments.gate.edits import Edit
+    from evenkeel.experiments.gate.scoring import Scored, Scoring
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.experiments.goldens.store import GoldenStore
+    from evenkeel.llm.budget import Ledger, Prices
+    from evenkeel.monitor.changes.goldens import Trigger
+    from evenkeel.settings import Settings
+    from evenkeel.shadow.replay import Replayer
+    from evenkeel.stores.exchanges import ExchangeArchive
+    from evenkeel.stores.protocols import VerdictLog
+
+SIMILARITY: Final = "similarity"
+"""Score of the rating: 3 is 1, 2 is ½, 1 is 0."""
+_AT_ONCE: Final = 4
+_LOOKED_AT: Final = 20
+"""Latest exchanges among which the prompt of today is looked for."""
+_SYSTEM: Final = frozenset({"system", "developer"})
+_WORST_RATING: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What a route's traffic asks now."""
+
+    model: str | None
+    """Requested name; None if no traffic was seen yet."""
+    prompt_version: str | None
+    system: str | None
+    """The one system message of the latest exchange with that prompt; None if there is not exactly one."""
+
+
+class GoldenReplayer:
+    """Asks goldens and scores them. Needs an event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: GoldenStore,
+        archive: ExchangeArchive,
+        log: VerdictLog,
+        replayer: Replayer,
+        scoring: Scoring,
+        ledger: Ledger,
+        prices: Prices,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        """Wire it.
+
+        Args:
+            settings: Routes, and how many goldens are asked at most.
+            store: The goldens.
+            archive: Where the prompt of today is found.
+            log: Where the model of today is found.
+            replayer: Sends.
+            scoring: Holds answers against the approved ones.
+            ledger: The budgets.
+            prices: Of models.
+            clock: Unix time in seconds.
+        """
+        self._settings = settings
+        self._store = store
+        self._archive = archive
+        self._log = log
+        self._replayer = replayer
+        self._scoring = scoring
+        self._ledger = ledger
+        self._prices = prices
+        self._clock = clock
+        self._routes = {route.name: route for route in settings.routes}
+
+    def has_goldens(self, route: str) -> bool:
+        """Whether there is anything to ask. Blocks on storage."""
+        return route in self._routes and bool(self._goldens(route))
+
+    async def run(self, route: str, trigger: Trigger, change: str = "") -> GoldenRun | None:
+        """One run over the route's goldens; None if there are none.
+
+        Args:
+            route: Whose.
+            trigger: Why.
+            change: Id of the change that it looks into.
+        """
+        goldens = await asyncio.to_thread(self._goldens, route) if route in self._routes else ()
+        if not goldens:
+            return None
+        today = await asyncio.to_thread(self._today, route)
+        prepared = tasks(goldens, [self._side(route, today, None)])
+        edited = self._edited(route, goldens, today)
+        todo = [edited.get(task.golden.id, task) for task in prepared]
+        slots = asyncio.Semaphore(_AT_ONCE)
+        asked = [task for task in todo if isinstance(task, Task)]
+        left_out = Counter(task.failure.reason for task in todo if not isinstance(task, Task))
+        found = await asyncio.gather(*(self._ask(task, route, slots) for task in asked))
+        models = Counter(model for _, model in found if model)
+        at = self._clock()
+        digest = hashlib.sha256(f"{route}\0{trigger}\0{change}\0{at!r}".encode()).hexdigest()
+        rating = self._scoring.rating
+        return GoldenRun(
+            id=digest[:16],
+            route=route,
+            at=at,
+            trigger=trigger,
+            change=change,
+            asked=", ".join(part for part in (today.model, today.prompt_version) if part) or "as approved",
+            model=max(sorted(models), key=models.__getitem__) if models else "",
+            deciding=tuple(measure.name for measure in self._scoring.measures() if measure.decides),
+            scorer=self._scoring.said,
+            judged=rating is not None and rating.scorer == "judge",
+            results=tuple(result for result, _ in found),
+            left_out=dict(sorted(left_out.items())),
+        )
+
+    def _goldens(self, route: str) -> tuple[Golden, ...]:
+        """Those of a route that can be asked; the same ones each time, spread by the hash of their ids."""
+        found = [golden for golden in self._store.select(route=route) if golden.request is not None]
+        found.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
+        return tuple(found[: self._settings.changes.goldens_per_round])
+
+    def _today(self, route: str) -> Today:
+        latest = self._log.latest(1, route=route)
+        model = latest[0].requested_model if latest else None
+        version = latest[0].prompt_version if latest else None
+        return Today(model, version, self._system(route, version) if version else None)
+
+    def _system(self, route: str, version: str) -> str | None:
+        for exchange in self._archive.latest(_LOOKED_AT, route=route):
+            api = api_of(exchange.path)
+            if exchange.prompt_version != version or api is None:
+                continue
+            try:
+                view = PromptView.parse(exchange.request.encode("utf-8", "surrogatepass"), api=api)
+            except UnreadablePrompt:
+                continue
+            said = [segment.text for segment in view.segments if segment.role in _SYSTEM]
+            return said[0] if len(said) == 1 and said[0].strip() else None
+        return None
+
+    def _side(self, route: str, today: Today, edit: Edit | None) -> Side:
+        own = self._routes[route]
+        shadow = self._settings.shadow
+        credential = Credential.read(shadow.api_key_env, shadow.api_key_header) or (
+            Credential.read(own.api_key_env, own.api_key_header) if own.api_key_env else None
+        )
+        return Side(
+            name="candidate",
+            upstreams={route: Upstream.parse(own.upstream)},
+            credential=credential,
+            model=today.model,
+            edit=edit,
+        )
+
+    def _edited(self, route: str, goldens: Sequence[Golden], today: Today) -> dict[str, Task]:
+        """Goldens that were approved under another prompt, with the system message of today."""
+        if today.system is None:
+            return {}
+        stale = [golden for golden in goldens if golden.prompt_version != today.prompt_version]
+        side = self._side(route, today, NewSystemPrompt(today.system))
+        # One that has no system message to replace is asked as it is: its prompt is all input.
+        return {task.golden.id: task for task in tasks(stale, [side]) if isinstance(task, Task)}
+
+    async def _ask(self, task: Task, route: str, slots: asyncio.Semaphore) -> tuple[GoldenResult, str | None]:
+        golden, request = task.golden, task.requests["candidate"]
+        key = key_of(golden.id, golden.version)
+        async with slots:
+            estimate = self._estimate(task)
+            refused = await asyncio.to_thread(self._ledger.reserve, estimate, route)
+            if refused is not None:
+                return GoldenResult(key, failure=refused), None
+            replayed = judged = NOTHING
+            try:
+                replay = await self._replayer.send(request.target, request.body, api=request.api)
+                if isinstance(replay, Failure):
+                    return GoldenResult(key, failure=replay.reason), None
+                answer = replay.answer
+                replayed = self._spent(task, answer)
+                context = task.context
+                scored = await self._scoring.score(Pair(golden.answer, answer, context, self._task(golden)))
+                judged = Spend(0, scored.opinions_usd)
+                if scored.judgement is not None:
+                    judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
+            finally:
+                await asyncio.to_thread(
+                    self._ledger.settle, estimate, route, {"golden": replayed, "judge": judged}
+                )
+        return result_of(key, scored), answer.model or request.model or None
+
+    def _task(self, golden: Golden) -> str | None:
+        """As the golden says, else its route, else as the prompt plainly shows."""
+        said = golden.task or self._routes[golden.route].task
+        if said is not None:
+            return said
+        view = view_of(golden)
+        if isinstance(view, Failure):
+            return None
+        return recognise(Turn(message.role, message.text) for message in view.messages)
+
+    def _estimate(self, task: Task) -> Spend:
+        answer = task.golden.answer
+        replay = self._spent(task, answer)
+        if self._scoring.rating is None:
+            return replay
+        expense = self._scoring.rating.estimate(
+            2 * len(answer.text), len(task.context), self._task(task.golden)
+        )
+        return replay.plus(Spend(expense.tokens, expense.usd))
+
+    def _spent(self, task: Task, answer: Answer) -> Spend:
+        request = task.requests["candidate"]
+        asked = answer.prompt_tokens or request.prompt_tokens
+        said = answer.completion_tokens or estimate_tokens(answer.text)
+        return Spend(asked + said, self._prices.usd(request.model, asked, said))
+
+
+def result_of(key: str, scored: Scored) -> GoldenResult:
+    """What the scores of an answer say about its golden."""
+    breaches = {name: one for name, one in scored.breaches.items() if isinstance(one, bool)}
+    scores = {name: one for name, one in scored.scores.items() if not isinstance(one, Failure)}
+    judgement = scored.judgement
+    if judgement is not None and judgement.rating is not None:
+        scores = {SIMILARITY: (judgement.rating - _WORST_RATING) / 2, **scores}
+    failure = ""
+    if not breaches:
+        failures = [one for one in scored.breaches.values() if isinstance(one, Failure)]
+        failure = failures[0].reason if failures else "not_scored"
+    return GoldenResult(key, breaches, scores, failure)

@@ -1,0 +1,133 @@
+"""Puts the change response of one process together."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evenkeel.core.verdict import BASELINE
+from evenkeel.experiments.gate.scoring import Scoring
+from evenkeel.runtime import choices
+from evenkeel.runtime.changes.book import ChangeBook
+from evenkeel.runtime.changes.exporter import ChangeCollector
+from evenkeel.runtime.changes.fingerprint import fingerprint, settings_that_matter
+from evenkeel.runtime.changes.replaying import GoldenReplayer
+from evenkeel.runtime.changes.responder import Responder
+from evenkeel.settings import SettingsError
+from evenkeel.shadow.trials import Stamp
+
+if TYPE_CHECKING:
+    from evenkeel.experiments.gate.scoring import Calibrated
+    from evenkeel.experiments.goldens.store import GoldenStore
+    from evenkeel.llm.budget import Ledger, Prices
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.monitor.monitor import Monitor
+    from evenkeel.runtime.changes.burst import Bursts
+    from evenkeel.runtime.changes.store import ChangeStore
+    from evenkeel.settings import Settings
+    from evenkeel.shadow.replay import Replayer
+    from evenkeel.stores.exchanges import ExchangeArchive
+    from evenkeel.stores.protocols import VerdictLog
+
+log = logging.getLogger("evenkeel")
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What asking goldens takes; all of it is there for replays already."""
+
+    goldens: GoldenStore
+    archive: ExchangeArchive
+    log: VerdictLog
+    replayer: Replayer
+    scorer: TwoStageScorer
+    judge: Judge | None
+    ledger: Ledger
+    prices: Prices
+
+
+class ChangeResponse:
+    """The parts that a process runs and shows."""
+
+    def __init__(
+        self, settings: Settings, store: ChangeStore, bursts: Bursts, monitor: Monitor, asking: Asking
+    ) -> None:
+        """Wire it. Loading an encoder for a calibration takes seconds: do it in a thread.
+
+        Args:
+            settings: Of the process.
+            store: What is remembered.
+            bursts: What is sampled more.
+            monitor: Has the changes.
+            asking: For goldens.
+        """
+        self._stack = ExitStack()
+        self._monitor = monitor
+        self.book = ChangeBook(
+            monitor.change_records,
+            store,
+            noise=self._noise,
+            min_trials=settings.alert.min_trials,
+            clock=time.time,
+        )
+        self.collector = ChangeCollector(self.book.reports, self.book.latest_runs)
+        scoring = Scoring(asking.scorer, self._calibrated(settings, asking.judge))
+        goldens = GoldenReplayer(
+            settings,
+            asking.goldens,
+            asking.archive,
+            asking.log,
+            asking.replayer,
+            scoring,
+            asking.ledger,
+            asking.prices,
+            clock=time.time,
+        )
+        self.responder = Responder(
+            monitor.change_records,
+            store,
+            bursts,
+            goldens,
+            settings.changes,
+            {route.name: route.sampling_rate for route in settings.routes},
+            clock=time.time,
+        )
+
+    def _calibrated(self, settings: Settings, judge: Judge | None) -> Calibrated | None:
+        found = choices.calibration(settings)
+        if found is None:
+            return None
+        # Brings every metric, which nobody without a calibration needs.
+        from evenkeel.experiments.gate.thresholds import calibrated  # noqa: PLC0415
+
+        try:
+            return calibrated(found, self._stack, judge)
+        except SettingsError as error:
+            log.warning("goldens are rated without the calibration: %s", error)
+            return None
+
+    def _noise(self) -> dict[str, float]:
+        """The noise floor of each route, the largest of its models', by the upper end of its interval."""
+        found: dict[str, float] = {}
+        for report in self._monitor.reports():
+            if report.key.perturbation == BASELINE and report.content_delta is not None:
+                known = found.get(report.key.route, 0.0)
+                found[report.key.route] = max(known, report.content_delta.upper)
+        return found
+
+    def close(self) -> None:
+        """Let go of what was loaded."""
+        self._stack.close()
+
+
+def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
+    """What every verdict says about the settings that it was made under; remembers what they were."""
+    names: dict[str, str] = {}
+    for route, values in settings_that_matter(settings).items():
+        names[route] = fingerprint(values)
+        store.put_settings(names[route], values)
+    return Stamp(names, settings.judge.model if settings.judge else "")

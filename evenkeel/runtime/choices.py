@@ -1,0 +1,130 @@
+"""What the settings choose by name (perturbations, tasks, qualities, a calibration), looked up and checked.
+
+Apart from `settings`, which the data plane reads too: what is looked up here takes tens of megabytes
+that a forwarded request never needs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from evenkeel.metrics.cascade import BandsError
+from evenkeel.metrics.quality.bundles import bundles_by
+from evenkeel.metrics.quality.custom import custom_prompt
+from evenkeel.metrics.similarity.embeddings import name_of
+from evenkeel.metrics.similarity.meaning import endpoint_encoder
+from evenkeel.metrics.tasks import task_named
+from evenkeel.settings import SettingsError
+from evenkeel.shadow.original import StatedTemplate
+from evenkeel.shadow.perturbations import by_name, catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.metrics.cascade import Bands
+    from evenkeel.metrics.quality.bundles import Bundle
+    from evenkeel.metrics.tasks import Task
+    from evenkeel.settings import Settings
+    from evenkeel.shadow.perturbations import Perturbation
+
+Found = TypeVar("Found")
+
+
+def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
+    """Every perturbation there is under these settings.
+
+    Raises: ValueError if a language or a compound can't be.
+    """
+    return catalogue(
+        languages=settings.languages,
+        compounds=settings.compounds,
+        rewriter=settings.rewriter is not None,
+    )
+
+
+def bundles(settings: Settings) -> Mapping[Task, Bundle]:
+    """The metrics of each task.
+
+    Raises: ValueError for a task or a quality that does not exist, naming the nearest one.
+    """
+    described = settings.scoring.qualities.items()
+    custom = [custom_prompt(name, one.description, one.scale) for name, one in described]
+    return bundles_by(settings.scoring.tasks, custom)
+
+
+def encoder_name(settings: Settings) -> str | None:
+    """Name of the encoder the settings ask for, None for none; whether it can be loaded is not tried."""
+    chosen = settings.scoring.embeddings
+    if chosen.enabled is False:
+        return None
+    return endpoint_encoder(chosen.model or "") if chosen.base_url else name_of(chosen.model)
+
+
+def calibration(settings: Settings) -> Calibration | None:
+    """What `evenkeel calibrate` found, None without a file.
+
+    Raises: ValueError if the file can't be read, or is about other metrics or another encoder.
+    """
+    path = settings.scoring.calibration
+    if path is None:
+        return None
+    # Brings numpy and every metric, which nobody without such a file needs.
+    from evenkeel.experiments.calibrate.calibration import CalibrationError  # noqa: PLC0415
+    from evenkeel.experiments.calibrate.columns import versions  # noqa: PLC0415
+    from evenkeel.experiments.calibrate.document import read_calibration  # noqa: PLC0415
+
+    encoder = encoder_name(settings)
+    try:
+        found = read_calibration(path.read_text(encoding="utf-8"))
+        # Thresholds that no encoder stands behind hold beside any.
+        found.check(versions(), None if found.encoder is None else encoder)
+        if found.bands is not None:
+            found.bands.check_encoder(encoder)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except (CalibrationError, BandsError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    return found
+
+
+def bands(settings: Settings) -> Bands | None:
+    """The bands of the cascade that the calibration holds, None without any: then careful ones decide.
+
+    Raises: ValueError as `calibration`.
+    """
+    found = calibration(settings)
+    return None if found is None else found.bands
+
+
+def check(settings: Settings, where: str) -> None:
+    """Look everything up that the settings name.
+
+    Args:
+        settings: What was read.
+        where: The file it was read from, for the message.
+
+    Raises: SettingsError with a one-line message.
+    """
+    known = _looked_up(f"{where}: languages, compounds", partial(perturbations, settings))
+    _looked_up(f"{where}: scoring", partial(bundles, settings))
+    _looked_up(f"{where}: scoring.calibration", partial(calibration, settings))
+    if settings.alert.notify:
+        from evenkeel.runtime.notifications import addresses  # noqa: PLC0415 - most do without
+
+        _looked_up(f"{where}: alert.notify", partial(addresses, settings))
+    for index, route in enumerate(settings.routes):
+        place = f"{where}: routes[{index}]"
+        _looked_up(f"{place}.perturbations", partial(by_name, route.perturbations, known))
+        if route.task is not None:
+            _looked_up(f"{place}.task", partial(task_named, route.task))
+        if route.template:
+            _looked_up(f"{place}.template", partial(StatedTemplate.of, route.template))
+
+
+def _looked_up(place: str, look_up: Callable[[], Found]) -> Found:
+    try:
+        return look_up()
+    except ValueError as error:
+        raise SettingsError(f"{place}: {error}") from error

@@ -1,0 +1,240 @@
+"""The data-plane process: the relay, the hand-off to the queue, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import ssl
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel.core.trouble import Trouble
+from evenkeel.proxy.counters import Counters
+from evenkeel.proxy.handoff import HandOff
+from evenkeel.proxy.lanes import Limits
+from evenkeel.proxy.memory import keep_freed_memory
+from evenkeel.proxy.server import DataPlane
+from evenkeel.runtime.changes.burst import SqliteBursts, follow
+from evenkeel.runtime.children import when_orphaned
+from evenkeel.runtime.open_files import connection_limit
+from evenkeel.runtime.redacting import redacting
+from evenkeel.settings import route_table
+from evenkeel.stores.counters import CounterStore, Tally, merge
+from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.tracing import open_spans
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from evenkeel.core.exchange import Exchange, ExchangeQueue
+    from evenkeel.proxy.lanes import Lane
+    from evenkeel.runtime.changes.burst import Bursts
+    from evenkeel.runtime.children import Briefing
+    from evenkeel.settings import Settings
+    from evenkeel.settings.serving import Listen
+    from evenkeel.stores.counters import CounterWriting, Snapshot
+
+log = logging.getLogger("evenkeel.proxy")
+
+DATABASE_FILE = "evenkeel.db"
+_HANDOFF_BYTES = 32 << 20
+_DRAIN_S = 20.0
+_SECONDS_PER_HOUR = 3600.0
+_PUBLISH_EVERY_S = 1.0
+LAST_SPANS_S = 3.0
+"""For spans that wait when the process ends."""
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A uvloop event loop, or asyncio's own where uvloop is missing."""
+    try:
+        import uvloop  # noqa: PLC0415 - optional: not built for every platform
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+class Running(NamedTuple):
+    """A data plane at work, as seen from other threads."""
+
+    snapshot: Callable[[], Snapshot]
+    """Reads its counters."""
+    lanes: Callable[[], Mapping[str, Lane]]
+    """Its routes at run time."""
+    follow: Callable[[Settings], None]
+    """Makes it take the routes of other settings, for new requests. Blocks for some milliseconds."""
+    recreated: Callable[[], int]
+    """How often its store was found deleted and made again."""
+
+
+class _OpenedWhenUsed:
+    """The queue, opened at the first `put`: a store in trouble must not keep the proxy from starting.
+
+    Only the hand-off thread calls it; an exception there is counted and forwarding goes on.
+    """
+
+    def __init__(self, open_queue: Callable[[], ExchangeQueue]) -> None:
+        self._open = open_queue
+        self._queue: ExchangeQueue | None = None
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """As `ExchangeQueue.put`."""
+        if self._queue is None:
+            self._queue = self._open()
+        return self._queue.put(exchanges)
+
+    def recreated(self) -> int:
+        """How often the store was found deleted and made again; 0 on a Redis."""
+        return self._queue.recreated if isinstance(self._queue, SqliteExchangeQueue) else 0
+
+    def snapshot(self) -> Snapshot:
+        """How often the store was found cut short and opened again; nothing on a Redis."""
+        if not isinstance(self._queue, SqliteExchangeQueue):
+            return {}
+        return {"counters": [["store_reopened", {}, self._queue.reopened]]}
+
+
+def open_queue(settings: Settings) -> ExchangeQueue:
+    """The exchange queue in the settings' Redis, or else in their data folder."""
+    if settings.redis is not None:
+        from evenkeel.runtime.redis_stores import exchange_queue, open_redis  # noqa: PLC0415 - a proxy on SQLite stays small
+
+        return exchange_queue(settings.redis, open_redis(settings.redis))
+    kept_s = settings.storage.exchange_hours * _SECONDS_PER_HOUR
+    return SqliteExchangeQueue(Database(Path(settings.data_dir) / DATABASE_FILE), time.time, kept_s=kept_s)
+
+
+def run(briefing: Briefing) -> None:
+    """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
+    settings = briefing.settings
+    stop = asyncio.Event()
+
+    def started(running: Running) -> None:
+        arguments = (briefing.source, settings, running.snapshot)
+        threading.Thread(target=publish, args=arguments, name="publish", daemon=True).start()
+        bursts = (running.lanes, lambda: _bursts(settings))
+        threading.Thread(target=follow, args=bursts, name="bursts", daemon=True).start()
+        loop = asyncio.get_running_loop()
+        when_orphaned(
+            lambda: loop.call_soon_threadsafe(stop.set), told=lambda briefed: running.follow(briefed.settings)
+        )
+
+    async def serve_until_stopped() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+        snapshot = await serve(settings, briefing.open_sockets(), stop, started=started)
+        with contextlib.suppress(Exception):  # a last snapshot is a courtesy; the process ends either way
+            _publish_once(briefing.source, settings, snapshot)
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(serve_until_stopped())
+
+
+async def serve(
+    settings: Settings,
+    sockets: Sequence[socket.socket],
+    stop: asyncio.Event,
+    *,
+    started: Callable[[Running], None],
+) -> Callable[[], Snapshot]:
+    """Forward until `stop` is set, then drain and empty the hand-off. Returns what reads the counters.
+
+    Args:
+        settings: routes and store.
+        sockets: bound and listening.
+        stop: ends it.
+        started: called once requests are taken.
+    """
+    spans = open_spans(settings)
+    tally = Tally()
+    queued = _OpenedWhenUsed(lambda: open_queue(settings))
+    sink = redacting(settings.redaction, spans.sink(queued), tally)
+    handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
+    plane = DataPlane(route_table(settings.routes), handoff, limits=_limits(settings.listen))
+    loop = asyncio.get_running_loop()
+
+    def snapshot() -> Snapshot:
+        return merge([plane.snapshot(), spans.snapshot(), tally.snapshot(), queued.snapshot()])
+
+    def take(settings: Settings) -> None:
+        try:
+            routes = route_table(settings.routes)
+            encrypted = any(upstream.tls for route in routes.routes for upstream in route.upstreams)
+            tls = ssl.create_default_context() if encrypted else None
+            loop.call_soon_threadsafe(plane.reroute, routes, tls)
+        except Exception:  # the boundary of a reload: whatever is wrong with it, requests go on as they do
+            log.exception("the new routes cannot be taken; the old ones stay in force")
+
+    handoff.start()
+    keep_freed_memory()
+    await plane.serve(sockets)
+    started(Running(snapshot, lambda: plane.lanes, take, queued.recreated))
+    # What is alive now lives as long as the process; the collector need not walk it again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    await stop.wait()
+    await plane.drain(_DRAIN_S)
+    await asyncio.to_thread(handoff.close, _DRAIN_S)
+    await asyncio.to_thread(spans.finish, LAST_SPANS_S)
+    return snapshot
+
+
+def _limits(listen: Listen) -> Limits:
+    most = connection_limit(listen.connections)
+    return Limits(max_connections=most, max_connections_per_address=listen.connections_per_address or most)
+
+
+def _bursts(settings: Settings) -> Bursts:
+    if settings.redis is not None:
+        from evenkeel.runtime.changes.redis_burst import RedisBursts  # noqa: PLC0415 - as above
+        from evenkeel.runtime.redis_stores import open_redis  # noqa: PLC0415
+
+        return RedisBursts(open_redis(settings.redis))
+    return SqliteBursts(Database(Path(settings.data_dir) / DATABASE_FILE))
+
+
+@contextlib.contextmanager
+def _counters(settings: Settings, supervisor: int) -> Iterator[CounterWriting]:
+    if settings.redis is not None:
+        from evenkeel.runtime.redis_stores import counter_store, open_redis  # noqa: PLC0415 - as above
+
+        store = open_redis(settings.redis)
+        with contextlib.closing(store):
+            yield counter_store(store, supervisor)
+        return
+    with contextlib.closing(Database(Path(settings.data_dir) / DATABASE_FILE)) as database:
+        yield CounterStore(database)
+
+
+def _publish_once(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:
+    with _counters(settings, os.getppid()) as counters:
+        counters.publish(source, snapshot())
+
+
+def publish(
+    source: str, settings: Settings, snapshot: Callable[[], Snapshot], supervisor: int | None = None
+) -> None:
+    """Copy the relay's counters to the store every second; the process that shows them reads them there.
+
+    Args:
+        source: names this process among those of its supervisor.
+        settings: where the store is.
+        snapshot: reads the counters.
+        supervisor: its process id; None = the parent.
+    """
+    trouble = Trouble(log, "counters cannot be published (%s); forwarding goes on")
+    with contextlib.ExitStack() as opened:
+        counters: CounterWriting | None = None
+        while True:
+            time.sleep(_PUBLISH_EVERY_S)
+            with trouble:
+                counters = counters or opened.enter_context(_counters(settings, supervisor or os.getppid()))
+                counters.publish(source, snapshot())

@@ -1,0 +1,142 @@
+"""Who is told of alerts, and what keeps alerts from meaning anything."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING
+
+from evenkeel.monitor.notify import AppriseSender, Channel, Grouping, UnknownServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.core.exchange import ExchangeQueue
+    from evenkeel.monitor.monitor import Monitor
+    from evenkeel.monitor.notify import Message
+    from evenkeel.runtime.judge_health import JudgeHealth
+    from evenkeel.settings import Settings
+
+_LOOK_EVERY_S = 5.0
+_QUEUE_STALLED_S = 900.0
+_MONITOR_STALLED_S = 120.0
+
+
+def addresses(settings: Settings) -> dict[str, str]:
+    """The address in each variable that `alert.notify` names.
+
+    Raises: ValueError if one is empty, or apprise is not installed.
+    """
+    if settings.alert.notify and importlib.util.find_spec("apprise") is None:
+        raise ValueError('notifications need pip install "evenkeel[notify]"')
+    found = {variable: os.environ.get(variable, "") for variable in settings.alert.notify}
+    for variable, url in found.items():
+        if not url:
+            raise ValueError(f"the variable {variable} is empty; it must hold the address of a service")
+    return found
+
+
+def unknown_services(settings: Settings) -> list[str]:
+    """One line for each address that apprise makes nothing of. Takes a second: it loads all its services."""
+    problems = []
+    for variable, url in addresses(settings).items():
+        try:
+            AppriseSender(variable, url)
+        except UnknownServiceError as error:
+            problems.append(f"alert.notify: {error}. See https://github.com/caronc/apprise/wiki.")
+    return problems
+
+
+class LateSender:
+    """Opens its service at the first message: loading all that apprise knows would delay a start."""
+
+    def __init__(self, name: str, url: str, announce: Callable[[str], None]) -> None:
+        """Remember the address, which is a secret.
+
+        Args:
+            name: of the variable that holds it.
+            url: of the service.
+            announce: told if apprise makes nothing of it.
+        """
+        self.name = name
+        self._url = url
+        self._announce = announce
+        self._sender: AppriseSender | None = None
+
+    def send(self, message: Message) -> bool:
+        """Whether the service took it."""
+        try:
+            self._sender = self._sender or AppriseSender(self.name, self._url)
+        except (ImportError, UnknownServiceError) as error:
+            self._announce(f"[evenkeel] {error}")
+            return False
+        return self._sender.send(message)
+
+
+class Troubles:
+    """What makes alerts on robustness meaningless now, as the alerts do that mute them in Prometheus.
+
+    Looks at most every five seconds; a store that can't be read leaves what was seen last.
+    """
+
+    def __init__(
+        self, health: JudgeHealth, queue: ExchangeQueue, monitor: Monitor, clock: Callable[[], float]
+    ) -> None:
+        self._health = health
+        self._queue = queue
+        self._monitor = monitor
+        self._clock = clock
+        self._seen: tuple[str, ...] = ()
+        self._look_at = float("-inf")
+
+    def __call__(self) -> Sequence[str]:
+        """A sentence for each; none while all is well."""
+        now = self._clock()
+        # A clock that was set back must not stop the looking.
+        if now >= self._look_at or now < self._look_at - _LOOK_EVERY_S:
+            self._look_at = now + _LOOK_EVERY_S
+            self._seen = tuple(self._look(now))
+        return self._seen
+
+    def _look(self, now: float) -> list[str]:
+        found = []
+        if self._health.hold:
+            problem = self._health.problem or f"the judge {self._health.model} fails again and again"
+            found.append(problem[:1].upper() + problem[1:])
+        try:
+            waited_s = self._queue.lag().oldest_s
+        except Exception:  # noqa: BLE001 - named boundary: the store's own alarm is the notifier's log
+            return found or list(self._seen)
+        if waited_s > _QUEUE_STALLED_S:
+            found.append(
+                f"Sampled exchanges have waited for {waited_s / 60:.0f} minutes: scoring stands still."
+            )
+        stepped_at = self._monitor.stepped_at
+        if stepped_at is not None and now - stepped_at > _MONITOR_STALLED_S:
+            found.append(f"The monitor has stood still for {(now - stepped_at) / 60:.0f} minutes.")
+        return found
+
+
+def channels(
+    settings: Settings,
+    troubles: Callable[[], Sequence[str]],
+    announce: Callable[[str], None],
+    clock: Callable[[], float],
+) -> list[Channel]:
+    """The channels that the settings ask for; what stands against them is told, and is no reason to stop.
+
+    Args:
+        settings: name the variables with the addresses.
+        troubles: see `Troubles`.
+        announce: gets a line when something fails.
+        clock: seconds from any time on.
+    """
+    alert = settings.alert
+    grouping = Grouping(window_s=alert.notify_window_s, console_url=alert.console_url or "")
+    try:
+        found = addresses(settings)
+    except ValueError as error:
+        announce(f"[evenkeel] no notifications: {error}; everything else goes on")
+        return []
+    senders = [LateSender(name, url, announce) for name, url in found.items()]
+    return [Channel(sender, announce, clock, grouping, troubles) for sender in senders]

@@ -1,0 +1,119 @@
+"""Checks before the start: what can be found wrong is said at once, in one line each."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING, Final, Literal
+
+from evenkeel.metrics.similarity.embeddings import MINILM
+from evenkeel.proxy.routing import Upstream
+from evenkeel.runtime.choices import encoder_name
+
+if TYPE_CHECKING:
+    from evenkeel.settings import Settings
+
+Role = Literal["proxy", "worker", "monitor"]
+
+_CONNECT_S = 3.0
+_ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
+    "judge": (None, "worker", "monitor"),
+    "rewriter": (None, "worker"),
+    "scoring.embeddings": (None, "worker", "monitor"),
+}
+"""Which roles ask a model; None stands for all of them in one place."""
+
+
+def unreachable_upstreams(settings: Settings) -> list[str]:
+    """One line for each route whose upstream does not accept a connection now."""
+    problems = []
+    tried: dict[Upstream, str | None] = {}
+    for route in settings.routes:
+        for url in (route.upstream, *route.fallbacks):
+            upstream = Upstream.parse(url)
+            if upstream not in tried:
+                tried[upstream] = _connect(upstream)
+            if tried[upstream]:
+                alone = "its requests get 502 until it can" if not route.fallbacks else "others take its part"
+                problems.append(
+                    f"route {route.name}: the upstream {url} cannot be reached ({tried[upstream]}); {alone}. "
+                    "Check the URL and the network."
+                )
+    return problems
+
+
+def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
+    """One line for each credential whose variable is empty, of those that a role uses; None = of all."""
+    found = []
+    if role in (None, "proxy"):
+        found += [
+            f"route {route.name}: the variable {route.api_key_env} named by api_key_env is empty; its "
+            "requests need the key"
+            for route in settings.routes
+            if route.api_key_env and not _held(route.api_key_env)
+        ]
+    asks_goldens = settings.changes.replay_goldens or settings.changes.canary_hours > 0
+    if (role == "worker" or (role == "monitor" and asks_goldens)) and not _held(settings.shadow.api_key_env):
+        found += [
+            f"route {route.name}: its replays have no key: {settings.shadow.api_key_env} is empty, and so is "
+            f"{route.api_key_env}. Set the first."
+            for route in settings.routes
+            if route.api_key_env and not _held(route.api_key_env)
+        ]
+    embeddings = settings.scoring.embeddings
+    remote = embeddings if embeddings.base_url and embeddings.enabled is not False else None
+    models = {"judge": settings.judge, "rewriter": settings.rewriter, "scoring.embeddings": remote}
+    return found + [
+        f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
+        f"Set it, or name another with {part}.api_key_env."
+        for part, model in models.items()
+        if model and role in _ASKED_BY[part] and not _held(model.api_key_env)
+    ]
+
+
+def _held(variable: str) -> bool:
+    return bool(os.environ.get(variable))
+
+
+def unusable_redis(settings: Settings) -> list[str]:
+    """One line if the settings name a Redis that cannot be used."""
+    if settings.redis is None:
+        return []
+    # Loaded on demand: without a Redis in the settings the client library is not needed.
+    from evenkeel.runtime.redis_stores import open_redis  # noqa: PLC0415
+    from evenkeel.stores.sqlite import StoreError  # noqa: PLC0415
+
+    store = open_redis(settings.redis)
+    try:
+        store.check()
+    except StoreError as error:
+        return [f"{error}."]
+    finally:
+        store.close()
+    return []
+
+
+def notes(settings: Settings) -> list[str]:
+    """What to know about the encoder in the settings, one line each; nothing of it is an error."""
+    chosen, encoder = settings.scoring.embeddings, encoder_name(settings)
+    if encoder in (None, MINILM) or chosen.same_meaning is not None:
+        return []
+    note = (
+        f"scoring.embeddings: the cut-offs were set on {MINILM}; cosines of {encoder} are recorded with each "
+        "verdict and decide nothing until same_meaning and other_meaning say what they mean (docs/judging.md)"
+    )
+    return [note]
+
+
+def _connect(upstream: Upstream) -> str | None:
+    try:
+        if upstream.unix_path is not None:
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.settimeout(_CONNECT_S)
+                sock.connect(upstream.unix_path)
+        else:
+            with socket.create_connection((upstream.host, upstream.port), timeout=_CONNECT_S):
+                pass
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

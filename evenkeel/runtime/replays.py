@@ -1,0 +1,231 @@
+"""How exchanges are replayed: which kinds on which route, where to, by which rewriter, for how much."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel import __version__
+from evenkeel.core.languages import language_of
+from evenkeel.core.verdict import BASELINE
+from evenkeel.llm.budget import Budget, ModelPrice, Prices, RewriterPurse
+from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.runtime import choices
+from evenkeel.settings import Credential, route_table
+from evenkeel.shadow.archive import Archivist
+from evenkeel.shadow.original import Reader, StatedTemplate
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.planner import RoutePlan, needs_of
+from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.rewriter.meaning import JudgedMeaning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.core.cells import CellReport
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.llm.budget import Ledger
+    from evenkeel.llm.observing import CallObserver
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.settings import Settings
+    from evenkeel.shadow.original import Original
+    from evenkeel.shadow.perturbations import Perturbation, Requirement
+    from evenkeel.shadow.planner import Need
+    from evenkeel.shadow.prompt.template import TemplateLearner
+    from evenkeel.shadow.rewriter import EqualMeaning, RewriteCache, Rewriter
+    from evenkeel.stores.counters import Tally
+    from evenkeel.stores.exchanges import ExchangeArchive
+
+
+_NEEDS_KEPT_S = 5.0
+_VERSION_HEADER = "anthropic-version"
+"""The one header of a client that a replay repeats: the messages API refuses requests without it."""
+
+
+def prices(settings: Settings) -> Prices:
+    """What models cost."""
+    return Prices(
+        {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()}
+    )
+
+
+class Budgets(NamedTuple):
+    """The limits of a day."""
+
+    all_routes: Budget
+    routes: dict[str, Budget]
+
+
+def budgets(settings: Settings) -> Budgets:
+    """The limits of all routes together, and further ones of single routes."""
+    spread = settings.budget.spread
+    own = {route.name: Budget(**route.budget.model_dump(), spread=spread) for route in settings.routes}
+    return Budgets(Budget(**settings.budget.model_dump()), own)
+
+
+def capabilities(settings: Settings) -> frozenset[Requirement]:
+    """What perturbations can count on."""
+    found: set[Requirement] = set()
+    if settings.rewriter:
+        found.add("rewriter")
+    if settings.judge:
+        found.add("judge")
+    return frozenset(found)
+
+
+def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
+    """The kinds that each route asks for, the baseline aside, whether or not they can run."""
+    known = choices.perturbations(settings)
+    return {
+        route.name: tuple(one for one in by_name(route.perturbations, known) if one.name != BASELINE)
+        for route in settings.routes
+    }
+
+
+def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
+    """Route → kind → reason, for the kinds asked for that lack what they require ("no_rewriter")."""
+    have = capabilities(settings)
+    return {
+        route: {kind.name: f"no_{max(kind.requires - have)}" for kind in kinds if not kind.requires <= have}
+        for route, kinds in chosen(settings).items()
+    }
+
+
+def route_plans(settings: Settings) -> dict[str, RoutePlan]:
+    """How the exchanges of each route are tried."""
+    kinds = chosen(settings)
+    have = capabilities(settings)
+    return {
+        route.name: RoutePlan(
+            perturbations=tuple(kind for kind in kinds[route.name] if kind.requires <= have),
+            severities=tuple(route.severities),
+            trials_per_exchange=route.trials_per_exchange,
+            task=route.task,
+        )
+        for route in settings.routes
+    }
+
+
+def reader(settings: Settings, learner: TemplateLearner) -> Reader:
+    """Reads exchanges by the routes' templates."""
+    return Reader(
+        route_plans(settings),
+        learner,
+        {route.name: StatedTemplate.of(route.template) for route in settings.routes if route.template},
+    )
+
+
+def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
+    """Where replays go: the upstream call that the data plane would make, with their own credential.
+
+    A route whose key evenkeel injects replays with that key, unless replays have one of their own.
+    """
+    table = route_table(settings.routes, injecting=False)
+    own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
+    credentials = {
+        route.name: own
+        or (Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None)
+        for route in settings.routes
+    }
+
+    def target(exchange: Exchange) -> Target:
+        route = table.named(exchange.route)
+        assert route is not None
+        # The upstream that answered, so that the pair compares prompts and not deployments.
+        upstream = route.upstreams[exchange.upstream if exchange.upstream < len(route.upstreams) else 0]
+        path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
+        credential = credentials[exchange.route]
+        origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
+        kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
+        headers = ((credential.header, credential.value),) if credential else ()
+        return Target(f"{origin}{path}", (*kept, *headers), upstream.unix_path)
+
+    return target
+
+
+class Needs:
+    """What is still to be learnt of each cell, from the monitor's reports, read every few seconds."""
+
+    def __init__(
+        self,
+        reports: Callable[[], list[CellReport]],
+        floor: int,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reports = reports
+        self._floor = floor
+        self._timer = timer
+        self._read_at = -_NEEDS_KEPT_S
+        self._by_model: dict[tuple[str, str], dict[str, Need]] = {}
+
+    def __call__(self, route: str, model: str) -> Mapping[str, Need]:
+        """By perturbation; empty for a model that is new on its route."""
+        if self._timer() - self._read_at >= _NEEDS_KEPT_S:
+            self._read_at = self._timer()
+            cells: dict[tuple[str, str], dict[str, CellReport]] = {}
+            for report in self._reports():
+                key = report.key
+                cells.setdefault((key.route, key.model), {})[key.perturbation] = report
+            self._by_model = {place: needs_of(found, self._floor) for place, found in cells.items()}
+        return self._by_model.get((route, model), {})
+
+
+def meaning(settings: Settings, judge: Judge | None, book: Ledger) -> EqualMeaning | None:
+    """Whether a rewritten text says the same, asked of the judge; booked under no route."""
+    wanted = settings.rewriter
+    if wanted is None or judge is None or wanted.check_meaning is False:
+        return None
+    return JudgedMeaning(judge, RewriterPurse(book, ""))
+
+
+def rewriter(
+    settings: Settings,
+    cache: RewriteCache,
+    costs: Prices,
+    tally: Tally,
+    equal_meaning: EqualMeaning | None,
+    observer: CallObserver = UNOBSERVED,
+) -> Rewriter | None:
+    """The model that paraphrases and translates, if one is set; `observer` is told of its calls."""
+    wanted = settings.rewriter
+    if wanted is None:
+        return None
+    from evenkeel.shadow.rewriter import Rewriter  # noqa: PLC0415 - brings the SDK, which only those with one need
+
+    return Rewriter.connect(
+        base_url=wanted.base_url,
+        model=wanted.model,
+        stronger_model=wanted.stronger_model,
+        api_key=os.environ.get(wanted.api_key_env) or "",
+        timeout_s=wanted.timeout_s,
+        concurrency=wanted.concurrency,
+        headroom_tokens=wanted.headroom_tokens,
+        price=costs.usd,
+        cache=cache,
+        equal_meaning=equal_meaning,
+        count=lambda outcome: tally.add("rewrites", outcome=outcome),
+        observer=observer,
+    )
+
+
+def replayer(settings: Settings) -> Replayer:
+    """Sends variants."""
+    return Replayer(
+        concurrency=settings.shadow.concurrency,
+        timeout_s=settings.shadow.timeout_s,
+        user_agent=f"evenkeel/{__version__}",
+    )
+
+
+def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callable[[Original], None] | None:
+    """Archives exchanges; None if none are to be kept."""
+    if settings.archive.exchanges_per_route == 0:
+        return None
+    return Archivist(kept, {route.name: route.prefix for route in settings.routes}, tally=tally).keep
+
+
+def warm_up(costs: Prices) -> None:
+    """Load what is loaded once and in one piece: it would hold up everything else later."""
+    costs.usd("gpt-4o", 1, 1)
+    language_of("The list of prices and the languages are loaded before the first exchange is read.")

@@ -1,0 +1,223 @@
+"""The supervisor of `evenkeel up`: starts the child processes and starts them again when they die.
+
+Children get new settings while they run, or are started again with them.
+
+It holds the listening sockets. While a child is being restarted, new connections wait in the
+socket's backlog instead of being refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from evenkeel.runtime.children import Briefing
+    from evenkeel.settings import Settings
+
+log = logging.getLogger("evenkeel.runtime.supervisor")
+
+_BACKLOG = 4096
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 10.0
+_STABLE_AFTER_S = 10.0
+"""A child that lived this long starts again at once, without the pause of one that keeps dying."""
+_STOP_GRACE_S = 25.0
+
+
+class ListenError(Exception):
+    """A port cannot be listened on. The message is one line and says what to do."""
+
+
+def listen_shared(host: str, port: int, count: int, *, option: str) -> list[socket.socket]:
+    """Listening sockets for `count` processes on one port.
+
+    Each process has a socket of its own and the kernel deals connections out evenly; on one socket
+    that all share, whoever is awake takes them all.
+
+    Raises:
+        ListenError: as `listen`.
+    """
+    first = listen(host, port, option=option)  # says whether the port is free, which sharing hides
+    if count == 1:
+        return [first]
+    port = first.getsockname()[1]
+    first.close()
+    return [listen(host, port, option=option, shared=True) for _ in range(count)]
+
+
+def listen(host: str, port: int, *, option: str, shared: bool = False) -> socket.socket:
+    """A bound, listening, inheritable socket; port 0 picks a free one.
+
+    Args:
+        host: address to listen on.
+        port: its port.
+        option: the command-line option named in errors.
+        shared: lets other sockets of this user listen on the same port.
+
+    Raises:
+        ListenError: port in use, not permitted, or no such address.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        sock.bind((host, port))
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ListenError(
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another with {option}"
+        ) from error
+    sock.setblocking(False)
+    sock.set_inheritable(True)
+    return sock
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process to keep alive."""
+
+    name: str
+    briefing: Briefing
+    follows: bool = False
+    """Whether it takes new settings while it runs. One that does not finishes what it holds and is started
+    again with them."""
+
+
+class Supervisor:
+    """Keeps children alive until asked to stop; then lets them finish, and stops them."""
+
+    def __init__(self, children: Sequence[Child], *, ended: Callable[[str], None]) -> None:
+        """Args: children: what to run. ended: called with the source name of a process that ended."""
+        self._children = children
+        self._settings: Settings | None = None
+        """Those that came after the start."""
+        self._leaving: set[asyncio.subprocess.Process] = set()
+        """Asked to end for new settings."""
+        self._ended = ended
+        self._stopping = asyncio.Event()
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+
+    def stop(self) -> None:
+        """Ask all children to finish."""
+        self._stopping.set()
+        for process in self._processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+
+    def renew(self, settings: Settings) -> None:
+        """Give all children other settings; in the event loop's thread."""
+        self._settings = settings
+        for child in self._children:
+            process = self._processes.get(child.name)
+            if process is None or process.returncode is not None or process in self._leaving:
+                continue  # It is about to be started, with what stands in `_settings` then.
+            if child.follows:
+                self._brief(process, child.briefing)
+            else:
+                self._leaving.add(process)
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()
+                asyncio.get_running_loop().call_later(_STOP_GRACE_S, _kill, process)
+
+    async def run(self, *, ready: Callable[[], None] = lambda: None) -> None:
+        """Supervise until `stop` is called or a SIGINT or SIGTERM arrives.
+
+        Args:
+            ready: called once signals are obeyed; from then on connections wait for the children.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop)
+        ready()
+        await asyncio.gather(*(self._keep_alive(child) for child in self._children))
+
+    async def _keep_alive(self, child: Child) -> None:
+        pause_s = _FIRST_PAUSE_S
+        generation = 0
+        while not self._stopping.is_set():
+            generation += 1
+            source = f"{child.name}.{generation}"
+            started = time.monotonic()
+            process = await self._start(child, source)
+            log.info("%s started (pid %d)", child.name, process.pid)
+            code = await self._finish(process)
+            await self._retire(source)
+            if self._stopping.is_set():
+                return
+            if process in self._leaving:
+                self._leaving.discard(process)
+                log.info("%s has finished; starting it with the new settings", child.name)
+                continue
+            if time.monotonic() - started > _STABLE_AFTER_S:
+                pause_s = _FIRST_PAUSE_S
+            log.error("%s ended (%s); starting it again in %.1f s", child.name, _reason(code), pause_s)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+            pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
+
+    async def _start(self, child: Child, source: str) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "evenkeel",
+            "child",
+            child.name,
+            stdin=asyncio.subprocess.PIPE,
+            pass_fds=child.briefing.sockets,
+            start_new_session=True,  # Ctrl-C reaches the supervisor, which stops children in order
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self._processes[child.name] = process
+        self._brief(process, replace(child.briefing, source=source))
+        assert process.stdin is not None
+        with contextlib.suppress(ConnectionError):
+            await process.stdin.drain()
+        if self._stopping.is_set():
+            process.terminate()
+        return process
+
+    def _brief(self, process: asyncio.subprocess.Process, briefing: Briefing) -> None:
+        if self._settings is not None:
+            briefing = replace(briefing, settings=self._settings)
+        assert process.stdin is not None
+        process.stdin.write(briefing.to_line())
+
+    async def _retire(self, source: str) -> None:
+        try:
+            await asyncio.to_thread(self._ended, source)
+        except Exception as error:  # noqa: BLE001 - a store in trouble must not end the supervisor
+            log.warning("counters of %s, which ended, are lost (%s)", source, error)
+
+    async def _finish(self, process: asyncio.subprocess.Process) -> int:
+        ending = asyncio.ensure_future(process.wait())
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait({ending, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not ending.done():
+            await asyncio.wait({ending}, timeout=_STOP_GRACE_S)
+            if not ending.done():
+                process.kill()
+        stopping.cancel()
+        return await ending
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.kill()
+
+
+def _reason(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,92 @@
+"""The worker of a process: takes exchanges off the queue and makes their trials."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from evenkeel.runtime import replays
+from evenkeel.runtime.changes.wiring import stamp_of
+from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.worker import Worker
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping
+
+    from evenkeel.runtime.instruments import Instruments
+    from evenkeel.runtime.stores import Stores
+    from evenkeel.settings import Settings
+    from evenkeel.shadow.planner import Need
+    from evenkeel.shadow.rewriter import Rewriter
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """The worker, and what runs beside it."""
+
+    worker: Worker
+    keep_templates: Callable[[threading.Event], None]
+    """Body of a thread."""
+    rewriter: Rewriter | None
+
+    @classmethod
+    async def set_up(
+        cls,
+        settings: Settings,
+        stores: Stores,
+        instruments: Instruments,
+        needs: Callable[[str, str], Mapping[str, Need]],
+    ) -> Working:
+        """Wire it.
+
+        Args:
+            settings: Routes, rewriter, what is archived.
+            stores: Where exchanges come from and verdicts go.
+            instruments: Ask and rate.
+            needs: By route and model: what is still to be learnt.
+        """
+        tally, spans = instruments.tally, instruments.spans
+        rewriter = replays.rewriter(
+            settings,
+            stores.rewrites,
+            instruments.prices,
+            tally,
+            replays.meaning(settings, instruments.judge, instruments.ledger),
+            spans.observer,
+        )
+        templates = await asyncio.to_thread(lambda: stores.templates)
+        reader = replays.reader(settings, templates.learner)
+        trials = TrialMaker(
+            stores.verdicts,
+            instruments.scorer,
+            instruments.replayer,
+            instruments.ledger,
+            instruments.prices,
+            target=replays.replay_target(settings),
+            tally=tally,
+            clock=time.time,
+            rewriter=rewriter,
+            observer=spans.observer,
+            stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
+        )
+        worker = Worker(
+            stores.queue,
+            stores.verdicts,
+            reader,
+            trials,
+            tally=tally,
+            needs=needs,
+            hold=lambda: instruments.health.hold,
+            keep=replays.archivist(settings, stores.archive, tally),
+            observer=spans.observer,
+        )
+        return cls(worker, partial(templates.run, reader), rewriter)
+
+    async def close(self) -> None:
+        """Close the rewriter's connections."""
+        if self.rewriter is not None:
+            await self.rewriter.close()

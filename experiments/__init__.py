@@ -1,0 +1,1 @@
+"""Experiments that a person starts: goldens, gate, calibration, bench, judge audit, reports."""

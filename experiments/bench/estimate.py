@@ -1,0 +1,196 @@
+"""What a run costs: by rule of thumb before the first call, measured once the first issues are through."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.figures import number, usd
+from evenkeel.core.verdict import BASELINE
+from evenkeel.experiments.bench.prompts import prompt_of
+from evenkeel.experiments.bench.spending import JUDGE, REWRITER
+from evenkeel.experiments.bench.variants import FREE, first_outcome
+from evenkeel.llm.budget import estimate_tokens
+from evenkeel.llm.price import NO_EXPENSE, Expense
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.tasks import Task
+from evenkeel.shadow.perturbations import Draft, NotApplicable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.experiments.bench.items import Item
+    from evenkeel.experiments.bench.protocol import Protocol
+    from evenkeel.experiments.bench.spending import Ledger
+    from evenkeel.llm.budget import Prices
+    from evenkeel.metrics.quality.bundles import Bundle
+
+_ANSWER_TOKENS: Final = {
+    Task.CASE_SUMMARY: 170,
+    Task.CHAT_SUMMARY: 190,
+    Task.QUESTION_ANSWERING: 130,
+    Task.SLOT_FILLING: 90,
+}
+"""Usual length of an answer."""
+_CHARS_PER_TOKEN: Final = 4
+_RULING_TOKENS: Final = 60
+"""Usual length of a judge's reply."""
+_UNEQUAL: Final = 0.9
+"""Share of the pairs that a judge is asked about at all."""
+_SHIFTED: Final = 0.25
+"""Share of them that it is asked about the qualities of."""
+_REQUEST_TOKENS: Final = 500
+"""What a rewriter is told besides the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What some issues are expected to take, by payee."""
+
+    calls: int
+    """To the models under test."""
+    expenses: Mapping[str, Expense]
+
+    @property
+    def usd(self) -> float:
+        """Of all together; 0 if no price is known."""
+        return sum(one.usd for one in self.expenses.values())
+
+    @property
+    def tokens(self) -> int:
+        """The same in tokens."""
+        return sum(one.tokens for one in self.expenses.values())
+
+    def said(self) -> str:
+        """In a line."""
+        price = f"about {usd(self.usd)}" if self.usd else "no public price known"
+        return f"{number(self.calls)} calls, about {number(self.tokens)} tokens, {price}"
+
+    def scaled(self, factors: Mapping[str, float]) -> Planned:
+        """The same, each payee's expense times a factor."""
+        expenses = {
+            payee: Expense(round(one.tokens * factor), one.usd * factor)
+            for payee, one in self.expenses.items()
+            for factor in (factors.get(payee, 1.0),)
+        }
+        return Planned(self.calls, expenses)
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What a judge is asked."""
+
+    model: str
+    votes: int
+    bundles: Mapping[Task, Bundle]
+    """The qualities of each task."""
+
+    def pair(self, task: Task, prompt_tokens: int, answer_tokens: int, prices: Prices) -> Expense:
+        """What a pair of answers costs on average, by rule of thumb."""
+        asked = [(_UNEQUAL, SIMILARITY, 2 * answer_tokens)]
+        each = prompt_tokens + answer_tokens
+        asked += [(2 * _SHIFTED, quality, each) for quality in self.bundles[task].judged]
+        tokens, dollars = 0.0, 0.0
+        for share, question, material in asked:
+            bare = sum(len(one.content) for one in question.fill({}).messages) // _CHARS_PER_TOKEN
+            tokens += share * (bare + material + _RULING_TOKENS)
+            dollars += share * prices.usd(self.model, bare + material, _RULING_TOKENS)
+        return Expense(round(self.votes * tokens), self.votes * dollars)
+
+
+def planned(
+    protocol: Protocol,
+    items: Sequence[Item],
+    prices: Prices,
+    judging: Judging | None,
+    rewriter: str | None,
+) -> Planned:
+    """Expected by rule of thumb. Which kinds apply to a task is taken from its first issue.
+
+    Args:
+        protocol: What is measured.
+        items: The issues.
+        prices: Of models.
+        judging: What a judge is asked; None without one.
+        rewriter: Its model; None without one.
+    """
+    expenses: dict[str, Expense] = defaultdict(lambda: NO_EXPENSE)
+    calls = 0
+    for task in protocol.tasks:
+        if not items:
+            break
+        pairs, asked, texts = _applicable(protocol, items[0], task, rewriter=rewriter is not None)
+        said = _ANSWER_TOKENS.get(task, 200)
+        for item in items:
+            text = prompt_of(item, task).text
+            prompt = estimate_tokens(text)
+            many = asked * protocol.runs
+            for model in protocol.models:
+                calls += many
+                one = Expense(prompt + said, prices.usd(model.model, prompt, said))
+                expenses[model.name] = expenses[model.name].plus(_times(one, many))
+            if judging is not None:
+                judged = judging.pair(task, prompt, said, prices)
+                compared = pairs * protocol.runs * len(protocol.models)
+                expenses[JUDGE] = expenses[JUDGE].plus(_times(judged, compared))
+            if rewriter is not None and texts:
+                half = prompt * texts
+                own = Expense(
+                    2 * half + _REQUEST_TOKENS * texts,
+                    prices.usd(rewriter, half + _REQUEST_TOKENS * texts, half),
+                )
+                expenses[REWRITER] = expenses[REWRITER].plus(own)
+    return Planned(calls, dict(expenses))
+
+
+def factors_of(expected: Planned, ledger: Ledger, booked: Mapping[str, Expense]) -> dict[str, float]:
+    """How far off the rule of thumb was, by payee, once these issues are paid for.
+
+    Remembered answers count as if they had been asked for.
+
+    Args:
+        expected: By rule of thumb.
+        ledger: Of this run.
+        booked: Spent on these issues by this run and earlier ones: what remembered rulings and texts cost
+            stands nowhere else.
+    """
+    found = {}
+    for payee, one in expected.expenses.items():
+        account, before = ledger.of(payee), booked.get(payee, NO_EXPENSE)
+        tokens = max(account.tokens + account.remembered_tokens, before.tokens)
+        dollars = max(account.usd + account.remembered_usd, before.usd)
+        if one.usd:
+            found[payee] = dollars / one.usd
+        elif one.tokens:
+            found[payee] = tokens / one.tokens
+    return found
+
+
+def _times(one: Expense, times: float) -> Expense:
+    return Expense(round(one.tokens * times), one.usd * times)
+
+
+def _applicable(protocol: Protocol, item: Item, task: Task, *, rewriter: bool) -> tuple[int, int, int]:
+    """Pairs that are compared, calls for them, and texts that are written anew, for one prompt."""
+    view = prompt_of(item, task)
+    pairs, texts, formats = 1, 0, 0
+    asked = 2
+    for kind in protocol.kinds:
+        if kind.name in (BASELINE, FREE.name):
+            continue
+        outcome = first_outcome(view, kind, protocol.severity, f"{protocol.seed}:{item.id}:{task}")
+        is_format = kind.name.startswith("format.") and task is not Task.SLOT_FILLING
+        if isinstance(outcome, NotApplicable):
+            as_original = is_format and outcome.reason == "already_wanted"
+            pairs += as_original
+            formats += as_original
+            continue
+        if isinstance(outcome, Draft):
+            if not rewriter:
+                continue
+            texts += 1
+        pairs += 1
+        asked += 1
+        formats += is_format
+    return pairs, asked + (formats > 0), texts

@@ -1,0 +1,212 @@
+"""Shares over trials: mean and spread over runs, and intervals that know which trials belong together.
+
+The trials of one issue hang together: they share prompts, answers and, in every run, the same variants.
+So issues are the sample, not trials. An interval is that of Korn and Graubard: Clopper and Pearson's exact
+interval for the number of independent trials that would leave as much uncertainty as the issues' own spread
+does. Where nothing or everything happened there is no spread to see, and each issue counts as one trial.
+
+Source: Korn, Graubard 1998, "Confidence intervals for proportions with small expected number of positive
+counts estimated from survey data".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, NamedTuple
+
+from scipy.special import betaincinv, stdtrit  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evenkeel.experiments.bench.rounds import Trial
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A share in [0, 1]."""
+
+    value: float
+    """Mean over the runs."""
+    std: float | None
+    """Standard deviation over the runs; None for a single one."""
+    lower: float
+    upper: float
+    """Interval of 95 % for another sample of issues."""
+    n: int
+    """Trials behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What some trials of a model say. Each is None where nothing was measured."""
+
+    robustness: Figure | None
+    """1 − content delta × quality delta."""
+    content_delta: Figure | None
+    quality_delta: Figure | None
+
+
+class Part(NamedTuple):
+    """Successes among the trials of one issue."""
+
+    successes: int
+    trials: int
+
+
+@dataclass(slots=True)
+class _Count:
+    rated: int = 0
+    shifted: int = 0
+    scored: int = 0
+    changed: int = 0
+
+    def add(self, trial: Trial) -> None:
+        if trial.rating is None:
+            return
+        self.rated += 1
+        if trial.shifted:
+            self.shifted += 1
+            self.scored += trial.changed is not None
+            self.changed += trial.changed is True
+
+    @property
+    def content(self) -> float | None:
+        return self.shifted / self.rated if self.rated else None
+
+    @property
+    def quality(self) -> float | None:
+        return self.changed / self.scored if self.scored else None
+
+    @property
+    def robustness(self) -> float | None:
+        if not self.rated:
+            return None
+        if not self.shifted:
+            return 1.0
+        return 1 - self.shifted / self.rated * self.quality if self.quality is not None else None
+
+
+def interval(groups: Sequence[Mapping[str, Part]], alpha: float = ALPHA) -> tuple[float, float] | None:
+    """The interval of a share, or of the mean of several shares over the same issues.
+
+    Args:
+        groups: For each share, by issue, the successes and trials.
+        alpha: Probability with which it may miss the truth.
+
+    Returns: (lower, upper) in [0, 1]; None without trials.
+    """
+    filled = [group for group in groups if any(part.trials for part in group.values())]
+    if not filled:
+        return None
+    off: dict[str, float] = defaultdict(float)
+    shares = []
+    for group in filled:
+        trials = sum(part.trials for part in group.values())
+        share = sum(part.successes for part in group.values()) / trials
+        shares.append(share)
+        for issue, part in group.items():
+            off[issue] += (part.successes - share * part.trials) / trials / len(filled)
+    share, issues = fmean(shares), len(off)
+    every = sum(part.trials for group in filled for part in group.values())
+    variance = issues / (issues - 1) * sum(one**2 for one in off.values()) if issues > 1 else 0.0
+    effective = float(issues)
+    if variance > 0 and 0 < share < 1:
+        # No more than there are: issues that happen to be alike prove nothing.
+        effective = min(float(every), share * (1 - share) / variance)
+        effective *= (stdtrit(max(1, every - 1), 1 - alpha / 2) / stdtrit(issues - 1, 1 - alpha / 2)) ** 2
+    hits = share * effective
+    lower = betaincinv(hits, effective - hits + 1, alpha / 2) if share > 0 else 0.0
+    upper = betaincinv(hits + 1, effective - hits, 1 - alpha / 2) if share < 1 else 1.0
+    return min(float(lower), share), max(float(upper), share)
+
+
+def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
+    """The scores of a model over some groups of trials, each group weighing the same.
+
+    A group alone gives the score of a category, a language or a format; all categories give the overall
+    score. A shift whose quality is not known counts as one like the others, and the interval of the
+    robustness allows for all such shifts changed and for none.
+    """
+    filled = [group for group in groups if any(trial.rating is not None for trial in group)]
+    if not filled:
+        return Scores(None, None, None)
+    rated = [_parts(group, lambda one: one.rating is not None, lambda one: one.shifted) for group in filled]
+    scored = [
+        _parts(group, lambda one: one.changed is not None, lambda one: one.changed is True)
+        for group in filled
+    ]
+    least = [
+        _parts(group, lambda one: one.rating is not None, lambda one: one.changed is True) for group in filled
+    ]
+    most = [
+        _parts(
+            group,
+            lambda one: one.rating is not None,
+            lambda one: one.shifted and one.changed is not False,
+        )
+        for group in filled
+    ]
+    low, high = interval(least), interval(most)
+    assert low is not None
+    assert high is not None
+    runs = _runs(filled)
+    return Scores(
+        _figure(runs, lambda count: count.robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
+        _figure(runs, lambda count: count.content, interval(rated), _trials(rated)),
+        _figure(runs, lambda count: count.quality, interval(scored), _trials(scored)),
+    )
+
+
+def _parts(
+    trials: Sequence[Trial], counts: Callable[[Trial], bool], succeeds: Callable[[Trial], bool]
+) -> dict[str, Part]:
+    found: dict[str, list[int]] = {}
+    for trial in trials:
+        if counts(trial):
+            part = found.setdefault(trial.item, [0, 0])
+            part[0] += succeeds(trial)
+            part[1] += 1
+    return {issue: Part(*part) for issue, part in found.items()}
+
+
+def _trials(groups: Iterable[Mapping[str, Part]]) -> int:
+    return sum(part.trials for group in groups for part in group.values())
+
+
+def _runs(groups: Sequence[Sequence[Trial]]) -> list[list[_Count]]:
+    """For each run the counts of each group."""
+    counted: dict[int, list[_Count]] = {}
+    for place, group in enumerate(groups):
+        for trial in group:
+            counts = counted.setdefault(trial.run, [_Count() for _ in groups])
+            counts[place].add(trial)
+    return [counted[run] for run in sorted(counted)]
+
+
+def _figure(
+    runs: Sequence[Sequence[_Count]],
+    value: Callable[[_Count], float | None],
+    span: tuple[float, float] | None,
+    n: int,
+) -> Figure | None:
+    means = []
+    for counts in runs:
+        known = [one for count in counts if (one := value(count)) is not None]
+        if known:
+            means.append(fmean(known))
+    if not means or span is None:
+        return None
+    mean = fmean(means)
+    spread = stdev(means) if len(means) > 1 else None
+    return Figure(mean, spread, min(span[0], mean), max(span[1], mean), n)
+
+
+def mean_std(figures: Iterable[Figure]) -> float | None:
+    """The mean of the standard deviations over runs; None for single runs."""
+    known = [one.std for one in figures if one.std is not None]
+    return fmean(known) if known else None

@@ -1,0 +1,207 @@
+"""A calibration: what was found about the metrics on one set of goldens, as a file keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
+
+from pydantic import ConfigDict  # noqa: TC002 - read when a file is
+
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.resampling import STRICT, Measured
+from evenkeel.experiments.calibrate.score_table import FailureMode  # noqa: TC001 - read when a file is
+from evenkeel.experiments.calibrate.threshold import Placement, Threshold  # noqa: TC001 - the same
+from evenkeel.metrics.cascade.bands import Bands, BandsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCHEMA: Final = 1
+AnswerForm = Literal["workflow", "prose", "list", "data"]
+"""What the goldens' answers are made of, as `evenkeel.experiments.calibrate.degrade.form_of` tells it."""
+
+
+class CalibrationError(ValueError):
+    """A calibration cannot be read or does not fit. The message names the field and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goldens:
+    """The goldens a calibration was made on."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    source: str
+    """Where they come from, in a line for people."""
+    count: int
+    sha256: str
+    """Over the sorted ids, one a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """What was found about one metric."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    name: str
+    version: int
+    family: str
+    cost_usd: float
+    time_ms: float
+    sensitivity: dict[FailureMode, Measured]
+    """Fall in score per unit of severity; a mode in which it could not be measured is absent."""
+    residual: dict[FailureMode, float]
+    """Root mean square distance of the mean scores from the expected ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One metric's part in watching a mode."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    metric: str
+    family: str
+    sensitivity: float
+    """Of the family."""
+    specificity: float
+    """Share of this mode in the family's reactions, in [0, 1]."""
+    stability: float
+    """Share of resamples in which the same family gets this role, in [0, 1]."""
+    threshold: Threshold | None = None
+    no_threshold: Failure | None = None
+    """Why there is no threshold; None exactly if there is one."""
+
+    def __post_init__(self) -> None:
+        if (self.threshold is None) == (self.no_threshold is None):
+            raise ValueError("give either threshold or no_threshold")
+
+
+@dataclass(frozen=True, slots=True)
+class ModeResult:
+    """Who watches one failure mode."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    mode: FailureMode
+    harmless: bool
+    """Whether such candidates are as good as their goldens: their expected score is 1 at every severity.
+    A breach then says that something moved, not that it got worse."""
+    primary: Role | None = None
+    secondary: Role | None = None
+    failure: Failure | None = None
+    """Why there is no primary; None exactly if there is one."""
+
+    def __post_init__(self) -> None:
+        if (self.primary is None) == (self.failure is None):
+            raise ValueError("give either primary or failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A candidate whose primary score is below its threshold."""
+
+    mode: FailureMode
+    metric: str
+    score: float
+    threshold: float
+    harmless: bool
+    """As in `ModeResult`."""
+    confirmed: bool | None
+    """Whether the secondary is below its own threshold as well; None if that is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Sensitivities, roles, thresholds and bands, and what they hold for."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    schema_version: int
+    calibrated_on: str
+    """Date, YYYY-MM-DD."""
+    goldens: Goldens
+    form: AnswerForm | None = None
+    """Of the goldens' answers; None if nobody said. Scores of answers of another form mean something else."""
+    encoder: str | None = None
+    """Of the embeddings that metrics use; scores under another one are other scores."""
+    placement: Placement
+    confidence: float
+    resamples: int
+    seed: int
+    metrics: tuple[MetricResult, ...]
+    modes: tuple[ModeResult, ...]
+    bands: Bands | None = None
+
+    def __post_init__(self) -> None:
+        known = {metric.name for metric in self.metrics}
+        for result in self.modes:
+            for role in (result.primary, result.secondary):
+                if role is not None and role.metric not in known:
+                    raise ValueError(f"mode {result.mode}: metric {role.metric!r} is not among the metrics")
+
+    def of(self, mode: FailureMode) -> ModeResult | None:
+        """What was found for a mode; None if it was not calibrated."""
+        return next((result for result in self.modes if result.mode is mode), None)
+
+    def check(self, versions: Mapping[str, int], encoder: str | None) -> None:
+        """Compare with the metrics there are.
+
+        Args:
+            versions: of the metrics that will be held against the thresholds, by name. Those that
+                have no role may be missing.
+            encoder: in use.
+
+        Raises:
+            CalibrationError: A metric with a role is missing or has another version, or the encoder is
+                another one, or the bands belong to another cheap rater.
+        """
+        calibrated = {metric.name: metric.version for metric in self.metrics}
+        roles = [role for mode in self.modes for role in (mode.primary, mode.secondary) if role]
+        for name in dict.fromkeys(role.metric for role in roles):
+            if name not in versions:
+                raise CalibrationError(f"metrics: {name} has a role but is not in use: install or add it")
+            if versions[name] != calibrated[name]:
+                raise CalibrationError(
+                    f"metrics: thresholds of {name} were set on version {calibrated[name]}, "
+                    f"this is version {versions[name]}: calibrate again"
+                )
+        if encoder != self.encoder:
+            raise CalibrationError(
+                f"encoder: calibrated with {self.encoder}, in use is {encoder}: use that or calibrate again"
+            )
+
+        if self.bands is not None:
+            try:
+                self.bands.check()
+            except BandsError as error:
+                raise CalibrationError(f"bands: {error}") from error
+
+    def breaches(self, scores: Mapping[str, float | Failure]) -> tuple[Breach, ...]:
+        """The modes that a candidate's scores point at; empty = as good as its golden, as far as measured.
+
+        A mode whose primary has no threshold or was not measured breaches nothing: see `unwatched`.
+        """
+        found = []
+        for mode in self.modes:
+            primary = _below(mode.primary, scores)
+            if mode.primary is not None and mode.primary.threshold is not None and primary:
+                score = scores[mode.primary.metric]
+                assert not isinstance(score, Failure)
+                confirmed = _below(mode.secondary, scores)
+                limit = mode.primary.threshold.value
+                found.append(Breach(mode.mode, mode.primary.metric, score, limit, mode.harmless, confirmed))
+        return tuple(found)
+
+    def unwatched(self, scores: Mapping[str, float | Failure]) -> tuple[FailureMode, ...]:
+        """The modes about which a candidate's scores say nothing."""
+        return tuple(mode.mode for mode in self.modes if _below(mode.primary, scores) is None)
+
+
+def _below(role: Role | None, scores: Mapping[str, float | Failure]) -> bool | None:
+    """Whether a role's metric is below its threshold; None if there is no telling."""
+    score = None if role is None else scores.get(role.metric)
+    if role is None or role.threshold is None or score is None or isinstance(score, Failure):
+        return None
+    return score < role.threshold.value

@@ -1,0 +1,135 @@
+"""The metrics that a calibration scores answers by, and whoever holds answers against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.registry import CHEAP, METRICS, metric
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
+from evenkeel.metrics.workflow import structural_metrics
+from evenkeel.metrics.workflow.alignment import Embedded
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Failure
+    from evenkeel.experiments.calibrate.calibration import AnswerForm
+    from evenkeel.metrics.languages import Coverage
+    from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
+    from evenkeel.metrics.similarity.protocol import Metric
+
+
+SIMILARITY_SCORE: Final = "judge_similarity"
+"""Name of a judge's similarity rating as a score: 3 is 1, 2 is ½, 1 is 0."""
+_WORDED: Final = frozenset(("workflow_bleu", "workflow_gleu"))
+"""Metrics of workflows that need no alignment."""
+
+
+_STEPS: Final = (
+    "workflow_chain_f1",
+    "workflow_graph_f1",
+    "workflow_bleu",
+    "workflow_gleu",
+    "workflow_bert_score",
+    "workflow_tau",
+    "workflow_tau_weighted",
+)
+_TOOLS: Final = ("tool_names", "tool_arguments", "tool_order")
+_WORDS: Final = ("rouge_l", "bleu", "gleu", "edit", "content_words")
+_MEANING: Final = ("embeddings", "bert_score")
+TELLING: Final[Mapping[AnswerForm, tuple[str, ...]]] = {
+    "workflow": (*_STEPS, *_TOOLS),
+    "prose": (*_WORDS, "details", *_MEANING),
+    "list": (*_STEPS[:2], *_STEPS[-2:], *_WORDS, "details", *_MEANING),
+    "data": ("json_rouge", "json_similarity", "slot_match", "slot_rouge", *_WORDS, "details", "embeddings"),
+}
+"""By form the metrics that can tell damage from a harmless change, in the order of preference where two are
+equally good.
+
+Left out are those about something else (refusals, language, whether JSON is valid), the ratio of lengths,
+which falls just as well when a model says the same more briefly, and for workflows the embedding of the whole
+text, which costs more than all others together. The items of a list are steps to the metrics that read steps.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A metric of a score table."""
+
+    metric: Metric
+    family: str
+    """Metrics of one family share their blind spots."""
+    encoder: str | None = None
+    """Behind its scores: under another one they are other scores."""
+
+    @property
+    def key(self) -> str:
+        """Names the scores: metric, version and encoder, as in "embeddings@1:all-MiniLM-L6-v2"."""
+        own = f"{self.metric.name}@{self.metric.version}"
+        return own if self.encoder is None else f"{own}:{self.encoder}"
+
+
+def cheap_columns() -> tuple[Column, ...]:
+    """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
+    return tuple(_column(one) for one in CHEAP)
+
+
+def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
+    """The metrics that need an encoder.
+
+    Among them those of workflows, with steps aligned by meaning: they take the place of the cheap ones of the
+    same name, see `chosen_columns`.
+
+    Args:
+        embeddings: Compares texts; its `encoder` names the encoder.
+        encoder: The same encoder, for the steps of workflows.
+        coverage: The languages it knows.
+    """
+    aligned: list[Metric] = [
+        one for one in structural_metrics(Embedded(encoder, coverage=coverage)) if one.name not in _WORDED
+    ]
+    chosen: list[Metric] = [embeddings, JsonSimilarity(embeddings), *aligned]
+    return tuple(_column(one, embeddings.encoder) for one in chosen)
+
+
+def versions() -> dict[str, int]:
+    """Versions by name of all metrics that may have a role: what `Calibration.check` asks for."""
+    return {listed.name: listed.version for listed in METRICS} | {SIMILARITY_SCORE: SIMILARITY.version}
+
+
+def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
+    """The columns of these names, in their order; of two with the same name the last one given."""
+    found = {column.metric.name: column for column in columns}
+    return tuple(found[name] for name in dict.fromkeys(names) if name in found)
+
+
+class PairScorer:
+    """Scores pairs by columns: what `Calibration.breaches` and `Calibration.unwatched` ask for."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = {column.metric.name: column for column in columns}
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """Of the metrics, by name: what `Calibration.check` asks for."""
+        return {name: column.metric.version for name, column in self._columns.items()}
+
+    def score(self, pair: Pair, names: Collection[str] | None = None) -> dict[str, float | Failure]:
+        """The scores of a pair by metric.
+
+        Args:
+            pair: The golden's answer as the reference, the candidate.
+            names: Only of these metrics; those that are not there are passed over. None = all.
+        """
+        return {
+            name: column.metric.score(pair)
+            for name, column in self._columns.items()
+            if names is None or name in names
+        }
+
+
+def _column(one: Metric, encoder: str | None = None) -> Column:
+    return Column(one, metric(one.name).blind_as, encoder)

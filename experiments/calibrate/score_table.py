@@ -1,0 +1,189 @@
+"""Score tables: what every metric said about every degraded golden."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import sha256
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from evenkeel.core.verdict import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+
+class FailureMode(StrEnum):
+    """How a candidate was made worse than its golden."""
+
+    NONE = "none"
+    """Not at all: run again, severity 0."""
+    MISSING = "missing"
+    COMPRESSED = "compressed"
+    REWORDED = "reworded"
+    REORDERED = "reordered"
+    DUPLICATED = "duplicated"
+    ADDED = "added"
+
+
+MODES = tuple(FailureMode)
+DEGRADED = MODES[1:]
+
+
+class TableError(ValueError):
+    """A score table cannot be used. The message says which row or field, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFacts:
+    """What is known of a metric besides its scores."""
+
+    name: str
+    version: int
+    family: str
+    """Metrics of one family share their blind spots: structural, lexical, semantic, order, judge …"""
+    cost_usd: float = 0.0
+    """Mean price of one score."""
+    time_ms: float = 0.0
+    """Mean time one score takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One candidate and its scores."""
+
+    golden: str
+    mode: FailureMode
+    severity: float
+    """Share of the golden that was degraded, in [0, 1]."""
+    expected: float
+    """What a perfectly calibrated metric would say, in [0, 1]."""
+    scores: Mapping[str, float | Failure] = field(default_factory=dict)
+    """By metric; one that is absent was not measured."""
+
+
+class Condition(NamedTuple):
+    """One kind of candidate."""
+
+    mode: FailureMode
+    severity: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """Scores of every golden under every condition by every metric, as arrays.
+
+    What was not measured is NaN inside and is left out of everything that is computed; why it was
+    not is counted in `failures`.
+    """
+
+    metrics: tuple[MetricFacts, ...]
+    goldens: tuple[str, ...]
+    """Ascending, so that the order of the rows does not matter."""
+    conditions: tuple[Condition, ...]
+    """By mode in the order of `FailureMode`, then by severity."""
+    scores: NDArray[np.float64]
+    """Shape (goldens, conditions, metrics)."""
+    expected: NDArray[np.float64]
+    """Shape (goldens, conditions)."""
+    failures: tuple[tuple[Condition, str, str, int], ...]
+    """(condition, metric, reason, how many)."""
+
+    @property
+    def modes(self) -> tuple[FailureMode, ...]:
+        """The degraded modes that occur."""
+        return tuple(mode for mode in DEGRADED if any(each.mode is mode for each in self.conditions))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the golden ids, in hexadecimal: names the set they form."""
+        return sha256("\n".join(self.goldens).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def places(self, mode: FailureMode) -> tuple[int, ...]:
+        """Where a mode's graded conditions (severity above 0) are, by ascending severity."""
+        return tuple(i for i, each in enumerate(self.conditions) if each.mode is mode and each.severity > 0)
+
+    def place(self, mode: FailureMode, severity: float) -> int | None:
+        """Where one condition is; None if there is none like it."""
+        wanted = Condition(mode, severity)
+        return self.conditions.index(wanted) if wanted in self.conditions else None
+
+    def only(self, goldens: Iterable[str]) -> ScoreTable:
+        """The part of the table about these goldens; failures are not split and are left out."""
+        kept = sorted(set(goldens) & set(self.goldens))
+        at = {golden: i for i, golden in enumerate(self.goldens)}
+        rows = [at[golden] for golden in kept]
+        return ScoreTable(
+            self.metrics, tuple(kept), self.conditions, self.scores[rows], self.expected[rows], ()
+        )
+
+
+def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> ScoreTable:
+    """Put a table together.
+
+    Args:
+        rows: in any order, one for each golden and condition; a golden may lack conditions.
+        metrics: the columns, in the order of preference where two are equally good.
+
+    Raises:
+        TableError: no rows or metrics, a metric twice or unknown, the same candidate twice, a severity or
+            an expected score outside [0, 1], a score that is no finite number, or a severity that does
+            not fit the mode.
+    """
+    kept = list(rows)
+    if not kept:
+        raise TableError("the score table has no rows: score at least one degraded golden")
+    column = {facts.name: i for i, facts in enumerate(metrics)}
+    if not column or len(column) != len(metrics):
+        raise TableError("metrics: name at least one, and each only once")
+    for row in kept:
+        _check(row, column)
+    goldens = sorted({row.golden for row in kept})
+    conditions = sorted(
+        {Condition(row.mode, row.severity) for row in kept},
+        key=lambda each: (MODES.index(each.mode), each[1]),
+    )
+    at_golden = {golden: i for i, golden in enumerate(goldens)}
+    at_condition = {condition: i for i, condition in enumerate(conditions)}
+    scores = np.full((len(goldens), len(conditions), len(metrics)), np.nan)
+    expected = np.full((len(goldens), len(conditions)), np.nan)
+    failed: Counter[tuple[Condition, str, str]] = Counter()
+    for row in kept:
+        condition = Condition(row.mode, row.severity)
+        place = (at_golden[row.golden], at_condition[condition])
+        if not np.isnan(expected[place]):
+            raise TableError(
+                f"golden {row.golden!r} has two rows for {row.mode} at severity {row.severity:g}: keep one"
+            )
+        expected[place] = row.expected
+        for name, score in row.scores.items():
+            if isinstance(score, Failure):
+                failed[condition, name, score.reason] += 1
+            else:
+                scores[*place, column[name]] = score
+    counted = tuple(
+        (*key, count)
+        for key, count in sorted(
+            failed.items(), key=lambda item: (conditions.index(item[0][0]), *item[0][1:])
+        )
+    )
+    return ScoreTable(tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, counted)
+
+
+def _check(row: Scored, known: Mapping[str, int]) -> None:
+    where = f"golden {row.golden!r}, {row.mode} at severity {row.severity:g}"
+    if not 0 <= row.severity <= 1 or not 0 <= row.expected <= 1:
+        raise TableError(f"{where}: severity and expected score must be ratios in [0, 1]")
+    if (row.mode is FailureMode.NONE) != (row.severity == 0):
+        raise TableError(f"{where}: severity 0 belongs to the mode 'none', and only to it")
+    for name, score in row.scores.items():
+        if name not in known:
+            raise TableError(f"{where}: metric {name!r} is not among the metrics of the table")
+        if not isinstance(score, Failure) and not isfinite(score):
+            raise TableError(f"{where}: {name} is {score}, not a number: hand in a Failure with its reason")

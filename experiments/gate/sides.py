@@ -1,0 +1,136 @@
+"""The two that are compared, candidate and reference, and what each is asked for a golden."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.budget import estimate_tokens
+from evenkeel.proxy.routing import Route
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.replay import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.experiments.gate.edits import Edit
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.proxy.endpoint import Upstream
+    from evenkeel.settings import Credential
+    from evenkeel.shadow.prompt import Api
+
+SideName = Literal["candidate", "reference"]
+
+_VERSION = 1
+_MESSAGES_HEADERS = (("anthropic-version", "2023-06-01"),)
+"""The messages API refuses requests without it; goldens do not keep headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call, ready to be sent."""
+
+    target: Target
+    body: bytes
+    api: Api
+    model: str
+    """For its price; "" if the body names none."""
+    prompt_tokens: int
+    """Estimated, for endpoints that report no usage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """An endpoint, a model and a prompt."""
+
+    name: SideName
+    upstreams: Mapping[str, Upstream] = field(default_factory=dict)
+    """By route."""
+    upstream: Upstream | None = None
+    """For the routes that are not listed."""
+    credential: Credential | None = None
+    model: str | None = None
+    """None = the one that the golden's request names, or else that gave its answer."""
+    edit: Edit | None = None
+    """None = the golden's own prompt."""
+
+    def request(self, golden: Golden) -> Request | Failure:
+        """What this side is asked for a golden, or why it cannot be asked: as replays, without effects."""
+        upstream = self.upstreams.get(golden.route, self.upstream)
+        if upstream is None:
+            return _failure("no_endpoint", f'no endpoint is known for the route "{golden.route}"')
+        view = view_of(golden)
+        if isinstance(view, Failure):
+            return view
+        if self.edit is not None:
+            edited = self.edit(view)
+            if isinstance(edited, Failure):
+                return edited
+            view = edited
+        model = self.model or (golden.model if view.model is None else None)
+        if model is not None:
+            view = view.with_members({"model": json.dumps(model)})
+        path = Route("gate", upstream).target(golden.path.encode("latin-1", "replace")).decode("latin-1")
+        origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
+        headers = ((self.credential.header, self.credential.value),) if self.credential else ()
+        extra = _MESSAGES_HEADERS if view.api == "messages" else ()
+        target = Target(f"{origin}{path}", (*extra, *headers), upstream.unix_path)
+        return Request(
+            target, view.for_replay(), view.api, model or view.model or "", estimate_tokens(view.text)
+        )
+
+
+def view_of(golden: Golden) -> PromptView | Failure:
+    """A golden's prompt, or why it cannot be asked again."""
+    if golden.request is None:
+        return _failure("no_request", "the golden holds an answer but no request")
+    api = api_of(golden.path)
+    if api is None:
+        return _failure("api_unsupported", f"requests to {golden.path} cannot be read")
+    try:
+        view = PromptView.parse(golden.request.encode("utf-8", "surrogatepass"), api=api)
+    except UnreadablePrompt as error:
+        return _failure(error.reason, error.detail)
+    refused = refusal(view)
+    return view if refused is None else _failure(refused.reason, refused.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A golden that can be asked, and its requests."""
+
+    golden: Golden
+    context: str
+    """The golden's own prompt, for scoring."""
+    requests: Mapping[SideName, Request]
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A golden that cannot be asked."""
+
+    golden: Golden
+    failure: Failure
+
+
+def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[Task | Unasked, ...]:
+    """What has to be asked for each golden."""
+    return tuple(_task(golden, sides) for golden in goldens)
+
+
+def _task(golden: Golden, sides: Sequence[Side]) -> Task | Unasked:
+    requests: dict[SideName, Request] = {}
+    for side in sides:
+        request = side.request(golden)
+        if isinstance(request, Failure):
+            return Unasked(golden, request)
+        requests[side.name] = request
+    view = view_of(golden)
+    assert not isinstance(view, Failure)
+    return Task(golden, view.text, requests)
+
+
+def _failure(reason: str, detail: str) -> Failure:
+    return Failure("gate", _VERSION, reason, detail)

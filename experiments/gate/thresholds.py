@@ -1,0 +1,67 @@
+"""The metrics that a calibration's thresholds are for, ready to score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel.core.languages import language_of
+from evenkeel.experiments.calibrate.calibration import CalibrationError
+from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
+from evenkeel.experiments.calibrate.encoded import bert_score_column, encoder
+from evenkeel.experiments.calibrate.judged import AskedSimilarity, AskedWorkflow
+from evenkeel.experiments.gate.scoring import Calibrated, roles
+from evenkeel.metrics.judge import JudgeRater
+from evenkeel.metrics.similarity import EmbeddingsUnavailableError
+from evenkeel.metrics.similarity.embeddings import MINILM
+from evenkeel.settings import SettingsError
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.experiments.calibrate.columns import Column
+    from evenkeel.metrics.judge import Judge
+
+_JUDGED = frozenset({AskedSimilarity.name, AskedWorkflow.name})
+_BERT_SCORES = frozenset({"bert_score", "workflow_bert_score"})
+
+
+def needs_judge(calibration: Calibration | None) -> bool:
+    """Whether a mode is watched by what a judge says."""
+    return calibration is not None and bool(roles(calibration) & _JUDGED)
+
+
+def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) -> Calibrated:
+    """The calibration with its metrics. Loading an encoder takes seconds.
+
+    Args:
+        calibration: Whose thresholds decide.
+        stack: Closes what the encoder holds.
+        judge: For modes that are watched by what it says.
+
+    Raises: SettingsError if a metric or the encoder is not there, or is of another version.
+    """
+    if judge is None and needs_judge(calibration):
+        raise SettingsError("--calibration: a mode is watched by a judge; name it with --judge-model")
+    known = (AskedSimilarity(JudgeRater(judge)), AskedWorkflow(judge)) if judge else ()
+    asked = tuple(one for one in known if one.name in roles(calibration))
+    try:
+        scorer = PairScorer((*cheap_columns(), *_encoded(calibration, stack)))
+        versions = {**scorer.versions, **{one.name: one.version for one in asked}}
+        calibration.check(versions, calibration.encoder)
+    except EmbeddingsUnavailableError as error:
+        raise SettingsError(f"--calibration: needs the encoder {calibration.encoder}: {error}") from error
+    except CalibrationError as error:
+        raise SettingsError(f"--calibration: {error}") from error
+    return Calibrated(calibration, scorer, asked)
+
+
+def _encoded(calibration: Calibration, stack: ExitStack) -> tuple[Column, ...]:
+    if calibration.encoder is None:
+        return ()
+    model = None if calibration.encoder == MINILM else calibration.encoder
+    columns = stack.enter_context(encoder(model, None, language_of)).columns
+    # BERTScore loads a model of its own, so only if a mode is watched by it.
+    if calibration.form is None or not roles(calibration) & _BERT_SCORES:
+        return columns
+    return (*columns, bert_score_column(calibration.form, model, language_of))

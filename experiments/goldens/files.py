@@ -1,0 +1,286 @@
+r"""Goldens in files: JSON lines that a person can write by hand.
+
+The least that a line holds is an answer; one that can be asked again has a request too:
+
+    {"id": "refund-1", "prompt": "May I return a used kettle?", "answer": "No: only unused ones."}
+
+A request is one of `request` (the body), `messages` or `prompt`. The other fields: `version`, `route`,
+`path`, `task`, `model`, `prompt_version`, `approved_by`, `approved_at`, `note`, `retired_by`, `retired_at`.
+Times are ISO 8601 (UTC where no offset stands) or Unix seconds.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import json
+import math
+import re
+import zlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.experiments.goldens.approved_answer import read_approved, written_answer
+from evenkeel.experiments.goldens.golden import CHAT_COMPLETIONS, Golden, GoldenError
+from evenkeel.experiments.goldens.store import LONGEST_ID, is_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from evenkeel.core.pair import Answer
+
+_ASKED = ("request", "messages", "prompt")
+_KNOWN = (
+    "id", "version", *_ASKED, "answer", "route", "path", "task", "model", "prompt_version", "approved_by",
+    "approved_at", "note", "retired_by", "retired_at",
+)  # fmt: skip
+_LONGEST_INT = 4000
+_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+"""Line ends to some readers; in JSON they can only stand inside a string, where an escape says the same."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def load_goldens(path: Path) -> tuple[Golden, ...]:
+    """All goldens of a file, compressed by gzip or not; at least one.
+
+    Raises: GoldenError naming file, line and field.
+    """
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+        text = data.decode("utf-8-sig")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise GoldenError(f"{path}: is not a complete gzip file; write it again") from error
+    except OSError as error:
+        raise GoldenError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise GoldenError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    goldens = read_goldens(text.split("\n"), str(path))
+    if not goldens:
+        raise GoldenError(f'{path}: holds no goldens; write one JSON object a line, with an "answer"')
+    return goldens
+
+
+def read_goldens(lines: Iterable[str], where: str) -> tuple[Golden, ...]:
+    """The goldens of lines, in their order; blank lines say nothing.
+
+    Args:
+        lines: with or without their ends; the first may begin with a byte order mark.
+        where: names the file in errors.
+
+    Raises: GoldenError naming `where`, line and field, and what to do; two lines of the same id and version
+        are one too.
+    """
+    goldens: list[Golden] = []
+    seen: dict[tuple[str, int], int] = {}
+    for number, line in enumerate(lines, start=1):
+        text = line.removeprefix("\ufeff").strip()
+        if not text:
+            continue
+        entry = _Line(f"{where}, line {number}", _object(text, f"{where}, line {number}"))
+        golden = entry.golden()
+        first = seen.setdefault((golden.id, golden.version), number)
+        if first != number:
+            named = f'"{golden.id}" in version {golden.version}'
+            raise entry.fault(
+                "id", f'{named} stands on line {first} already; give it another "id" or "version"'
+            )
+        goldens.append(golden)
+    return tuple(goldens)
+
+
+def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
+    """One line of JSON a golden, without the line's end, that `read_goldens` reads as the same golden.
+
+    Fields that say nothing are left out. Text stays readable: it is only escaped where UTF-8 has no bytes
+    for it or where some readers would see the end of a line.
+    """
+    for golden in goldens:
+        said: dict[str, Any] = {"id": golden.id, "version": golden.version, "route": golden.route}
+        if golden.path != CHAT_COMPLETIONS:
+            said["path"] = golden.path
+        if golden.request is not None:
+            said["request"] = json.loads(golden.request)
+        said["answer"] = written_answer(golden.answer)
+        if golden.model != golden.answer.model:
+            said["model"] = golden.model  # null where the answer's own name is not to be taken
+        for name in ("task", "prompt_version", "approved_by", "note", "retired_by"):
+            if getattr(golden, name):
+                said[name] = getattr(golden, name)
+        for name in ("approved_at", "retired_at"):
+            if getattr(golden, name) is not None:
+                said[name] = _written_time(getattr(golden, name))
+        text = json.dumps(said, ensure_ascii=False)
+        yield json.dumps(said) if _SURROGATE.search(text) else text.translate(_BREAKS)
+
+
+def request_text(body: Any) -> str:
+    """The body of a request as goldens hold it: compact JSON text.
+
+    Raises: GoldenError without a place, if a number is none that JSON can say.
+    """
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise GoldenError("holds a number that JSON cannot say; write one that is finite") from error
+
+
+def default_id(request: str | None, answer: Answer) -> str:
+    """The id of a golden that has no other: 16 hex digits, made of its request and its answer."""
+    said = json.dumps([request, written_answer(answer)])
+    return blake2b(said.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line, its JSON read."""
+
+    place: str
+    cells: dict[str, Any] = field(repr=False)
+
+    def fault(self, name: str, problem: str) -> GoldenError:
+        """An error about one field."""
+        return GoldenError(f'{self.place}, field "{name}": {problem}')
+
+    def golden(self) -> Golden:
+        """What it says."""
+        for name in self.cells:
+            if name not in _KNOWN:
+                near = difflib.get_close_matches(name, _KNOWN, n=1)
+                hint = f'; did you mean "{near[0]}"?' if near else f"; known are {', '.join(_KNOWN)}"
+                raise self.fault(name, f"is unknown{hint}")
+        if "answer" not in self.cells:
+            raise GoldenError(f'{self.place}: has no field "answer"; write the text that was approved')
+        try:
+            answer = read_approved(self.cells["answer"])
+        except GoldenError as error:
+            raise self.fault("answer", str(error)) from None
+        path = self._path()
+        request = self._request(path)
+        return Golden(
+            id=self._id() or default_id(request, answer),
+            version=self._version(),
+            route=self._word("route") or "default",
+            path=path,
+            request=request,
+            answer=answer,
+            task=self._word("task") or None,
+            model=self._word("model") or None if "model" in self.cells else answer.model,
+            prompt_version=self._word("prompt_version") or None,
+            approved_by=self._word("approved_by"),
+            approved_at=self._time("approved_at"),
+            note=self._word("note"),
+            retired_by=self._word("retired_by") or None,
+            retired_at=self._time("retired_at"),
+        )
+
+    def _id(self) -> str:
+        value = self.cells.get("id")
+        name = str(value) if type(value) is int else self._word("id")
+        if name and not is_id(name):
+            raise self.fault("id", f"is not a name; write at most {LONGEST_ID} characters on one line")
+        return name
+
+    def _version(self) -> int:
+        value = self.cells.get("version", 1)
+        if type(value) is not int or not 1 <= value < 2**31:
+            raise self.fault("version", "is not a whole number from 1")
+        return value
+
+    def _word(self, name: str) -> str:
+        value = self.cells.get(name)
+        if value is not None and not isinstance(value, str):
+            raise self.fault(name, "is not text; put it into double quotes")
+        return value or ""
+
+    def _path(self) -> str:
+        path = self._word("path") or CHAT_COMPLETIONS
+        if not path.startswith("/") or re.search(r"[\s\x00-\x1f\x7f]", path):
+            raise self.fault("path", f"is not a path such as {CHAT_COMPLETIONS}")
+        return path
+
+    def _request(self, path: str) -> str | None:
+        given = [name for name in _ASKED if self.cells.get(name) is not None]
+        if not given:
+            return None
+        if len(given) > 1:
+            raise self.fault(given[1], f'stands beside "{given[0]}", which says the same; keep one of them')
+        body = self._body(given[0], path)
+        try:
+            return request_text(body)
+        except GoldenError as error:
+            raise self.fault(given[0], str(error)) from None
+
+    def _body(self, name: str, path: str) -> dict[str, Any]:
+        value = self.cells[name]
+        api = path.partition("?")[0].rstrip("/")
+        talks = api.endswith(("/chat/completions", "/messages"))
+        if name == "prompt":
+            text = self._word(name)
+            if not text:
+                raise self.fault(name, "is empty; write what was asked, or leave the field out")
+            if not talks:
+                return {"input" if api.endswith("/responses") else "prompt": text}
+            value = [{"role": "user", "content": text}]
+        elif name == "request":
+            if not isinstance(value, dict):
+                raise self.fault(name, "is not an object; put the body of the request there")
+            if not talks:
+                return value
+            value = value.get("messages")
+        if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+            written = '{"role": "user", "content": "…"}'
+            raise self.fault(name, f"holds no list of messages; write at least one such as {written}")
+        return self.cells[name] if name == "request" else {"messages": value}
+
+    def _time(self, name: str) -> float | None:
+        value = self.cells.get(name)
+        if value is None:
+            return None
+        try:
+            if isinstance(value, str):
+                moment = datetime.fromisoformat(value)
+                return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                datetime.fromtimestamp(value, UTC)
+                return float(value)
+        except (ValueError, OverflowError, OSError):
+            pass
+        raise self.fault(name, "is not a time; write it as 2031-05-17T09:30:00Z or in Unix seconds")
+
+
+def _object(text: str, place: str) -> dict[str, Any]:
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise GoldenError(f'{place}, field "{twice}": stands twice in one object; keep one of them')
+        return found
+
+    def whole(digits: str) -> int | float:
+        return int(digits) if len(digits) < _LONGEST_INT else math.inf
+
+    try:
+        found = json.loads(text, object_pairs_hook=members, parse_int=whole)
+    except GoldenError:
+        raise
+    except RecursionError as error:
+        raise GoldenError(f"{place}: is nested too deep to be read") from error
+    except json.JSONDecodeError as error:
+        raise GoldenError(
+            f"{place}: is not JSON ({error.msg}, column {error.colno}); a golden is one object on one line"
+        ) from error
+    if not isinstance(found, dict):
+        raise GoldenError(f'{place}: is not an object; write {{"prompt": "…", "answer": "…"}}')
+    return found
+
+
+def _written_time(moment: float) -> str | float:
+    """ISO 8601 where that gives the very same number back, else the number."""
+    text = datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
+    return text if datetime.fromisoformat(text).timestamp() == moment else moment

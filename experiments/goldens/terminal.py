@@ -1,0 +1,172 @@
+"""Goldens in a terminal. Texts come from models: what would steer the terminal is made visible."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from evenkeel.console.rendering import visible
+from evenkeel.experiments.goldens.asked import asked
+from evenkeel.experiments.goldens.files import golden_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.experiments.goldens.choosing import Candidate
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.experiments.goldens.store import Entry
+
+_SHORT = 60
+
+
+def show_list(goldens: Sequence[Golden], console: Console) -> None:
+    """One line a golden."""
+    table = _table("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
+    for one in goldens:
+        state = "retired" if one.retired_at is not None else _day(one.approved_at)
+        table.add_row(
+            *map(
+                _cell,
+                (
+                    one.id, f"v{one.version}", one.route, one.task, state, one.approved_by, one.model,
+                    _short(_last(asked(one.request))), _short(answer_text(one.answer)),
+                ),
+            )
+        )  # fmt: skip
+    console.print(table)
+
+
+def show_candidates(found: Sequence[Candidate], console: Console) -> None:
+    """One line an exchange."""
+    table = _table("exchange", "route", "task", "received", "model", "prompt", "answer")
+    for one in found:
+        exchange = one.exchange
+        table.add_row(
+            *map(
+                _cell,
+                (
+                    exchange.id, exchange.route, exchange.task, _day(exchange.received_at), exchange.model,
+                    _short(_last(one.prompt)), _short(answer_text(exchange.answer)),
+                ),
+            )
+        )  # fmt: skip
+    console.print(table)
+
+
+def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], console: Console) -> None:
+    """A golden in full, its versions and what was done to it."""
+    state = (
+        "" if golden.retired_at is None else f"   retired by {golden.retired_by}, {_day(golden.retired_at)}"
+    )
+    _say(console, Text(f"{golden.id}   version {golden.version} of {len(history)}{state}", style="bold"))
+    facts = {
+        "route": golden.route,
+        "task": golden.task,
+        "path": golden.path,
+        "model": golden.model,
+        "prompt version": golden.prompt_version,
+        "approved": f"{_day(golden.approved_at)} by {golden.approved_by or 'nobody named'}",
+        "note": golden.note,
+    }
+    for name, fact in facts.items():
+        if fact:
+            _say(console, Text(f"  {name:<15}", style="cyan"), fact)
+    _say(console, Text("\nPrompt", style="bold"))
+    _say(console, asked(golden.request) or "(only the answer is known)")
+    _say(console, Text("\nApproved answer", style="bold"))
+    _say(console, answer_text(golden.answer))
+    _say(console, Text("\nWhat was done to it", style="bold"))
+    for entry in trail:
+        answered = f"   answered by {entry.model}" if entry.model else ""
+        prompt = f", prompt {entry.prompt_version}" if entry.prompt_version else ""
+        _say(
+            console,
+            f"  {_time(entry.at)}  {entry.deed} version {entry.version} by {entry.by}{answered}{prompt}",
+        )
+
+
+def as_json(goldens: Sequence[Golden]) -> str:
+    """The goldens as an array, each as its line in a file would say it."""
+    return json.dumps([json.loads(line) for line in golden_lines(goldens)], indent=2)
+
+
+def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry]) -> str:
+    """One golden with its versions and its trail."""
+    versions = [json.loads(line) for line in golden_lines(history)]
+    shown = next(json.loads(line) for line in golden_lines([golden]))
+    entries = [
+        {"version": one.version, "deed": one.deed, "by": one.by, "at": one.at, "model": one.model,
+         "prompt_version": one.prompt_version}
+        for one in trail
+    ]  # fmt: skip
+    return json.dumps({"golden": shown, "versions": versions, "trail": entries}, indent=2)
+
+
+def candidates_as_json(found: Sequence[Candidate]) -> str:
+    """The candidates as an array."""
+    rows: list[dict[str, Any]] = [
+        {
+            "exchange": one.exchange.id,
+            "route": one.exchange.route,
+            "task": one.exchange.task,
+            "received_at": one.exchange.received_at,
+            "model": one.exchange.model,
+            "prompt_version": one.exchange.prompt_version,
+            "prompt": one.prompt,
+            "answer": answer_text(one.exchange.answer),
+        }
+        for one in found
+    ]
+    return json.dumps(rows, indent=2)
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer with its calls, as text."""
+    calls = [f"{call.name}({call.arguments})" for call in answer.tool_calls]
+    return "\n".join(part for part in (answer.text, *calls) if part)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(header_style="dim", box=None, pad_edge=False)
+    for column in columns:
+        wide = column in {"prompt", "answer"}
+        name = column in {"id", "exchange"}
+        table.add_column(
+            column, ratio=3 if wide else None, no_wrap=not wide, overflow="fold" if name else "ellipsis"
+        )
+    return table
+
+
+def _cell(value: str | None) -> Text:
+    return Text(str(visible(value or "")))
+
+
+def _say(console: Console, *pieces: Text | str) -> None:
+    # As it is: no markup, no wrapping, so that what is copied is what is there.
+    shown = (Text(str(visible(piece))) if isinstance(piece, str) else piece for piece in pieces)
+    console.print(Text.assemble(*shown), soft_wrap=True, markup=False, highlight=False)
+
+
+def _last(prompt: str) -> str:
+    """The last turn of a prompt, which tells one from the other."""
+    return prompt.rpartition("\n\nuser: ")[2].removeprefix("user: ")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"
+
+
+def _day(moment: float | None) -> str:
+    return "" if moment is None else time.strftime("%Y-%m-%d", time.gmtime(moment))
+
+
+def _time(moment: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))

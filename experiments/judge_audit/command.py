@@ -1,0 +1,264 @@
+"""The body of `evenkeel judge-audit`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+from evenkeel.core.figures import number, usd
+from evenkeel.experiments.judge_audit.cache import ReplyCache
+from evenkeel.experiments.judge_audit.calls import JudgeUnusableError, ask_all, estimate
+from evenkeel.experiments.judge_audit.document import document
+from evenkeel.experiments.judge_audit.outcome import Outcome, Spent
+from evenkeel.experiments.judge_audit.page import page
+from evenkeel.experiments.judge_audit.pairs import holds_pairs, plan, preferences, read_pairs
+from evenkeel.experiments.judge_audit.plan import Design, RatingPlan, choose
+from evenkeel.experiments.judge_audit.progress import progress
+from evenkeel.experiments.judge_audit.ratings import read_ratings
+from evenkeel.experiments.judge_audit.recorded import read_recorded, recorded_lines
+from evenkeel.experiments.judge_audit.report import RESAMPLES, audit
+from evenkeel.experiments.judge_audit.rows import InputError, suggestion
+from evenkeel.experiments.judge_audit.rubrics import rubrics
+from evenkeel.experiments.judge_audit.sentiment import installed_analysers
+from evenkeel.experiments.judge_audit.swap import pairwise_report
+from evenkeel.experiments.judge_audit.table import show
+from evenkeel.llm.budget import Prices
+from evenkeel.metrics.judge.client import Judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from evenkeel.experiments.judge_audit.calls import Call, CallEstimate, Place
+    from evenkeel.experiments.judge_audit.ratings import Ratings
+    from evenkeel.experiments.judge_audit.scale import Scale
+    from evenkeel.experiments.judge_audit.swap import PairwiseReport
+    from evenkeel.metrics.judge.client import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAddress:
+    """The judge to be asked."""
+
+    model: str
+    url: str
+    api_key: str = field(repr=False)
+    key_variable: str
+    """Environment variable that the key was taken from, for messages."""
+    concurrency: int = 4
+    timeout_s: float = 60.0
+    prices: Prices = field(default_factory=Prices)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What the command line says."""
+
+    files: tuple[Path, ...]
+    judge: JudgeAddress | None = None
+    recorded: Path | None = None
+    design: Design = field(default_factory=Design)
+    rubric: Path | None = None
+    scales: Mapping[str, Scale] | None = None
+    rater_columns: tuple[str, ...] = ()
+    max_items: int | None = None
+    seed: int = 0
+    resamples: int = RESAMPLES
+    cache: Path | None = None
+    record: Path | None = None
+    json: Path | None = None
+    html: Path | None = None
+
+
+_ADVICE = {
+    "unauthorized": "put a valid key into {variable}, or name another variable with --judge-key-env",
+    "connection": "check --judge-url and the network",
+    "timeout": "check that the endpoint is up, or raise --timeout",
+    "rate_limited": "lower --concurrency, or wait a while",
+    "bad_request": "check --judge-model and --judge-url",
+}
+
+
+class NotConfirmedError(Exception):
+    """The user did not want to spend what the audit would have cost."""
+
+
+class JudgeFailedError(Exception):
+    """The judge could not be used. The message says why, and how to go on."""
+
+
+def run_judge_audit(
+    options: AuditOptions, *, out: Console, err: Console, confirm: Callable[[str], bool]
+) -> Outcome:
+    """Read, ask if need be, measure, and write what was asked for.
+
+    Args:
+        options: what to do.
+        out: gets the tables.
+        err: gets progress.
+        confirm: asked once before the first call, with an estimate of the cost.
+
+    Raises: InputError for files and options that cannot be used; NotConfirmedError;
+        JudgeFailedError, with what was answered until then in the cache.
+    """
+    for target in (options.json, options.html, options.record, options.cache):
+        if target is not None and not target.absolute().parent.is_dir():
+            raise InputError(f"{target}: there is no folder {target.parent}")
+        if target is not None and target.is_dir():
+            raise InputError(f"{target}: is a folder; name a file")
+    if options.judge and options.recorded:
+        raise InputError(
+            "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
+        )
+    asking = _Asking(options, err, confirm)
+    outcome = _pairwise(options, asking) if holds_pairs(options.files[0]) else _ratings(options, asking)
+    show(outcome, out)
+    if options.json:
+        options.json.write_text(document(outcome), encoding="utf-8")
+    if options.html:
+        options.html.write_bytes(page(outcome))
+    return outcome
+
+
+def _pairwise(options: AuditOptions, asking: _Asking) -> Outcome:
+    if options.recorded:
+        raise InputError("--recorded is about ratings; a file of pairs holds the judge's results itself")
+    reports, notes = [], []
+    for path in options.files:
+        pairs = read_pairs(path)
+        cases, said, name = pairs.cases, pairs.recorded, pairs.source
+        if options.max_items is not None and options.max_items < len(cases):
+            kept = sorted(Random(f"{options.seed}:sample").sample(range(len(cases)), options.max_items))
+            notes.append(f"{name}: {len(kept)} of {len(cases)} pairs were drawn (seed {options.seed}).")
+            cases = tuple(cases[index] for index in kept)
+            said = said and tuple(said[index] for index in kept)
+        if options.judge:
+            name = options.judge.model if len(options.files) == 1 else f"{options.judge.model}, {name}"
+            said = preferences(cases, asking.replies(plan(cases)))
+        if said is None:
+            raise InputError(f"{path.name}: holds no results of a judge; name one with --judge-model")
+        rng = Random(f"{options.seed}:pairs")
+        reports.append(pairwise_report(name, cases, said, times=options.resamples, rng=rng))
+    return Outcome(
+        judge=options.judge.model if options.judge else _judges(reports),
+        sources=tuple(path.name for path in options.files),
+        pairwise=tuple(reports),
+        notes=tuple(notes),
+        spent=asking.spent,
+    )
+
+
+def _judges(reports: Sequence[PairwiseReport]) -> str:
+    return reports[0].judge if len(reports) == 1 else f"{len(reports)} recorded judges"
+
+
+def _ratings(options: AuditOptions, asking: _Asking) -> Outcome:
+    if len(options.files) != 1:
+        raise InputError("one file of ratings at a time; several files can be given for pairs only")
+    path = options.files[0]
+    ratings = read_ratings(path, scales=options.scales, rater_columns=options.rater_columns)
+    notes = list(_unused(path, ratings))
+    sources = [path.name]
+    if options.recorded:
+        judgements = read_recorded(options.recorded, ratings)
+        sources.append(options.recorded.name)
+        items = ratings.items
+    elif options.judge:
+        chosen = choose(ratings, options.design, max_items=options.max_items, seed=options.seed)
+        defined = rubrics(options.rubric)
+        for metric in dict.fromkeys(item.metric for item in chosen.items):
+            if metric not in defined:
+                raise InputError(
+                    f'metric "{metric}" has no definition{suggestion(metric, defined)}; '
+                    "give one in a file with --rubric"
+                )
+        items, notes = chosen.items, [*notes, *chosen.notes]
+        asked = RatingPlan(items, options.design, defined, chosen.examples)
+        judgements = dict(asked.judgements(asking.replies(asked)))
+    else:
+        raise InputError("who is audited? Name a judge with --judge-model, or its ratings with --recorded")
+    analysers = installed_analysers()
+    if not analysers:
+        notes.append('The tone of justifications was not measured: install "evenkeel[audit]" for it.')
+    judge = options.judge.model if options.judge else sources[-1]
+    if options.record:
+        options.record.write_text(
+            "".join(f"{line}\n" for line in recorded_lines(judgements)), encoding="utf-8"
+        )
+    with asking.err.status("measuring"):
+        report = audit(
+            judge, items, judgements, seed=options.seed, times=options.resamples, analysers=analysers
+        )
+    return Outcome(judge, tuple(sources), ratings=report, notes=tuple(notes), spent=asking.spent)
+
+
+def _unused(path: Path, ratings: Ratings) -> list[str]:
+    return [f"{path.name}: columns not used: {', '.join(ratings.unused)}."] if ratings.unused else []
+
+
+class _Asking:
+    """Puts plans to the judge, after one question to the user about each, and adds up what it took."""
+
+    def __init__(self, options: AuditOptions, err: Console, confirm: Callable[[str], bool]) -> None:
+        self._options = options
+        self.err = err
+        self._confirm = confirm
+        self.spent: Spent | None = None
+
+    def replies(self, calls: Collection[Call[Place]]) -> dict[Place, Reply]:
+        address = self._options.judge
+        assert address is not None
+        with ReplyCache(self._options.cache) as cache:
+            ahead = estimate(address.model, calls, cache, address.prices.usd)
+            if ahead.calls and not self._confirm(_announcement(address.model, ahead)):
+                raise NotConfirmedError
+            return asyncio.run(self._ask(address, calls, cache, check=ahead.calls > 0))
+
+    async def _ask(
+        self, address: JudgeAddress, calls: Collection[Call[Place]], cache: ReplyCache, *, check: bool
+    ) -> dict[Place, Reply]:
+        judge = Judge(
+            base_url=address.url,
+            model=address.model,
+            api_key=address.api_key,
+            timeout_s=address.timeout_s,
+            concurrency=address.concurrency,
+            price=address.prices.usd,
+        )
+        async with judge:
+            failure = await judge.check() if check else None
+            if failure and failure.reason not in {"refused", "bad_schema", "out_of_scale", "empty"}:
+                advice = _ADVICE.get(failure.reason, "see the detail").format(variable=address.key_variable)
+                raise JudgeFailedError(
+                    f"{address.model} cannot be used ({failure.reason}: {failure.detail}); {advice}"
+                )
+            with progress(len(calls), self.err) as told:
+                try:
+                    return await ask_all(
+                        judge, calls, cache, concurrency=address.concurrency, progress=told.add
+                    )
+                except JudgeUnusableError as error:
+                    raise JudgeFailedError(
+                        f"{address.model} keeps failing ({error}); stopped after {told.done} of {len(calls)} "
+                        "answers. " + self._advice()
+                    ) from error
+                finally:
+                    self.spent = told.spent(self.spent)
+
+    def _advice(self) -> str:
+        if self._options.cache:
+            return "Run the same command again to go on from there."
+        return "With --cache FILE, a stopped run can go on from there."
+
+
+def _announcement(model: str, ahead: CallEstimate) -> str:
+    price = f"about {usd(ahead.cost_usd)}" if ahead.cost_usd else "no public price known"
+    return (
+        f"{number(ahead.calls)} calls to {model} ({number(ahead.remembered)} remembered), "
+        f"about {number(ahead.prompt_tokens)} prompt and {number(ahead.completion_tokens)} completion "
+        f"tokens, {price}"
+    )

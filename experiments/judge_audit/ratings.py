@@ -1,0 +1,172 @@
+"""Human ratings: what several people said of the same texts, one quality at a time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.experiments.judge_audit.rows import (
+    InputError,
+    Row,
+    check_columns,
+    is_missing,
+    read_rows,
+    suggestion,
+)
+from evenkeel.experiments.judge_audit.rubrics import metric_key
+from evenkeel.experiments.judge_audit.scale import Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+RATER_PREFIXES = ("rater_", "human_", "annotator_", "expert_")
+"""What the columns of a wide file begin with, one column a person."""
+
+_SHARED = ("item", "metric", "scale", "text", "context")
+_LONG = ("rater", "rating")
+_KNOWN = frozenset({*_SHARED, *_LONG, "ratings"})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One text, one quality, and how people rated it."""
+
+    id: str
+    metric: str
+    scale: Scale
+    text: str
+    """What is rated; "" where only recorded judge ratings will be compared."""
+    context: str
+    """What the text answers or sums up; "" if nothing."""
+    ratings: tuple[int | None, ...]
+    """One per rater of the whole file, None where that person did not rate this."""
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The ratings that are there."""
+        return tuple(rating for rating in self.ratings if rating is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """A file of human ratings."""
+
+    items: tuple[Item, ...]
+    """In the file's order; (id, metric) is unique."""
+    raters: tuple[str, ...]
+    unused: tuple[str, ...] = ()
+    """Columns of the file that mean nothing here."""
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What the rows read so far say of one item and metric."""
+
+    row: Row
+    scale: Scale
+    texts: dict[str, str] = field(default_factory=dict)
+    by_rater: dict[str, int | None] = field(default_factory=dict)
+
+
+def read_ratings(
+    path: Path, *, scales: Mapping[str, Scale] | None = None, rater_columns: Sequence[str] = ()
+) -> Ratings:
+    """Human ratings from a JSONL, JSON, CSV or TSV file in one of three layouts.
+
+    Long: one row a rating, with `rater` and `rating`. Wide: one row an item and metric, and one
+    column a person, named `rater_…` (see `RATER_PREFIXES`) or listed in `rater_columns`. Nested (JSON
+    only): `ratings` is a list, or an object by rater. All have `item` and `metric`; `scale` ("1-5")
+    unless `scales` has it; `text` and `context` where a judge shall be asked.
+
+    Raises: InputError naming file, line and field.
+    """
+    rows = read_rows(path)
+    named = tuple(column.strip().lower().replace(" ", "_").replace("-", "_") for column in rater_columns)
+    columns = list(dict.fromkeys(column for row in rows for column in row.cells))
+    wide = [c for c in columns if c in named or c.startswith(RATER_PREFIXES)]
+    lacking = next((column for column in named if column not in columns), None)
+    if lacking:
+        raise InputError(f'{path.name}: no column "{lacking}"{suggestion(lacking, columns)}')
+    layout = "nested" if "ratings" in columns else "wide" if wide else "long"
+    needed = {"nested": ("ratings",), "wide": (), "long": _LONG}[layout]
+    known = _KNOWN | set(wide)
+    check_columns(rows, required=("item", "metric", *needed), known=known)
+    unused = tuple(column for column in columns if column not in known)
+    _refuse_misspelt(rows[0], unused, columns)
+
+    gathered: dict[tuple[str, str], _Gathered] = {}
+    first_scales: dict[str, tuple[Scale, str]] = {}
+    for row in rows:
+        key = (row.text("item").strip(), metric_key(row.text("metric")))
+        scale = _scale(row, key[1], scales or {})
+        known_scale, place = first_scales.setdefault(key[1], (scale, row.place))
+        if scale != known_scale:
+            raise row.error("scale", f"is {scale}, but {known_scale} at {place} for the same metric")
+        entry = gathered.setdefault(key, _Gathered(row, scale))
+        _add_texts(row, entry)
+        for rater, source, value in _said(row, layout, wide):
+            rating = row.whole(source, value)
+            if rating is not None and rating not in scale.steps:
+                raise row.error(source, f"{rating} is not on the scale {scale}")
+            if rater in entry.by_rater:
+                raise row.error(source, f'"{rater}" rated item "{key[0]}" for {key[1]} before')
+            entry.by_rater[rater] = rating
+    raters = tuple(dict.fromkeys(rater for entry in gathered.values() for rater in entry.by_rater))
+    items = tuple(
+        Item(
+            item,
+            metric,
+            entry.scale,
+            entry.texts.get("text", ""),
+            entry.texts.get("context", ""),
+            tuple(entry.by_rater.get(rater) for rater in raters),
+        )
+        for (item, metric), entry in gathered.items()
+    )
+    return Ratings(items, raters, unused)
+
+
+def _refuse_misspelt(row: Row, unused: Sequence[str], columns: Sequence[str]) -> None:
+    """An optional column that is not there while one of nearly its name is: a slip, not an extra."""
+    for column in unused:
+        meant = suggestion(column, [name for name in ("scale", "text", "context") if name not in columns])
+        if meant:
+            raise row.error(column, f"is not known{meant}")
+
+
+def _scale(row: Row, metric: str, scales: Mapping[str, Scale]) -> Scale:
+    if not row.has("scale"):
+        if metric in scales:
+            return scales[metric]
+        raise row.error("scale", f'is not there; add it ("1-5"), or give --scale {metric}=1-5')
+    value = row.cells["scale"]
+    try:
+        return Scale.parse(json.dumps(value) if isinstance(value, list) else str(value))
+    except ValueError as error:
+        raise row.error("scale", str(error)) from error
+
+
+def _add_texts(row: Row, entry: _Gathered) -> None:
+    for name in ("text", "context"):
+        if row.has(name):
+            text = row.text(name)
+            if entry.texts.setdefault(name, text) != text:
+                raise row.error(name, f"differs from that at {entry.row.place} for the same item")
+
+
+def _said(row: Row, layout: str, wide: Sequence[str]) -> list[tuple[str, str, Any]]:
+    """(rater, field, value) of all ratings in a row."""
+    if layout == "long":
+        return [(row.text("rater"), "rating", row.cells["rating"])]
+    if layout == "wide":
+        return [(column, column, row.cells.get(column)) for column in wide]
+    value = row.cells["ratings"]
+    if isinstance(value, dict):
+        return [(str(rater), "ratings", rating) for rater, rating in value.items()]
+    if isinstance(value, list):
+        return [(f"rater_{place}", "ratings", rating) for place, rating in enumerate(value, start=1)]
+    if is_missing(value):
+        return []
+    raise row.error("ratings", "is neither a list nor an object of ratings by rater")

@@ -1,0 +1,262 @@
+"""The audit of a rating judge: every measure, one metric at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
+from evenkeel.experiments.judge_audit.judged import Judged, Slot
+from evenkeel.experiments.judge_audit.sentiment import ToneShift, tone_shift
+from evenkeel.experiments.judge_audit.strategies import Condition, Strategy
+from evenkeel.monitor.estimate.agreement import (
+    Agreement,
+    Unit,
+    agreement,
+    resamples,
+    unit,
+)
+from evenkeel.monitor.estimate.shares import Share, wilson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evenkeel.experiments.judge_audit.judged import Judgements
+    from evenkeel.experiments.judge_audit.ratings import Item
+    from evenkeel.experiments.judge_audit.sentiment import Analyser
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class WithPeople:
+    """How far the judge's ratings agree with people's, over the items it rated."""
+
+    rated: int
+    """Items with a rating by the judge."""
+    all_raters: Agreement | Failure
+    """Alpha of all people and the judge: four raters with three people, so hardly below −1/3."""
+    with_mode: Agreement | Failure
+    """Alpha of two raters: the human mode and the judge. Can reach −1."""
+    with_median: Agreement | Failure
+    """Alpha of two raters: the human median and the judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resistance:
+    """What the attack did to the ratings of the items that were rated both plainly and attacked."""
+
+    unchanged: Share
+    """Share of items with the same rating: the paper's "percentage matching"."""
+    moves: dict[Move, int]
+    swayed: Share
+    """Of the items whose plain rating was not the claimed one already, the share that moved to the
+    claim or closer to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyReport:
+    """One way of asking."""
+
+    strategy: Strategy
+    plain: WithPeople
+    attacked: WithPeople | None
+    """None if the attack was not tried."""
+    resistance: Resistance | None
+    same_again: Share | None
+    """Share of items with the same rating when merely asked again; None if that was not tried."""
+    tone: tuple[ToneShift | Failure, ...]
+    """Tone of the justifications, one per analyser; empty without the attack."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricReport:
+    """One metric."""
+
+    metric: str
+    scale: str
+    items: int
+    raters: int
+    """People who rated at least one of the items."""
+    people: Agreement | Failure
+    """Alpha of the people among themselves."""
+    across_strategies: Agreement | Failure
+    """Alpha of the judge with itself, the strategies taken as raters."""
+    strategies: tuple[StrategyReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCount:
+    """Judgements that gave no rating."""
+
+    strategy: Strategy
+    condition: Condition
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The whole audit of one judge."""
+
+    judge: str
+    seed: int
+    metrics: tuple[MetricReport, ...]
+    judgements: int
+    """Slots that were asked, with a rating or without."""
+    failures: tuple[FailureCount, ...]
+
+
+def audit(
+    judge: str,
+    items: Iterable[Item],
+    judgements: Judgements,
+    *,
+    seed: int = 0,
+    times: int = RESAMPLES,
+    analysers: Sequence[Analyser] = (),
+) -> AuditReport:
+    """Measure a judge.
+
+    Args:
+        judge: its name.
+        items: with human ratings; those without any judgement are left out.
+        judgements: what the judge said.
+        seed: of the resampling.
+        times: resamples behind each interval.
+        analysers: of the justifications' tone.
+    """
+    asked = {(slot.item, slot.metric) for slot in judgements}
+    by_metric: dict[str, list[Item]] = {}
+    for item in items:
+        if (item.id, item.metric) in asked:
+            by_metric.setdefault(item.metric, []).append(item)
+    failures = Counter(
+        (slot.strategy, slot.condition, judged.reason)
+        for slot, judged in judgements.items()
+        if isinstance(judged, Failure)
+    )
+    metrics = tuple(
+        _Metric(metric, rated, judgements, times, Random(f"{seed}:{metric}")).report(analysers)
+        for metric, rated in by_metric.items()
+    )
+    counted = tuple(FailureCount(*key, count) for key, count in sorted(failures.items()))
+    return AuditReport(judge, seed, metrics, len(judgements), counted)
+
+
+class _Metric:
+    """The items of one metric and what was said of them, in the items' order."""
+
+    def __init__(
+        self, metric: str, items: Sequence[Item], judgements: Judgements, times: int, rng: Random
+    ) -> None:
+        self._metric = metric
+        self._items = items
+        self._judgements = judgements
+        self._resamples = resamples(len(items), times, rng)
+
+    def report(self, analysers: Sequence[Analyser]) -> MetricReport:
+        tried = {slot.strategy for slot in self._judgements if slot.metric == self._metric}
+        strategies = [strategy for strategy in Strategy if strategy in tried]
+        plain = [self._ratings(strategy, Condition.PLAIN) for strategy in strategies]
+        people = [item.ratings for item in self._items]
+        return MetricReport(
+            metric=self._metric,
+            scale=str(self._items[0].scale),
+            items=len(self._items),
+            raters=sum(any(rating is not None for rating in column) for column in zip(*people, strict=True)),
+            people=self._agreement(unit(ratings) for ratings in people),
+            across_strategies=self._agreement(unit(ratings) for ratings in zip(*plain, strict=True)),
+            strategies=tuple(self._strategy(strategy, analysers) for strategy in strategies),
+        )
+
+    def _agreement(self, units: Iterable[Unit]) -> Agreement | Failure:
+        return agreement(list(units), self._resamples)
+
+    def _judged(self, strategy: Strategy, condition: Condition) -> list[Judged | None]:
+        """What the judge said of each item, None if it was not asked or failed."""
+        found = [self._judgements.get(Slot(i.id, i.metric, strategy, condition)) for i in self._items]
+        return [judged if isinstance(judged, Judged) else None for judged in found]
+
+    def _ratings(self, strategy: Strategy, condition: Condition) -> list[int | None]:
+        return [judged.rating if judged else None for judged in self._judged(strategy, condition)]
+
+    def _was_tried(self, strategy: Strategy, condition: Condition) -> bool:
+        return any(
+            Slot(item.id, item.metric, strategy, condition) in self._judgements for item in self._items
+        )
+
+    def _strategy(self, strategy: Strategy, analysers: Sequence[Analyser]) -> StrategyReport:
+        attacked = self._was_tried(strategy, Condition.ATTACKED)
+        again = self._was_tried(strategy, Condition.AGAIN)
+        return StrategyReport(
+            strategy=strategy,
+            plain=self._with_people(strategy, Condition.PLAIN),
+            attacked=self._with_people(strategy, Condition.ATTACKED) if attacked else None,
+            resistance=self._resistance(strategy) if attacked else None,
+            same_again=self._same_again(strategy) if again else None,
+            tone=tuple(self._tone(strategy, each) for each in analysers) if attacked else (),
+        )
+
+    def _with_people(self, strategy: Strategy, condition: Condition) -> WithPeople:
+        ratings = self._ratings(strategy, condition)
+        rows = [
+            (item, mine) if item.given else (item, None)
+            for item, mine in zip(self._items, ratings, strict=True)
+        ]
+
+        def units(people: str) -> list[Unit]:
+            return [() if mine is None else unit([*_people(item, people), mine]) for item, mine in rows]
+
+        return WithPeople(
+            rated=sum(rating is not None for rating in ratings),
+            all_raters=self._agreement(units("all")),
+            with_mode=self._agreement(units("mode")),
+            with_median=self._agreement(units("median")),
+        )
+
+    def _resistance(self, strategy: Strategy) -> Resistance:
+        moves: Counter[Move] = Counter()
+        swayed = swayable = 0
+        plain = self._judged(strategy, Condition.PLAIN)
+        attacked = self._judged(strategy, Condition.ATTACKED)
+        for item, before, after in zip(self._items, plain, attacked, strict=True):
+            if before is None or after is None or not item.given:
+                continue
+            claim = after.claim if after.claim is not None else claimed_rating(item.given, item.scale)
+            moved = move(before.rating, after.rating, claim)
+            moves[moved] += 1
+            if before.rating != claim:
+                swayable += 1
+                swayed += moved in {Move.TO_CLAIM, Move.TOWARDS}
+        return Resistance(
+            unchanged=wilson(moves[Move.UNCHANGED], moves.total()),
+            moves={each: moves[each] for each in Move},
+            swayed=wilson(swayed, swayable),
+        )
+
+    def _same_again(self, strategy: Strategy) -> Share:
+        plain = self._ratings(strategy, Condition.PLAIN)
+        again = self._ratings(strategy, Condition.AGAIN)
+        both = [pair for pair in zip(plain, again, strict=True) if None not in pair]
+        return wilson(sum(before == after for before, after in both), len(both))
+
+    def _tone(self, strategy: Strategy, analyser: Analyser) -> ToneShift | Failure:
+        plain = self._judged(strategy, Condition.PLAIN)
+        attacked = self._judged(strategy, Condition.ATTACKED)
+        both = [
+            (before.justification, after.justification) if before and after else None
+            for before, after in zip(plain, attacked, strict=True)
+        ]
+        return tone_shift(analyser, both, self._resamples)
+
+
+def _people(item: Item, form: str) -> list[float | None]:
+    if form == "mode":
+        return [human_mode(item.given)]
+    if form == "median":
+        return [human_median(item.given)]
+    return list(item.ratings)

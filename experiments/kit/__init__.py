@@ -1,0 +1,1 @@
+"""What all experiments share: asking, resuming, cost, progress and rendering."""

@@ -1,0 +1,221 @@
+"""What is counted of the verdicts of a period. The estimates are those of the monitor, made the same way."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.estimate import Counts, ExchangeTally, Occurrences, outcome_of
+from evenkeel.monitor.fold import OTHER_MODEL
+from evenkeel.monitor.fold.rollups import UNFINISHED
+from evenkeel.monitor.noise import Judges
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from evenkeel.core.verdict import Scorer, Verdict
+    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.stores.protocols import LoggedVerdict
+
+Kind = Literal["whole", "category", "input", "answer"]
+"""What a group has in common: nothing, the category, or for crosslingual trials the language of the input
+or of the answer."""
+
+LANGUAGE_KINDS: Final[tuple[Kind, ...]] = ("input", "answer")
+"""Groups of crosslingual trials."""
+_DAY_S: Final = 86_400
+_CROSSLINGUAL: Final = "crosslingual"
+
+
+class GroupKey(NamedTuple):
+    """Trials that are estimated together; "" for a route or a model means all of them."""
+
+    route: str
+    model: str
+    kind: Kind = "whole"
+    name: str = ""
+
+
+class CellKey(NamedTuple):
+    """A perturbation of a model of a route."""
+
+    route: str
+    model: str
+    perturbation: str
+
+
+@dataclass(slots=True)
+class Group:
+    """Exchanges of one group."""
+
+    occurrences: Occurrences = field(default_factory=Occurrences)
+    trials: int = 0
+    """Perturbed ones with a rating."""
+
+
+@dataclass(slots=True)
+class Cost:
+    """What trials cost, and how many there were, failed ones and resends included."""
+
+    trials: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one."""
+        self.trials += 1
+        self.tokens += verdict.tokens
+        self.usd += verdict.cost_usd
+
+
+class _Open:
+    """An exchange that may still get trials, and its share in each group."""
+
+    __slots__ = ("groups", "whole", "wholes")
+
+    def __init__(self, wholes: tuple[GroupKey, ...]) -> None:
+        self.wholes = wholes
+        self.whole = ExchangeTally()
+        self.groups: dict[GroupKey, ExchangeTally] = {}
+
+
+class Folder:
+    """Counts verdicts one by one. Memory grows with cells and groups, not with verdicts."""
+
+    def __init__(self, *, by_model: bool = True, max_models_per_route: int = 20) -> None:
+        """Begin with nothing.
+
+        Args:
+            by_model: Whether models are told apart; a change may be one of the model.
+            max_models_per_route: Further ones share a name, as in the monitor.
+        """
+        self._by_model = by_model
+        self._max_models = max_models_per_route
+        self._models: dict[str, list[str]] = {}
+        self._open: dict[tuple[str, str, str], _Open] = {}
+        self.cells: dict[CellKey, Counts] = {}
+        self.judges = Judges()
+        self.costs: defaultdict[str, Cost] = defaultdict(Cost)
+        """By route."""
+        self.days: defaultdict[int, Cost] = defaultdict(Cost)
+        """By UTC day, in days since 1970."""
+        self.scorers: Counter[Scorer] = Counter()
+        """Rated trials by who rated."""
+        self.failures: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """By route: trials without a rating, by reason."""
+        self.unscored: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """By route: shifted trials of which a quality could not be measured, by reason."""
+        self.resends: Counter[str] = Counter()
+        """By route: identical resends, one for each exchange."""
+        self.verdicts = 0
+        self.rated = 0
+        self.first_at: float | None = None
+        self.last_at: float | None = None
+        self._groups: dict[GroupKey, Group] = {}
+
+    def add(self, logged: LoggedVerdict) -> None:
+        """Count a verdict."""
+        verdict = logged.verdict
+        at = verdict.scored_at
+        self.verdicts += 1
+        self.first_at = at if self.first_at is None else min(at, self.first_at)
+        self.last_at = at if self.last_at is None else max(at, self.last_at)
+        self.costs[verdict.route].add(verdict)
+        self.days[int(at // _DAY_S)].add(verdict)
+        model = self._model(verdict)
+        outcome = outcome_of(verdict)
+        if verdict.perturbation == BASELINE:
+            self.resends[verdict.route] += 1
+        self.judges.add(verdict.route, model, verdict)
+        key = CellKey(verdict.route, model, verdict.perturbation)
+        counts = self.cells.get(key)
+        if counts is None:
+            counts = self.cells[key] = Counts()
+        counts.count(outcome, verdict)
+        if isinstance(outcome, str):
+            self.failures[verdict.route][outcome] += 1
+            return
+        self.rated += 1
+        self.scorers[verdict.scorer] += 1
+        if outcome.quality == "unscored":
+            failed = verdict.quality_failures
+            self.unscored[verdict.route][failed[0].reason if failed else "missing"] += 1
+        self._count(verdict, model, outcome)
+
+    def groups(self) -> dict[GroupKey, Group]:
+        """Every group, in order of occurrence; nothing can be added afterwards."""
+        while self._open:
+            self._finish(self._open.pop(next(iter(self._open))))
+        return self._groups
+
+    def _model(self, verdict: Verdict) -> str:
+        if not self._by_model:
+            return ""
+        models = self._models.setdefault(verdict.route, [])
+        if verdict.model not in models:
+            if len(models) >= self._max_models:
+                return OTHER_MODEL
+            models.append(verdict.model)
+        return verdict.model
+
+    def _count(self, verdict: Verdict, model: str, outcome: Outcome) -> None:
+        route = verdict.route
+        place = (verdict.exchange_id, route, model)
+        one = self._open.get(place)
+        if one is None:
+            one = self._open[place] = _Open(_wholes(route, model))
+            if len(self._open) > UNFINISHED:
+                self._finish(self._open.pop(next(iter(self._open))))
+        whole = one.whole
+        whole.add_rejudged(verdict)
+        if verdict.perturbation == BASELINE:
+            whole.add_resend(outcome)
+            return
+        whole.add_trial(outcome)
+        for key in _groups_of(route, model, verdict.perturbation):
+            tally = one.groups.get(key)
+            if tally is None:
+                tally = one.groups[key] = ExchangeTally()
+            tally.add_trial(outcome)
+
+    def _finish(self, one: _Open) -> None:
+        for key in one.wholes:
+            self._add(key, one.whole)
+        for key, tally in one.groups.items():
+            self._add(key, tally)
+
+    def _add(self, key: GroupKey, tally: ExchangeTally) -> None:
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group()
+        group.occurrences.add(tally.observation())
+        group.trials += tally.trials
+
+
+def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> bool:
+    """Whether languages of inputs, or of answers, say more than the crosslingual perturbations one by one.
+
+    They do not where there is one language for each pair of languages, or one in all.
+    """
+    pairs = {name for name in perturbations if name.partition(".")[0] == _CROSSLINGUAL}
+    return 1 < len(languages) < len(pairs)
+
+
+def _wholes(route: str, model: str) -> tuple[GroupKey, ...]:
+    return tuple(dict.fromkeys((GroupKey(route, model), GroupKey(route, ""), GroupKey("", ""))))
+
+
+@lru_cache(maxsize=4096)
+def _groups_of(route: str, model: str, perturbation: str) -> tuple[GroupKey, ...]:
+    """The groups of a perturbed trial besides the whole: of its model, and over everything."""
+    category, _, kind = perturbation.partition(".")
+    names: list[tuple[Kind, str]] = [("category", category)]
+    if category == _CROSSLINGUAL:
+        source, found, target = kind.partition("_to_")
+        if found:
+            names += [("input", source), ("answer", target)]
+    places = ((route, model), ("", ""))
+    return tuple(GroupKey(*place, kind, name) for kind, name in names for place in places)

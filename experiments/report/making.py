@@ -1,0 +1,276 @@
+"""Reads the stores and puts a report together."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.console.sources import RouteFlow, Untried
+from evenkeel.console.wording import listing
+from evenkeel.experiments.report.alerts import alerts_of
+from evenkeel.experiments.report.folding import Folder
+from evenkeel.experiments.report.lines import Rules
+from evenkeel.experiments.report.outcome import Gaps, JudgeLine, Report
+from evenkeel.experiments.report.period import Period
+from evenkeel.experiments.report.reading import read_period, span_of
+from evenkeel.experiments.report.sides import Sides, change_sides
+from evenkeel.experiments.report.tables import make_tables
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
+from evenkeel.runtime.changes.book import ChangeBook
+from evenkeel.settings import SettingsError
+from evenkeel.stores.counters import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.runtime.stores import Stores
+    from evenkeel.settings import Settings
+    from evenkeel.stores.protocols import AlertEvent, VerdictLog
+
+_EVENTS_READ: Final = 10_000
+_DAY_S: Final = 86_400.0
+_SKEW_S: Final = 3_600.0
+"""What a side counted may lie so far outside its first and last verdict: workers' clocks differ."""
+_AFTER_S: Final = 1.0
+"""A side's last verdict lies in the period, whose end does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a report is to be about."""
+
+    period: Period | None
+    """None: that of the change."""
+    route: str | None = None
+    change: str | None = None
+    """Id of a change to hold before against after."""
+
+
+def make_report(
+    stores: Stores,
+    settings: Settings,
+    wish: Wish,
+    *,
+    clock: Callable[[], float],
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Report:
+    """Read the stores and make the report. Blocks.
+
+    Args:
+        stores: Where everything is kept.
+        settings: Say how many observations a figure needs.
+        wish: What it is to be about.
+        clock: Unix time in seconds.
+        progress: Told how many places of the log are read, and about how many there are.
+
+    Raises: SettingsError, in one line that says what there is, if there is nothing to report on.
+    """
+    monitor = MonitorSettings(min_trials=settings.alert.min_trials)
+    rules = Rules(monitor.alpha, monitor.min_trials)
+    records, notes = _records(stores, monitor)
+    book = ChangeBook(lambda: records, stores.changes, min_trials=rules.min_trials, clock=clock)
+    change = _wanted(book, wish.change)
+    record = next((one for one in records if change is not None and one.id == change.id), None)
+    now = clock()
+    period = wish.period or _around(change, record, now)
+    if change is not None and wish.route not in {None, change.route}:
+        raise SettingsError(f'change "{wish.change}" is one of route "{change.route}"; leave --route out')
+    route = wish.route if change is None else change.route
+    sides = Sides(record) if record is not None else None
+    folder, seen = _folded(stores.verdicts, period, _reach(period, record), route, sides, progress)
+    if not folder.verdicts:
+        raise SettingsError(_nothing(stores.verdicts, period, route, seen))
+    assert folder.first_at is not None
+    assert folder.last_at is not None
+    if sides is not None and not sides.whole:
+        notes.append(
+            "The verdict log no longer has all of the traffic around the change, so its two sides cannot be "
+            "compared."
+        )
+    tables = make_tables(folder, rules)
+    return Report(
+        store=stores.place,
+        made_at=now,
+        period=period,
+        route=route,
+        rules=rules,
+        exchanges=folder.resends.total(),
+        trials=folder.verdicts,
+        scorers=dict(folder.scorers),
+        first_at=folder.first_at,
+        last_at=folder.last_at,
+        tables=tables,
+        judges=_judges(folder, rules),
+        alerts=alerts_of(_events(stores), period, route),
+        changes=tuple(one for one in book.reports() if period.covers(one.at) and route in {None, one.route}),
+        change=None if change is None else change_sides(change, sides, rules),
+        gaps=Gaps(
+            failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},
+            unscored={name: dict(folder.unscored[name]) for name in sorted(folder.unscored)},
+            thin=tuple(line for line in tables.kinds if not line.measured),
+            flows=_flows(stores, route),
+            untried=_untried(stores, route),
+            notes=tuple(notes),
+        ),
+        costs={name: folder.costs[name] for name in sorted(folder.costs)},
+        days={day: folder.days[day] for day in sorted(folder.days)},
+    )
+
+
+def _records(stores: Stores, settings: MonitorSettings) -> tuple[list[ChangeRecord], list[str]]:
+    """The changes that the monitors know of, and why those of some are not known."""
+    found: dict[str, ChangeRecord] = {}
+    notes = []
+    for store in stores.monitors():
+        head, _ = store.load()
+        if head is None:
+            continue
+        try:
+            state = MonitorState.restored(head, store.parts(), settings)
+        except CheckpointError as error:
+            notes.append(
+                f"Changes are left out: the monitor's {error}; start `evenkeel up` on the store once."
+            )
+            continue
+        for record in state.change_records():
+            known = found.get(record.id)
+            if known is None or known.since < record.since:
+                found[record.id] = record
+    return list(found.values()), notes
+
+
+def _wanted(book: ChangeBook, change: str | None) -> ChangeReport | None:
+    if change is None:
+        return None
+    found = book.find(change)
+    if found is not None:
+        return found
+    known = [report.id for report in book.reports()]
+    close = difflib.get_close_matches(change, known, n=1, cutoff=0.6)
+    there = f'did you mean "{close[0]}"? ' if close else ""
+    raise SettingsError(
+        f'there is no change "{change}" (any more); {there}`evenkeel changes list` shows those there are'
+    )
+
+
+def _around(change: ChangeReport | None, record: ChangeRecord | None, now: float) -> Period:
+    assert change is not None
+    if record is None:
+        return Period(change.at - _DAY_S, min(now, change.at + _DAY_S) + _AFTER_S)
+    began_at = record.before.began_at
+    ended_at = record.after.ended_at
+    return Period(
+        change.at - _DAY_S if began_at is None else began_at,
+        (change.at if ended_at is None else ended_at) + _AFTER_S,
+    )
+
+
+def _reach(period: Period, record: ChangeRecord | None) -> Period:
+    """What has to be read: the period, and both sides of the change."""
+    if record is None:
+        return period
+    times = [record.before.began_at, record.after.ended_at]
+    known = [at for at in times if at is not None]
+    return Period(
+        min([period.since, *(at - _SKEW_S for at in known)]),
+        max([period.until, *(at + _SKEW_S for at in known)]),
+    )
+
+
+def _folded(
+    log: VerdictLog,
+    period: Period,
+    reach: Period,
+    route: str | None,
+    sides: Sides | None,
+    progress: Callable[[int, int], None],
+) -> tuple[Folder, set[str]]:
+    """What was counted, and every route that has verdicts in the period."""
+    folder, seen = Folder(), set()
+    for logged in read_period(log, reach, progress=progress):
+        verdict = logged.verdict
+        if period.covers(verdict.scored_at):
+            seen.add(verdict.route)
+            if route is None or verdict.route == route:
+                folder.add(logged)
+        if sides is not None:
+            sides.add(logged)
+    return folder, seen
+
+
+def _nothing(log: VerdictLog, period: Period, route: str | None, seen: set[str]) -> str:
+    """Says what there is where nothing of what was asked for is."""
+    if route is not None and seen:
+        close = difflib.get_close_matches(route, sorted(seen), n=1, cutoff=0.6)
+        meant = f'; did you mean "{close[0]}"?' if close else ""
+        newest = log.latest(1, route=route)
+        last = f" (its newest: {_day(newest[0].scored_at)})" if newest else ""
+        return (
+            f'route "{route}" has no verdicts in the period, {period.words}{last}; there are some of '
+            f"{listing(sorted(seen))}{meant}"
+        )
+    span = span_of(log)
+    if span is None:
+        return "there are no verdicts yet; `evenkeel up` writes some once it has sampled traffic"
+    first, last_day = _day(span.since), _day(span.until)
+    return (
+        f"there are no verdicts in the period, {period.words}; the log has some from {first} to {last_day}: "
+        f"--since {first} --until {last_day}"
+    )
+
+
+def _day(at: float) -> str:
+    return Period(at, at + 1).name.partition("_")[0]
+
+
+def _judges(folder: Folder, rules: Rules) -> tuple[JudgeLine, ...]:
+    places = sorted({(key.route, key.model) for key in folder.cells})
+    lines = (
+        JudgeLine(*place, folder.judges.estimates(*place, alpha=rules.alpha, min_trials=rules.min_trials))
+        for place in places
+    )
+    return tuple(line for line in lines if line.found.decided)
+
+
+def _events(stores: Stores) -> Iterable[AlertEvent]:
+    for store in stores.monitors():
+        yield from store.events(_EVENTS_READ)
+
+
+def _flows(stores: Stores, route: str | None) -> tuple[RouteFlow, ...]:
+    stages: dict[str, Counter[str]] = {}
+    skipped: dict[str, Counter[str]] = {}
+    for name, labels, number in merge(stores.counters.read())["counters"]:
+        place = labels.get("route")
+        if place is None or (route is not None and place != route):
+            continue
+        if name == "exchanges_skipped":
+            skipped.setdefault(place, Counter())[labels["reason"]] += int(number)
+        elif name.startswith("exchanges_"):
+            stages.setdefault(place, Counter())[name.removeprefix("exchanges_")] += int(number)
+    return tuple(
+        RouteFlow(
+            place,
+            eligible=stages[place]["eligible"],
+            sampled=stages[place]["sampled"],
+            queued=stages[place]["queued"],
+            scored=stages[place]["scored"],
+            skipped=dict(skipped.get(place, {})),
+        )
+        for place in sorted(stages)
+        if stages[place].total()
+    )
+
+
+def _untried(stores: Stores, route: str | None) -> tuple[Untried, ...]:
+    found = [
+        Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
+        for name, labels, number in merge(stores.counters.read())["counters"]
+        if name == "trials_skipped" and (route is None or labels["route"] == route)
+    ]
+    found.sort(key=lambda one: (-(one.count or 0), one.route, one.perturbation, one.reason))
+    return tuple(found)

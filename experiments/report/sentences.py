@@ -1,0 +1,215 @@
+"""The report's first page, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.console.wording import listing, scorer_words
+from evenkeel.core.figures import number, usd
+from evenkeel.experiments.report import wording
+from evenkeel.experiments.report.period import Period
+from evenkeel.experiments.report.tables import ranked
+from evenkeel.experiments.report.wording import both, count, points
+from evenkeel.monitor.changes.cause import SAID, Cause
+from evenkeel.monitor.changes.markdown import EFFECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenkeel.experiments.report.lines import Line
+    from evenkeel.experiments.report.outcome import Report
+    from evenkeel.experiments.report.sides import ChangeSides
+    from evenkeel.monitor.changes.report import ChangeReport
+
+_NAMED: Final = 3
+"""Routes, changes or perturbations that a sentence names at most."""
+
+
+def title(report: Report) -> str:
+    """What the report is about."""
+    if report.change is not None:
+        return f"Before and after a change on {report.change.report.route}"
+    return f"Robustness of {report.route}" if report.route else "Robustness of all routes"
+
+
+def headline(report: Report) -> str:
+    """The most important thing in one sentence."""
+    if report.change is not None:
+        return change_line(report.change.report, dated=False)
+    whole = report.tables.whole
+    if whole is None or whole.robustness is None:
+        return "Too little was measured for a figure."
+    return f"{points(whole.robustness)} of 100 answers keep their quality when the question wobbles."
+
+
+def summary(report: Report) -> list[str]:
+    """The first page, a sentence or two for each matter."""
+    overall = _overall(report) if report.change is None else _sides(report.change)
+    return [
+        *overall,
+        *(_extremes(report) if report.change is None else ()),
+        *_changes(report),
+        _alerts(report),
+        *(_weakest(report) if report.change is None else ()),
+        *_measured(report),
+        *_gaps(report),
+        _spent(report),
+    ]
+
+
+def change_line(change: ChangeReport, *, dated: bool = True) -> str:
+    """A change in a sentence: when, what, and what it did."""
+    cause = SAID[change.cause]
+    if change.cause is Cause.UNCLEAR:
+        cause = f"it is unclear whether {' or '.join(SAID[one] for one in change.among)}"
+    text = f"{change.route}: {cause}; {EFFECTS[change.effect]}."
+    return f"{wording.moment(change.at)}: {text}" if dated else text
+
+
+def _measured(report: Report) -> Iterator[str]:
+    routes = list(report.costs)
+    named = listing(routes) if len(routes) <= _NAMED else f"{listing(routes[:_NAMED])} and others"
+    when = Period(report.first_at, report.last_at + 1).words
+    yield (
+        f"{count(report.exchanges, 'request')} on {count(len(routes), 'route')} ({named}) "
+        f"{'was' if report.exchanges == 1 else 'were'} sent again, unchanged and with small changes that "
+        f"keep the meaning: {count(report.trials, 'trial')}, {when}."
+    )
+    if report.scorers:
+        said = [f"{number(times)} {scorer_words(scorer)}" for scorer, times in sorted(report.scorers.items())]
+        yield f"Ratings: {listing(said)}."
+
+
+def _overall(report: Report) -> Iterator[str]:
+    whole = report.tables.whole
+    if whole is None or whole.robustness is None:
+        yield (
+            f"Too few trials for a figure: {number(report.rules.min_trials)} are needed. Raise the sampling "
+            "rate, or look at a longer time."
+        )
+        return
+    low, high = (number(end * wording.POINTS, 1) for end in (whole.robustness.lower, whole.robustness.upper))
+    yield (
+        f"That is, of 100 requests with a small change, {points(whole.robustness)} got an answer of the same "
+        f"quality as the original's; with 95 % confidence it is between {low} and {high}."
+    )
+    if whole.content_delta is None:
+        return
+    text = f"The content of the answer moved in {both(whole.content_delta)} of 100"
+    if whole.noise_floor is not None and whole.excess is not None:
+        text += (
+            f"; where the very same request is sent again it moves in {both(whole.noise_floor)}, so that the "
+            f"changes themselves account for {both(whole.excess)}"
+        )
+    yield f"{text}."
+
+
+def _extremes(report: Report) -> Iterator[str]:
+    known = [line for line in ranked(report.tables.models) if line.robustness is not None]
+    if len(known) > 1:
+        yield (
+            f"Least robust: {_where(known[0])}, {both(known[0].robustness)}. "
+            f"Most robust: {_where(known[-1])}, {both(known[-1].robustness)}."
+        )
+
+
+def _weakest(report: Report) -> Iterator[str]:
+    known = [line for line in ranked(report.tables.kinds) if line.robustness is not None]
+    if not known:
+        return
+    several = len({(line.route, line.model) for line in known}) > 1
+    named = [
+        f"{wording.line_name(line.name)}{f' on {_where(line)}' if several else ''} "
+        f"({points(line.robustness)})"
+        for line in known[:_NAMED]
+    ]
+    yield f"Weakest single changes: {listing(named)}."
+    tested = [line for line in known if line.excess is not None]
+    above = sum(line.excess is not None and line.excess.lower > 0 for line in tested)
+    yield (
+        f"Of {count(len(tested), 'perturbation')} with a figure, "
+        f"{number(above)} {'moves' if above == 1 else 'move'} answers more often than an identical resend "
+        "does, beyond its interval."
+    )
+
+
+def _alerts(report: Report) -> str:
+    if not report.alerts:
+        return "No alert was up."
+    routes = Counter(alert.route for alert in report.alerts)
+    up = sum(alert.resolved_at is None for alert in report.alerts)
+    n = len(report.alerts)
+    still = "all of them still at its end" if up == n > 1 else f"{number(up)} of them still at its end"
+    if n == 1:
+        still = "and it still was at its end" if up else "and it was resolved"
+    return f"{count(n, 'alert')} {'was' if n == 1 else 'were'} up in the period, {still}: {_split(routes)}."
+
+
+def _changes(report: Report) -> Iterator[str]:
+    others = [one for one in report.changes if report.change is None or one.id != report.change.report.id]
+    if report.change is None and not others:
+        yield "No change was noticed."
+    for change in others[:_NAMED]:
+        yield f"Change, {change_line(change)}"
+    if len(others) > _NAMED:
+        yield f"{count(len(others) - _NAMED, 'more change')} below."
+
+
+def _sides(change: ChangeSides) -> Iterator[str]:
+    told = change.report
+    yield (
+        f"Noticed {wording.moment(told.at)}. Compared are {count(change.before_exchanges, 'request')} before "
+        f"and {number(change.after_exchanges)} after."
+    )
+    together = [line for table in change.tables for line in table.lines if not line.name]
+    for line in together:
+        for measure, name in (("robustness", "Robustness"), ("content_delta", "The content delta")):
+            moved = line.differences[measure]
+            if moved is not None:
+                yield (
+                    f"{name} was {both(getattr(line.before, measure))} before and is "
+                    f"{both(getattr(line.after, measure))} after: {wording.moved(moved)} "
+                    f"{wording.moved_span(moved)} points."
+                )
+    worse = [
+        line.name
+        for table in change.tables
+        if table.key == "sides-kinds"
+        for line in table.lines
+        if "worse" in {wording.tone(measure, line.differences[measure]) for measure in line.differences}
+    ]
+    if worse:
+        named = [wording.line_name(name) for name in worse[:_NAMED]]
+        more = [f"{number(len(worse) - _NAMED)} more"] if len(worse) > _NAMED else []
+        yield f"Worse one by one, beyond both intervals: {listing([*named, *more])}."
+
+
+def _gaps(report: Report) -> Iterator[str]:
+    lost = sum(sum(counts.values()) for counts in report.gaps.failures.values())
+    if lost:
+        together: Counter[str] = Counter()
+        for counts in report.gaps.failures.values():
+            together.update(counts)
+        yield (
+            f"Not measured: {count(lost, 'trial')} of {number(report.trials)} "
+            f"({wording.share(lost, report.trials)}) gave no rating ({wording.reasons(together)})."
+        )
+    if report.gaps.thin:
+        yield f"{count(len(report.gaps.thin), 'perturbation')} had too few trials for a figure."
+
+
+def _spent(report: Report) -> str:
+    tokens = sum(cost.tokens for cost in report.costs.values())
+    dollars = sum(cost.usd for cost in report.costs.values())
+    return f"Spent on these trials: {usd(dollars)} and {count(tokens, 'token')}."
+
+
+def _where(line: Line) -> str:
+    return f"{line.route} ({line.model})"
+
+
+def _split(routes: Counter[str]) -> str:
+    named = [f"{route} {number(times)}" for route, times in routes.most_common(_NAMED)]
+    rest = len(routes) - len(named)
+    return listing([*named, count(rest, "more route")] if rest > 0 else named)

@@ -1,0 +1,262 @@
+"""The traffic before a change and after it, held against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.console import wording
+from evenkeel.core.verdict import BASELINE
+from evenkeel.experiments.report.folding import LANGUAGE_KINDS, CellKey, Folder, GroupKey, worth_a_table
+from evenkeel.experiments.report.lines import Rules, cell_line, group_line
+from evenkeel.monitor.estimate import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.experiments.report.folding import Group, Kind
+    from evenkeel.experiments.report.lines import Line
+    from evenkeel.monitor.changes.record import ChangeRecord
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.changes.tally import Tally
+    from evenkeel.stores.protocols import LoggedVerdict
+
+_ALPHA: Final = 0.05
+"""As `evenkeel.monitor.changes.compare` has it, so that both give the same figures to the last digit."""
+COMPARED: Final = ("content_delta", "robustness", "quality_delta", "excess")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """After minus before, in [−1, 1], with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+    @property
+    def moved(self) -> bool:
+        """Whether "no difference" lies outside the interval."""
+        return self.lower > 0 or self.upper < 0
+
+
+@dataclass(frozen=True, slots=True)
+class SideLine:
+    """The same trials before and after."""
+
+    name: str
+    """Of the perturbation, the category or the language; "" for everything."""
+    before: Line
+    after: Line
+    differences: Mapping[str, Difference | None]
+    """By measure; None where a side has too few observations."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideTable:
+    """One table of both sides."""
+
+    key: str
+    title: str
+    about: str
+    lines: tuple[SideLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSides:
+    """A change as the report tells it."""
+
+    report: ChangeReport
+    tables: tuple[SideTable, ...]
+    """Empty for a change that only goldens noticed, or whose traffic the log no longer has."""
+    before_exchanges: int
+    after_exchanges: int
+
+
+class Stretch:
+    """Counts the verdicts of one side of a change: exactly those that the change's own tally counted."""
+
+    def __init__(self, route: str, tally: Tally, after_offset: int) -> None:
+        """Wait for the first one.
+
+        Args:
+            route: Whose verdicts.
+            tally: What was counted on this side.
+            after_offset: The side begins after this place of the log.
+        """
+        self.folder = Folder(by_model=False)
+        self._route = route
+        self._began_at = tally.began_at
+        self._after = after_offset
+        self._left = sum(letters.total() for letters in tally.cells.values())
+        self._begun = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of them were seen."""
+        return self._left == 0
+
+    def add(self, logged: LoggedVerdict) -> None:
+        """Show it the next verdict of the log."""
+        verdict = logged.verdict
+        if self._left == 0 or verdict.route != self._route or logged.offset <= self._after:
+            return
+        self._begun = self._begun or verdict.scored_at == self._began_at
+        if not self._begun:
+            return
+        before = self.folder.rated
+        self.folder.add(logged)
+        self._left -= self.folder.rated - before
+
+
+class Sides:
+    """Both sides of one change while the log is read."""
+
+    def __init__(self, record: ChangeRecord) -> None:
+        self.before = Stretch(record.route, record.before, 0)
+        self.after = Stretch(record.route, record.after, record.marks[0].offset)
+
+    def add(self, logged: LoggedVerdict) -> None:
+        """Show both the next verdict of the log."""
+        self.before.add(logged)
+        self.after.add(logged)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the log had all of both."""
+        return self.before.whole and self.after.whole
+
+
+def change_sides(report: ChangeReport, sides: Sides | None, rules: Rules) -> ChangeSides:
+    """A change with the tables of its two sides.
+
+    Each figure's intervals hold together, over all lines of its table and both sides, with probability
+    1 − alpha: a difference whose interval leaves out zero has moved.
+    """
+    comparison = report.comparison
+    tables: tuple[SideTable, ...] = ()
+    if sides is not None and sides.whole and comparison is not None:
+        route = report.route
+        maker = _Maker(route, sides.before.folder, sides.after.folder, replace(rules, alpha=_ALPHA))
+        tables = tuple(table for table in maker.tables(_pooled(report)) if table.lines)
+    return ChangeSides(
+        report,
+        tables,
+        comparison.exchanges_before if comparison else 0,
+        comparison.exchanges_after if comparison else 0,
+    )
+
+
+def _pooled(report: ChangeReport) -> tuple[Estimate | None, Estimate | None]:
+    assert report.comparison is not None
+    return report.comparison.pooled.before, report.comparison.pooled.after
+
+
+class _Maker:
+    def __init__(self, route: str, before: Folder, after: Folder, rules: Rules) -> None:
+        self._route = route
+        self._sides = (before, after)
+        self._groups = (before.groups(), after.groups())
+        self._rules = rules
+
+    def tables(self, pooled: tuple[Estimate | None, Estimate | None]) -> Iterator[SideTable]:
+        """The tables; `pooled` is the content delta over all perturbations as the change's report has it."""
+        together = self._grouped("whole")
+        yield SideTable(
+            "sides",
+            "Before and after, by category",
+            "All perturbations together, and their categories.",
+            (*(_with_content(line, pooled) for line in together), *self._grouped("category")),
+        )
+        for kind in LANGUAGE_KINDS:
+            yield SideTable(
+                f"sides-{kind}s",
+                f"Before and after, crosslingual by language of the {kind}",
+                "",
+                self._languages(kind),
+            )
+        yield SideTable(
+            "sides-kinds",
+            "Before and after, by perturbation",
+            "Formats and languages included; the identical resend shows the noise.",
+            self._cells(),
+        )
+
+    def _cells(self) -> tuple[SideLine, ...]:
+        names = sorted(
+            {key.perturbation for side in self._sides for key in side.cells},
+            key=lambda name: (name != BASELINE, wording.column_order(name)),
+        )
+        rules = _shared(self._rules, len(names))
+        return tuple(self._cell(name, rules) for name in names)
+
+    def _cell(self, name: str, rules: Rules) -> SideLine:
+        before, after = (
+            cell_line(
+                self._route,
+                "",
+                name,
+                side.cells.get(CellKey(self._route, "", name), Counts()),
+                rules,
+                noise_floor=None,
+            )
+            for side in self._sides
+        )
+        return side_line(before, after)
+
+    def _languages(self, kind: Kind) -> tuple[SideLine, ...]:
+        perturbations = {key.perturbation for side in self._sides for key in side.cells}
+        names = {key.name for groups in self._groups for key in groups if key.kind == kind}
+        return self._grouped(kind) if worth_a_table(names, perturbations) else ()
+
+    def _grouped(self, kind: Kind) -> tuple[SideLine, ...]:
+        found = [
+            {
+                key.name: group
+                for key, group in groups.items()
+                if key == GroupKey(self._route, "", kind, key.name)
+            }
+            for groups in self._groups
+        ]
+        # A side without any of them has nothing to be held against.
+        names = [name for name in sorted(found[0], key=wording.column_order) if name in found[1]]
+        rules = _shared(self._rules, len(names))
+        return tuple(self._group(name, [side[name] for side in found], rules) for name in names)
+
+    def _group(self, name: str, groups: Sequence[Group], rules: Rules) -> SideLine:
+        before, after = (group_line(self._route, "", name, group, rules) for group in groups)
+        return side_line(before, after)
+
+
+def side_line(before: Line, after: Line) -> SideLine:
+    """Two lines of the same trials held against each other."""
+    return SideLine(
+        before.name,
+        before,
+        after,
+        {name: difference(getattr(before, name), getattr(after, name)) for name in COMPARED},
+    )
+
+
+def difference(before: Estimate | None, after: Estimate | None) -> Difference | None:
+    """After minus before; None if one of them is not known.
+
+    The interval covers the difference whenever both intervals cover their truth.
+    """
+    if before is None or after is None:
+        return None
+    return Difference(after.value - before.value, after.lower - before.upper, after.upper - before.lower)
+
+
+def _with_content(line: SideLine, pooled: tuple[Estimate | None, Estimate | None]) -> SideLine:
+    before, after = (
+        replace(side, content_delta=estimate)
+        for side, estimate in zip((line.before, line.after), pooled, strict=True)
+    )
+    return side_line(before, after)
+
+
+def _shared(rules: Rules, lines: int) -> Rules:
+    """Alpha shared among both sides of so many lines, as in the change's own report."""
+    return replace(rules, alpha=rules.alpha / max(1, 2 * lines))

@@ -1,0 +1,245 @@
+"""The tables of the paper, made of what was counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.console import wording
+from evenkeel.core.verdict import BASELINE
+from evenkeel.experiments.report.folding import CellKey, GroupKey, worth_a_table
+from evenkeel.experiments.report.lines import BASELINE_CATEGORY, Line, cell_line, group_line, mean_of
+from evenkeel.monitor.estimate import Counts, rollup_estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.experiments.report.folding import Folder, Group, Kind
+    from evenkeel.experiments.report.lines import Rules
+
+_FORMAT: Final = "format"
+_LANGUAGES: Final = ("multilingual", "crosslingual")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table."""
+
+    key: str
+    title: str
+    about: str
+    what: str
+    """Heading of the column with the lines' names; "" where they have none."""
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All of them."""
+
+    whole: Line | None
+    """Everything; None without a rated trial."""
+    models: tuple[Line, ...]
+    """One for each model of each route."""
+    categories: Mapping[tuple[str, str], tuple[Line, ...]]
+    """By route and model; the identical resend is one of them."""
+    all: tuple[Table, ...]
+    """In the order of reading, those without a line left out."""
+
+    @property
+    def kinds(self) -> Iterator[Line]:
+        """The line of every single perturbation, the resend aside."""
+        for table in self.all:
+            if table.key in {"kinds", "formats", "languages"}:
+                yield from table.lines
+
+
+def make_tables(folder: Folder, rules: Rules) -> Tables:
+    """The tables of what a folder counted."""
+    return _Maker(folder, rules).made()
+
+
+class _Maker:
+    def __init__(self, folder: Folder, rules: Rules) -> None:
+        self._groups = folder.groups()
+        self._cells = folder.cells
+        self._rules = rules
+        self._places = sorted({(key.route, key.model) for key in self._cells})
+        self._noise = {
+            place: self._noise_of(self._cells.get(CellKey(*place, BASELINE))) for place in self._places
+        }
+
+    def made(self) -> Tables:
+        models = [line for place in self._places if (line := self._model(*place)) is not None]
+        categories = {place: tuple(self._categories(*place)) for place in self._places}
+        all_routes = self._groups.get(GroupKey("", ""))
+        whole = group_line("", "", "", all_routes, self._rules) if all_routes else None
+        tables = (
+            Table(
+                "models",
+                "Routes and models",
+                "All perturbations together; every exchange weighs the same.",
+                "",
+                tuple(self._with_sums(models, whole)),
+            ),
+            Table(
+                "difficulty",
+                "How hard the categories are",
+                "Over all routes and models, the easiest first. Excess is the drop from the resend.",
+                "category",
+                tuple(self._difficulty()),
+            ),
+            Table(
+                "categories",
+                "Categories of perturbations",
+                "By route and model. The identical resend shows the model's own noise.",
+                "category",
+                tuple(line for lines in categories.values() for line in lines),
+            ),
+            Table(
+                "formats",
+                "Answer formats",
+                "Each against the same prompt asking for its own format.",
+                "format",
+                tuple(self._single(lambda category: category == _FORMAT)),
+            ),
+            Table(
+                "languages",
+                "Languages",
+                "Multilingual: prompt and answer in another language. Crosslingual: the input in one "
+                "language, the answer in another.",
+                "language",
+                tuple(self._single(lambda category: category in _LANGUAGES)),
+            ),
+            Table(
+                "inputs",
+                "Crosslingual, by language of the input",
+                "",
+                "language",
+                tuple(self._grouped("input")),
+            ),
+            Table(
+                "answers",
+                "Crosslingual, by language of the answer",
+                "",
+                "language",
+                tuple(self._grouped("answer")),
+            ),
+            Table(
+                "kinds",
+                "Single perturbations",
+                "General, positional and compound ones; formats and languages stand above.",
+                "perturbation",
+                tuple(
+                    self._single(lambda category: category not in {_FORMAT, *_LANGUAGES, BASELINE_CATEGORY})
+                ),
+            ),
+        )
+        return Tables(whole, tuple(models), categories, tuple(table for table in tables if table.lines))
+
+    def _noise_of(self, counts: Counts | None) -> Estimate | None:
+        if counts is None:
+            return None
+        return counts.content_delta(alpha=self._rules.alpha, min_trials=self._rules.min_trials)
+
+    def _model(self, route: str, model: str) -> Line | None:
+        group = self._groups.get(GroupKey(route, model))
+        if group is None:
+            return None
+        return group_line(route, model, "", group, self._rules, mean_of_categories=self._mean(route, model))
+
+    def _with_sums(self, models: list[Line], whole: Line | None) -> Iterator[Line]:
+        if whole is not None and len(models) > 1:
+            yield whole
+        routes = [line.route for line in models]
+        said = set()
+        for line in models:
+            route = line.route
+            if routes.count(route) > 1 and len(set(routes)) > 1 and route not in said:
+                said.add(route)
+                yield group_line(route, "", "", self._groups[GroupKey(route, "")], self._rules)
+            yield line
+
+    def _mean(self, route: str, model: str) -> Estimate | None:
+        """The mean over the categories, each with its share of alpha; None unless all are known."""
+        named = self._named("category", route, model)
+        resend = self._cells.get(CellKey(route, model, BASELINE))
+        alpha = self._rules.alpha / (len(named) + 1)
+        least = self._rules.min_trials
+        found = [
+            rollup_estimates(group.occurrences.total(), alpha=alpha, min_exchanges=least).robustness
+            for group in named.values()
+        ]
+        found.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
+        known = [one for one in found if one is not None]
+        return mean_of(known) if len(known) == len(found) > 1 else None
+
+    def _named(self, kind: Kind, route: str, model: str) -> dict[str, Group]:
+        found = {
+            key.name: group
+            for key, group in self._groups.items()
+            if (key.route, key.model, key.kind) == (route, model, kind)
+        }
+        return dict(sorted(found.items(), key=lambda item: wording.column_order(item[0])))
+
+    def _categories(self, route: str, model: str) -> Iterator[Line]:
+        resend = self._cells.get(CellKey(route, model, BASELINE))
+        if resend is not None:
+            yield cell_line(
+                route, model, BASELINE_CATEGORY, resend, self._rules, noise_floor=self._noise[route, model]
+            )
+        for name, group in self._named("category", route, model).items():
+            yield group_line(route, model, name, group, self._rules, noise_floor=self._noise[route, model])
+
+    def _grouped(self, kind: Kind) -> Iterator[Line]:
+        perturbations = {key.perturbation for key in self._cells}
+        if not worth_a_table(self._named(kind, "", ""), perturbations):
+            return
+        for place in self._places:
+            for name, group in self._named(kind, *place).items():
+                yield group_line(*place, name, group, self._rules, noise_floor=self._noise[place])
+
+    def _difficulty(self) -> Iterator[Line]:
+        if len(self._places) < 2:  # noqa: PLR2004 - one line a category says the same
+            return
+        resends = Counts()
+        for key, counts in self._cells.items():
+            if key.perturbation == BASELINE:
+                resends = summed(resends, counts)
+        noise = self._noise_of(resends)
+        lines = [
+            group_line("", "", name, group, self._rules, noise_floor=noise)
+            for name, group in self._named("category", "", "").items()
+        ]
+        if resends.trials:
+            yield cell_line("", "", BASELINE_CATEGORY, resends, self._rules, noise_floor=noise)
+        yield from sorted(lines, key=lambda line: -(line.robustness.value if line.robustness else -1.0))
+
+    def _single(self, wanted: Callable[[str], bool]) -> Iterator[Line]:
+        keys = [key for key in self._cells if wanted(wording.category(key.perturbation))]
+        keys.sort(key=lambda key: (key.route, key.model, wording.column_order(key.perturbation)))
+        for key in keys:
+            noise = self._noise[key.route, key.model]
+            yield cell_line(*key, self._cells[key], self._rules, noise_floor=noise)
+
+
+def summed(one: Counts, other: Counts) -> Counts:
+    """Two counts together, without their failures."""
+    rated = {rating: one.rated[rating] + other.rated[rating] for rating in one.rated}
+    names = ("same", "worse", "better", "mixed", "plus", "minus", "zero")
+    return replace(Counts(rated=rated), **{name: getattr(one, name) + getattr(other, name) for name in names})
+
+
+def ranked(lines: Iterable[Line]) -> list[Line]:
+    """The least robust first, those without a figure last."""
+    return sorted(
+        lines,
+        key=lambda line: (
+            line.robustness is None,
+            line.robustness.value if line.robustness else 0.0,
+            line.route,
+            line.model,
+            line.name,
+        ),
+    )

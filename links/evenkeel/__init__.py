@@ -1,0 +1,1 @@
+../../evenkeel/__init__.py

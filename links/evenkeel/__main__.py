@@ -1,0 +1,1 @@
+../../evenkeel/__main__.py

@@ -1,0 +1,1 @@
+../../evenkeel/pytest_plugin.py

@@ -1,0 +1,127 @@
+"""Who looks on when a model is called: the seam for tracing, which costs nothing where nobody does."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.core.pair import ToolCall
+
+Purpose = Literal["replay", "judge", "rewriter", "embeddings"]
+"""What evenkeel calls a model for."""
+
+Operation = Literal["chat", "text_completion", "embeddings"]
+"""What kind of call it is, by OpenTelemetry's names."""
+
+
+class Said(NamedTuple):
+    """A message of a request, as text."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A request that is about to be sent."""
+
+    purpose: Purpose
+    operation: Operation
+    model: str
+    url: str
+    """Of the endpoint. Its query may hold credentials: only scheme, host, port and path are for showing."""
+    unix_path: str | None = None
+    """File name of the Unix socket that is connected to, in place of the URL's host."""
+    prompt: str = ""
+    """Name and version of evenkeel's own wording, as "similarity@1"; "" for a replay."""
+    content: Callable[[], Sequence[Said]] = tuple
+    """What is said to the model; asked only by an observer that may know."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What came of a call. None = the endpoint did not say."""
+
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    finish_reason: str | None = None
+    text: str = field(default="", repr=False)
+    tool_calls: tuple[ToolCall, ...] = field(default=(), repr=False)
+    failure: str = ""
+    """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
+
+
+class CallReport(Protocol):
+    """One call under observation."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Sent with the request, so that the endpoint's own spans join; {} where nobody looks on."""
+        ...
+
+    def ended(self, result: CallResult) -> None:
+        """The call is over. Without this, an exception is what came of it."""
+        ...
+
+
+class CallObserver(Protocol):
+    """Told of calls to models. Its methods are quick and do not raise."""
+
+    def call(self, call: ModelCall) -> AbstractContextManager[CallReport]:
+        """Open around one request and what is read of its answer."""
+        ...
+
+
+class _NoReport:
+    """A call that nobody looks at."""
+
+    headers: Mapping[str, str] = {}
+
+    def ended(self, result: CallResult) -> None:
+        del result
+
+
+NO_REPORT: Final[CallReport] = _NoReport()
+
+
+class Unobserved:
+    """Nobody looks on."""
+
+    def call(self, call: ModelCall) -> AbstractContextManager[CallReport]:
+        """As `CallObserver.call`."""
+        del call
+        return nullcontext(NO_REPORT)
+
+
+UNOBSERVED: Final[CallObserver] = Unobserved()
+
+
+def result_of(completion: object) -> CallResult:
+    """What a chat completion of the SDK says of itself.
+
+    The SDK builds its objects without checking them, so any field can be missing or odd; what is
+    not of its type counts as not said.
+    """
+    usage = getattr(completion, "usage", None)
+    choices = getattr(completion, "choices", None)
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return CallResult(
+        model=_text(getattr(completion, "model", None)),
+        input_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        output_tokens=_count(getattr(usage, "completion_tokens", None)),
+        finish_reason=_text(getattr(first, "finish_reason", None)),
+        text=_text(getattr(getattr(first, "message", None), "content", None)) or "",
+    )
+
+
+def _text(found: object) -> str | None:
+    return found if isinstance(found, str) else None
+
+
+def _count(found: object) -> int | None:
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None

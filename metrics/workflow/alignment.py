@@ -1,0 +1,193 @@
+"""Which step of one workflow is which step of another: by equal text, or by likeness in meaning."""
+
+from __future__ import annotations
+
+import importlib
+import unicodedata
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from rapidfuzz.distance import LCSseq
+
+from evenkeel.core.pair import Answer, Pair
+from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evenkeel.metrics.similarity.embeddings import Encoder
+    from evenkeel.metrics.workflow.workflow import Workflow
+
+FLOOR = 0.8
+"""Cosine from which two steps are one, as the paper sets it for all-mpnet-base-v2."""
+_MOST_CELLS = 25_000_000
+"""Comparisons that fit into 100 MB: 5,000 steps against 5,000."""
+
+
+class Matched(NamedTuple):
+    """A step of each workflow, by index."""
+
+    candidate: int
+    reference: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Steps that are the same, one to one, in the candidate's canonical order."""
+
+    matched: tuple[Matched, ...]
+
+    def __len__(self) -> int:
+        return len(self.matched)
+
+
+class CannotAlignError(Exception):
+    """Two workflows that an aligner cannot compare. `reason` is a word usable as a label."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class Aligner(Protocol):
+    """Finds the steps that two workflows share."""
+
+    @property
+    def name(self) -> str:
+        """Short snake_case word for how it aligns."""
+        ...
+
+    def align(self, reference: Workflow, candidate: Workflow) -> Alignment:
+        """The steps that are the same, one to one.
+
+        Raises:
+            CannotAlignError: These workflows cannot be compared, with the reason.
+        """
+        ...
+
+
+class ExactText:
+    """Steps are the same if their texts are, white space and Unicode composition aside."""
+
+    name = "exact_text"
+
+    def align(self, reference: Workflow, candidate: Workflow) -> Alignment:
+        """Pair equal texts, as many as there are on both sides.
+
+        Where a text occurs several times, those are paired that leave most steps in order (longest
+        common subsequence of the canonical orders); what is left of it is paired in turn.
+        """
+        return _arranged(_exact(reference, candidate), candidate)
+
+
+class Embedded:
+    """Steps are the same if an encoder says so: optimal assignment by cosine, then a floor."""
+
+    name = "embeddings"
+
+    def __init__(self, encoder: Encoder, *, floor: float = FLOOR, coverage: Coverage = ANY_LANGUAGE) -> None:
+        """Align by an encoder; nothing is encoded yet.
+
+        Args:
+            encoder: Turns texts into vectors.
+            floor: Cosine in [-1, 1] below which an assigned pair is none. It belongs to the encoder:
+                another one has other cosines for the same likeness.
+            coverage: The languages the encoder knows.
+
+        Raises: ValueError for a floor outside [-1, 1].
+        """
+        if not -1 <= floor <= 1:
+            raise ValueError(f"the floor is a cosine in [-1, 1], not {floor}")
+        self._encoder = encoder
+        self._floor = floor
+        self._coverage = coverage
+
+    def align(self, reference: Workflow, candidate: Workflow) -> Alignment:
+        """Assign the steps so that the sum of all cosines is greatest, then drop pairs below the floor.
+
+        The assignment is global, as in the paper, so two steps of equal text may be assigned to others
+        if that fits better in all.
+
+        Raises:
+            CannotAlignError: "too_large" beyond 25 million comparisons, "cross_language", or
+                "encoder_failed" with what the encoder raised.
+        """
+        if not reference.steps or not candidate.steps:
+            return Alignment(())
+        if len(reference.steps) * len(candidate.steps) > _MOST_CELLS:
+            detail = f"{len(candidate.steps)} steps cannot be compared with {len(reference.steps)}"
+            raise CannotAlignError("too_large", detail)
+        gap = self._coverage.gap(Pair(Answer(reference.text), Answer(candidate.text), ""))
+        if gap:
+            raise CannotAlignError("cross_language", gap)
+        # Loaded here: it takes half a second and 60 MB, which nobody without an encoder should pay.
+        assign: Any = importlib.import_module("scipy.optimize").linear_sum_assignment
+        try:
+            cosines = self._cosines(candidate.steps, reference.steps)
+            rows, columns = assign(cosines, maximize=True)
+        except Exception as error:
+            raise CannotAlignError("encoder_failed", f"{type(error).__name__}: {error}"[:200]) from error
+        found = (
+            Matched(int(row), int(column))
+            for row, column in zip(rows, columns, strict=True)
+            if cosines[row, column] >= self._floor
+        )
+        return _arranged(found, candidate)
+
+    def _cosines(self, rows: Sequence[str], columns: Sequence[str]) -> Any:
+        """Cosines as a matrix; equal texts are encoded once."""
+        numpy: Any = importlib.import_module("numpy")
+        texts = list(dict.fromkeys((*rows, *columns)))
+        vectors = numpy.asarray(self._encoder.encode(texts), dtype=numpy.float32)
+        if not numpy.isfinite(vectors).all():
+            raise ValueError("a vector is not finite")
+        lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = vectors / numpy.where(lengths, lengths, 1)
+        place = {text: index for index, text in enumerate(texts)}
+        left, right = (vectors[[place[text] for text in side]] for side in (rows, columns))
+        # Rounded, so that the same texts stay above a floor of 1 whatever the order of summing.
+        return numpy.round(left @ right.T, 6)
+
+
+def canonical_text(step: str) -> str:
+    """A step as it is compared: composed (NFC), with single spaces."""
+    return " ".join(unicodedata.normalize("NFC", step).split())
+
+
+def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
+    # Numbers instead of texts: the library compares hashes.
+    numbers: dict[str, int] = defaultdict(lambda: len(numbers))
+    left, right = (
+        [numbers[canonical_text(side.steps[index])] for index in side.order]
+        for side in (reference, candidate)
+    )
+    if len(set(left)) == len(left) and len(set(right)) == len(right):
+        place_of = dict(zip(left, reference.order, strict=True))
+        return [
+            Matched(index, place_of[number])
+            for number, index in zip(right, candidate.order, strict=True)
+            if number in place_of
+        ]
+    found: list[Matched] = []
+    used: set[int] = set()
+    for code in LCSseq.opcodes(left, right):
+        if code.tag == "equal":
+            for offset in range(code.src_end - code.src_start):
+                place = code.src_start + offset
+                used.add(place)
+                found.append(Matched(candidate.order[code.dest_start + offset], reference.order[place]))
+    taken = {match.candidate for match in found}
+    rest: dict[int, deque[int]] = defaultdict(deque)
+    for place, number in enumerate(left):
+        if place not in used:
+            rest[number].append(place)
+    for place, number in enumerate(right):
+        if candidate.order[place] not in taken and rest[number]:
+            found.append(Matched(candidate.order[place], reference.order[rest[number].popleft()]))
+    return found
+
+
+def _arranged(found: Iterable[Matched], candidate: Workflow) -> Alignment:
+    rank = {index: place for place, index in enumerate(candidate.order)}
+    return Alignment(tuple(sorted(found, key=lambda match: rank[match.candidate])))

@@ -1,0 +1,159 @@
+"""Chain F1: how many steps come in an order that the reference allows."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.workflow.antichain import largest_antichain
+from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.workflow.workflow import neighbours
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.workflow.alignment import Alignment
+    from evenkeel.metrics.workflow.workflow import Workflow
+
+Orders = Literal["only", "all", "canonical"]
+"""Over which orders of the reference a longest chain is the longest.
+
+"only": the reference has just one. "all": over every order that its edges allow. "canonical": over the
+canonical one, where all would have been too dear; the true value may be higher.
+"""
+_MOST_CONFLICTS = 20_000
+"""Pairs of steps in the wrong order, up to which all orders are considered (some 50 ms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainScore:
+    """How far a chain of steps follows a reference. All three ratios are in [0, 1]."""
+
+    precision: float
+    """Steps in order, of the candidate's."""
+    recall: float
+    """Steps in order, of the reference's."""
+    f1: float
+    """Their harmonic mean."""
+    length: int
+    """Steps in order."""
+    orders: Orders
+
+
+class ChainF1:
+    """Steps in an allowed order, against the steps of both workflows."""
+
+    name: ClassVar[str] = "workflow_chain_f1"
+    version: ClassVar[int] = 1
+
+    def __init__(self, comparison: Comparison | None = None) -> None:
+        """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
+        self._comparison = comparison or Comparison()
+
+    def score(self, pair: Pair) -> float | Failure:
+        """Chain F1 of the two answers' workflows, over all orders that the reference allows.
+
+        Returns: ratio in [0, 1], see `chain_f1`. A `Failure` if an answer cannot be read as a workflow
+            ("no_workflow", "malformed", "unknown_step", "cycle" …) or the steps cannot be aligned.
+        """
+        found = self._comparison.aligned(self.name, self.version, pair)
+        if isinstance(found, Failure):
+            return found
+        return chain_f1(found.reference, found.candidate, found.alignment).f1
+
+
+def chain_f1(
+    reference: Workflow,
+    candidate: Workflow,
+    alignment: Alignment,
+    *,
+    orders: Literal["all", "canonical"] = "all",
+) -> ChainScore:
+    """Compare the candidate's canonical order with the orders that the reference allows.
+
+    The longest common chain is the longest increasing subsequence of the aligned steps, over all
+    topological orders of the reference. It is found without listing them: a set of aligned steps fits
+    some order exactly if no two of them come the other way round than the reference's edges demand;
+    "comes later, but must come before" is itself a partial order, so the largest such set is one of its
+    antichains.
+
+    Args:
+        reference: What should be done.
+        candidate: What is proposed.
+        alignment: Of the candidate's steps with the reference's.
+        orders: "canonical" looks at the canonical order of the reference only, as the paper's own code.
+
+    Returns: 1 = the same steps in an order that is allowed, also if both are empty; 0 = no step in
+        common, or only one side has steps.
+    Source: Qiao and others 2025 (WorFBench), all topological orders; appendix B.1 of WorkflowPerturb,
+        the canonical order; the antichain by Dilworth 1950.
+    """
+    rank = {index: place for place, index in enumerate(reference.order)}
+    places = [rank[match.reference] for match in alignment.matched]
+    length = longest_increasing(places)
+    covered: Orders = "canonical"
+    if reference.linear:
+        covered = "only"
+    elif orders == "all":
+        better = len(places) if length == len(places) else _longest_over_all(reference, places)
+        if better is not None:
+            length, covered = better, "all"
+    return _score(length, len(reference.steps), len(candidate.steps), covered)
+
+
+def longest_increasing(places: Sequence[int]) -> int:
+    """Length of the longest strictly increasing subsequence; n · log n steps."""
+    tails: list[int] = []
+    for place in places:
+        at = bisect_left(tails, place)
+        tails[at : at + 1] = [place]
+    return len(tails)
+
+
+def _score(length: int, wanted: int, proposed: int, orders: Orders) -> ChainScore:
+    if not wanted and not proposed:
+        return ChainScore(1.0, 1.0, 1.0, 0, orders)
+    precision = length / proposed if proposed else 0.0
+    recall = length / wanted if wanted else 0.0
+    return ChainScore(precision, recall, 2 * length / (wanted + proposed), length, orders)
+
+
+def _longest_over_all(reference: Workflow, places: Sequence[int]) -> int | None:
+    """The longest chain over all orders; None if there are too many conflicts to say."""
+    after = _required_after(reference)
+    conflicts: list[list[int]] = []
+    seen = count = 0
+    where: dict[int, int] = {}
+    for later, place in enumerate(places):
+        # A step conflicts with every earlier one that must come after it.
+        wrong = [where[one] for one in _bits(seen & after[place])]
+        count += len(wrong)
+        if count > _MOST_CONFLICTS:
+            return None
+        conflicts.append(wrong)
+        where[place] = later
+        seen |= 1 << place
+    return largest_antichain(conflicts)
+
+
+def _required_after(reference: Workflow) -> list[int]:
+    """For each rank in canonical order, the ranks that must come after it, as bits."""
+    rank = {index: place for place, index in enumerate(reference.order)}
+    _, after = neighbours(len(reference.steps), reference.edges)
+    later = [0] * len(reference.steps)
+    for index in reversed(reference.order):
+        for following in after[index]:
+            later[rank[index]] |= 1 << rank[following] | later[rank[following]]
+    return later
+
+
+def _bits(number: int) -> list[int]:
+    found = []
+    while number:
+        lowest = number & -number
+        found.append(lowest.bit_length() - 1)
+        number ^= lowest
+    return found

@@ -1,0 +1,95 @@
+"""Two answers as two aligned workflows: what every structural metric begins with."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.workflow.alignment import CannotAlignError, ExactText
+from evenkeel.metrics.workflow.reading.detect import read_answer
+from evenkeel.metrics.workflow.workflow import WorkflowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenkeel.core.pair import Answer, Pair
+    from evenkeel.metrics.workflow.alignment import Aligner, Alignment
+    from evenkeel.metrics.workflow.workflow import Workflow
+
+    Reader = Callable[[Answer], Workflow]
+
+_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The workflows of a pair of answers."""
+
+    reference: Workflow
+    candidate: Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """The workflows of a pair of answers, and the steps that they share."""
+
+    reference: Workflow
+    candidate: Workflow
+    alignment: Alignment
+
+
+def read_both(metric: str, version: int, pair: Pair, read: Reader = read_answer) -> Both | Failure:
+    """The workflows of both answers.
+
+    Returns: a `Failure` with the reason of the `WorkflowError` if an answer cannot be read, and which
+        one in its detail. An answer that holds an empty workflow is read; one that holds none is not.
+    """
+    found: list[Workflow] = []
+    for side, answer in (("reference", pair.reference), ("candidate", pair.candidate)):
+        try:
+            found.append(read(answer))
+        except WorkflowError as error:
+            return Failure(metric, version, error.reason, f"The {side} cannot be read: {error}"[:300])
+    return Both(*found)
+
+
+class Comparison:
+    """Reads and aligns pairs. Shared by metrics, so that a pair is aligned once for all of them."""
+
+    def __init__(self, aligner: Aligner | None = None, *, read: Reader = read_answer) -> None:
+        """Compare by an aligner.
+
+        Args:
+            aligner: Default: equal texts.
+            read: Reads an answer's workflow, or raises `WorkflowError`.
+        """
+        self._aligner = aligner or ExactText()
+        self._read = read
+        self._kept: OrderedDict[Both, Aligned] = OrderedDict()
+        self._lock = Lock()
+
+    def aligned(self, metric: str, version: int, pair: Pair) -> Aligned | Failure:
+        """Both workflows and the steps they share.
+
+        Returns: a `Failure` as `read_both`, or with the aligner's reason.
+        """
+        both = read_both(metric, version, pair, self._read)
+        if isinstance(both, Failure):
+            return both
+        with self._lock:
+            kept = self._kept.get(both)
+        if kept is not None:
+            return kept
+        try:
+            alignment = self._aligner.align(both.reference, both.candidate)
+        except CannotAlignError as error:
+            return Failure(metric, version, error.reason, str(error))
+        found = Aligned(both.reference, both.candidate, alignment)
+        with self._lock:
+            self._kept[both] = found
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return found

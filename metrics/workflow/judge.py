@@ -1,0 +1,165 @@
+"""A judge's opinion of a workflow beside its reference: 0 to 5, several calls averaged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.judge.prompts import Prompt
+from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.workflow.compare import read_both
+from evenkeel.metrics.workflow.reading.detect import read_answer
+from evenkeel.metrics.workflow.reading.node_edge import write_node_edge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.judge.prompts import Question
+    from evenkeel.metrics.judge.reply import Reply
+    from evenkeel.metrics.workflow.compare import Reader
+    from evenkeel.metrics.workflow.workflow import Workflow
+
+_BEST = 5
+CALLS = 3
+
+WORKFLOW = Prompt(
+    name="workflow_judge",
+    version=1,
+    role="You are an engineer who reviews procedures before they are put to use.",
+    question="""\
+How well does the candidate workflow do what the reference workflow does? The reference was approved. \
+Both are given as numbered steps ("Node") and as pairs of numbers ("Edge") that say which step has to be \
+done before which.
+
+Go about it like this:
+1. Go through the steps and edges of both workflows.
+2. Find for each step of the reference the step of the candidate that does the same, whatever its wording.
+3. Note what is missing, what was added, what is merged, and what comes in another order.
+4. Settle on a first rating by the scale.
+5. Check yourself: does what you noted fit the words of the scale for that rating, and those for no other \
+rating better? If it does not, change the rating. Only the rating after this check is given.
+
+Name in the explanation which steps are missing, added, merged or out of order, by their numbers.
+Example: a reference of eight steps and a candidate without the one that files a receipt: 4.
+Example: the same eight steps, two that depend on each other exchanged: 3.
+Example: the same steps and three that have nothing to do with the task: 2.
+Example: all eight steps in other words: 5.
+Example: a workflow for another task: 0.""",
+    scale="""\
+Scale:
+5 - Does all that the reference does, in an order that it allows.
+4 - One step of little weight is missing; everything else is there.
+3 - A small change of order, or one step of little weight added or missing that one would notice.
+2 - Several steps that matter are missing, or wrong ones were added.
+1 - The logic is broken: it would not reach its end.
+0 - Has nothing to do with the task, or is wrong altogether.""",
+    steps=(0, 1, 2, 3, 4, _BEST),
+)
+"""Rubric, anchors and self-check follow appendix B.6 of WorkflowPerturb; the wording is our own."""
+
+
+class Asked(Protocol):
+    """A judge, such as `evenkeel.metrics.judge.Judge`."""
+
+    async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
+        """What comes of a question. Never raises for what a model or a network can do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedWorkflow:
+    """What the calls came to, and what they cost."""
+
+    outcome: float | Failure
+    """Mean rating over 5, in [0, 1], or why there is none."""
+    ratings: tuple[int, ...] = ()
+    """On the scale 0 to 5, in the order of the calls; those that failed are left out."""
+    explanation: str = ""
+    """Of the first call with a rating."""
+    tokens: int = 0
+    cost_usd: float = 0.0
+    prompt_version: str = WORKFLOW.prompt_version
+
+
+class WorkflowJudge:
+    """Asks a judge how well the candidate does what the reference does."""
+
+    name: ClassVar[str] = WORKFLOW.name
+    version: ClassVar[int] = WORKFLOW.version
+
+    def __init__(self, judge: Asked, *, calls: int = CALLS, read: Reader = read_answer) -> None:
+        """Build the metric; nothing is sent.
+
+        Args:
+            judge: Whom to ask.
+            calls: Calls that are averaged. The same question with another seed, so they differ only by
+                what is random in the judge.
+            read: Reads an answer's workflow.
+
+        Raises: ValueError for fewer than one call.
+        """
+        if calls < 1:
+            raise ValueError(f"a rating takes at least one call, not {calls}")
+        self._judge = judge
+        self._calls = calls
+        self._read = read
+
+    async def score(self, pair: Pair) -> float | Failure:
+        """Mean rating of the candidate's workflow over 5. Sees the workflows only, and `pair.context`.
+
+        Returns: ratio in [0, 1]; 1 = 5 in every call. A `Failure` if an answer cannot be read as a
+            workflow, or as `judged`.
+        """
+        both = read_both(self.name, self.version, pair, self._read)
+        if isinstance(both, Failure):
+            return both
+        return (await self.judged(both.reference, both.candidate, pair.context)).outcome
+
+    async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
+        """What `score` gives for each pair, in order; a judge limits its own concurrency."""
+        return list(await asyncio.gather(*(self.score(pair) for pair in pairs)))
+
+    async def judged(
+        self, reference: Workflow, candidate: Workflow, task: str = "", *, fresh: bool = False
+    ) -> JudgedWorkflow:
+        """Ask about two workflows.
+
+        Args:
+            reference: What was approved.
+            candidate: What is rated.
+            task: What both are for, in words; "" is left out.
+            fresh: Ask whatever the judge remembers, and do not remember the reply.
+
+        Returns: the mean of the calls that gave a rating; a `Failure` if half of them or more failed, with
+            their common reason or "too_few_votes". Tokens and cost are of all calls.
+        """
+        shown = {"TASK": task} if task.strip() else {}
+        shown |= {
+            "REFERENCE WORKFLOW": write_node_edge(reference),
+            "CANDIDATE WORKFLOW": write_node_edge(candidate),
+        }
+        question = WORKFLOW.fill(shown)
+        replies = await asyncio.gather(
+            *(self._judge.ask(question, vote=number, fresh=fresh) for number in range(self._calls))
+        )
+        rulings = [reply.outcome for reply in replies if isinstance(reply.outcome, Ruling)]
+        failures = [reply.outcome for reply in replies if isinstance(reply.outcome, Failure)]
+        ratings = tuple(ruling.rating for ruling in rulings)
+        return JudgedWorkflow(
+            self._too_few(failures) if len(failures) >= len(rulings) else sum(ratings) / len(ratings) / _BEST,
+            ratings,
+            rulings[0].explanation if rulings else "",
+            sum(reply.tokens for reply in replies),
+            sum(reply.cost_usd for reply in replies),
+        )
+
+    def _too_few(self, failures: list[Failure]) -> Failure:
+        reasons = Counter(failure.reason for failure in failures)
+        named = ", ".join(f"{reason} x {count}" for reason, count in sorted(reasons.items()))
+        detail = f"{len(failures)} of {self._calls} calls have no rating ({named}). {failures[0].detail}"
+        reason = failures[0].reason if len(reasons) == 1 else "too_few_votes"
+        return Failure(self.name, self.version, reason, detail)

@@ -1,0 +1,1 @@
+"""Monitoring: folds the verdict log into estimates, detects what changed, and notifies people."""

@@ -1,0 +1,123 @@
+"""Approved baselines: entries of the verdict log, beside the verdicts, that a person has made.
+
+An approval stands in the log at the place where it was made and carries the figures that were approved, so
+that the monitor's fold stays a pure function of the log: after a restart, or folded again from the first
+entry, each cell has the same baseline from the same verdict on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.core.cells import CellReport
+
+LONGEST_NOTE = 2_000
+"""Characters of a note, and of a name."""
+
+
+class ApprovalError(Exception):
+    """Nothing can be approved. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedCell:
+    """A cell's approved content delta."""
+
+    model: str
+    perturbation: str
+    mean: float
+    """Share of shifted answers, in [0, 1]."""
+    lower: float
+    """`lower` to `upper` covers the truth, whenever one looks: baselines are approved when they look good."""
+    upper: float
+    n: int
+    """Trials behind it."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.lower <= self.mean <= self.upper <= 1 and self.n >= 1):
+            raise ApprovalError(
+                f"a baseline needs 0 ≤ lower ≤ mean ≤ upper ≤ 1 and a trial; {self.perturbation} of "
+                f"{self.model} has {self.lower}, {self.mean}, {self.upper} of {self.n}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Baselines of a route's cells, approved together."""
+
+    id: str
+    """Follows from all the rest: appending twice changes nothing."""
+    at: float
+    """Unix time in seconds."""
+    by: str
+    """Who approved."""
+    route: str
+    cells: tuple[ApprovedCell, ...]
+    """At least one."""
+    note: str = ""
+
+    @classmethod
+    def of(cls, route: str, cells: Iterable[ApprovedCell], *, by: str, at: float, note: str = "") -> Approval:
+        """An approval with the id that follows from it.
+
+        Raises: ApprovalError if nobody approves, or nothing.
+        """
+        who = by.strip()[:LONGEST_NOTE]
+        if not who:
+            raise ApprovalError("an approval needs the name of who approves")
+        found = tuple(sorted(cells, key=lambda cell: (cell.model, cell.perturbation)))
+        if not found:
+            raise ApprovalError(f"route {route} has no cell to approve")
+        draft = cls("", at, who, route, found, note.strip()[:LONGEST_NOTE])
+        name = hashlib.sha256(draft.to_json().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return replace(draft, id=name)
+
+    def to_json(self) -> str:
+        """The approval as one line of JSON; floats survive exactly."""
+        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Approval:
+        """Read what `to_json` wrote."""
+        raw: dict[str, Any] = json.loads(text)
+        raw["cells"] = tuple(ApprovedCell(**cell) for cell in raw["cells"])
+        return cls(**raw)
+
+
+def approvable(
+    reports: Iterable[CellReport], route: str, *, model: str | None = None, perturbation: str | None = None
+) -> tuple[list[ApprovedCell], list[CellReport]]:
+    """The cells of a route with what would be approved of each: its trials since the last change.
+
+    Args:
+        reports: of all cells, as the monitor gives them.
+        route: whose cells.
+        model: only of this one.
+        perturbation: only this one.
+
+    Returns: the cells that can be approved, and those with too few trials since the last change.
+    """
+    ready: list[ApprovedCell] = []
+    short: list[CellReport] = []
+    for report in reports:
+        key = report.key
+        if (
+            key.route != route
+            or model not in {None, key.model}
+            or perturbation not in {None, key.perturbation}
+        ):
+            continue
+        window = report.windows.get("since_change")
+        estimate = window.content_delta if window else None
+        if estimate is None:
+            short.append(report)
+        else:
+            figures = (estimate.value, estimate.lower, estimate.upper, estimate.n)
+            ready.append(ApprovedCell(key.model, key.perturbation, *figures))
+    return ready, short

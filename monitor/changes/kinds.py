@@ -1,0 +1,49 @@
+"""The kinds of change that are told from the verdict log, and which of them are seen by a test."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MODEL: Final = "model"
+"""The name that the endpoint returns."""
+REQUESTED_MODEL: Final = "requested_model"
+"""The name that requests ask for."""
+FINGERPRINT: Final = "system_fingerprint"
+"""What the endpoint says about its own build."""
+PROMPT: Final = "prompt_version"
+"""As the application says, else the fingerprint of the learned template."""
+SETTINGS: Final = "settings"
+"""Fingerprint of evenkeel's own settings."""
+JUDGE: Final = "judge"
+"""The judge's model, or the wording it rates under."""
+TRAFFIC: Final = "traffic_mix"
+"""Lengths, languages, tasks, or the share of template in the prompts."""
+ANSWERS: Final = "answers"
+"""By rule, without any judge: lengths of answers, or how alike two answers are to the cheap metrics."""
+RATINGS: Final = "ratings"
+"""A cell's share of shifted answers has left its baseline (`evenkeel.monitor.detect.drift`)."""
+JUDGE_DRIFT: Final = "judge_drift"
+"""The judge rates pairs otherwise that look alike to the cheap metrics."""
+GOLDENS: Final = "goldens"
+"""Replayed goldens are answered otherwise. Told from their replays, not from the log."""
+
+STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, SETTINGS, JUDGE)
+"""Values that stand in a verdict."""
+TESTED: Final = (TRAFFIC, ANSWERS, RATINGS, JUDGE_DRIFT)
+"""Shares that are compared with a reference."""
+KINDS: Final = (*STATED, *TESTED, GOLDENS)
+
+NAMES: Final = {
+    MODEL: "returned model",
+    REQUESTED_MODEL: "requested model",
+    FINGERPRINT: "system fingerprint",
+    PROMPT: "prompt version",
+    SETTINGS: "settings",
+    JUDGE: "judge",
+    TRAFFIC: "traffic mix",
+    ANSWERS: "answers",
+    RATINGS: "shifted answers",
+    JUDGE_DRIFT: "ratings of the judge",
+    GOLDENS: "goldens",
+}
+"""For people."""

@@ -1,0 +1,126 @@
+"""A change report as Markdown, for a ticket or a message."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.monitor.changes.cause import SAID, Cause
+from evenkeel.monitor.changes.kinds import NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.monitor.changes.compare import Comparison, Sides
+    from evenkeel.monitor.changes.report import ChangeReport, GoldenSide
+
+_LONGEST: Final = 120
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+EFFECTS: Final = {
+    "worse": "answers got worse",
+    "none_seen": "no answers that got worse were seen",
+    "unknown": "too little was measured to tell whether answers got worse",
+}
+"""For people."""
+
+
+def markdown(report: ChangeReport) -> str:
+    """The report as a page of Markdown that ends with a line break."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: ChangeReport) -> Iterator[str]:
+    yield f"# Change on {_text(report.title)}"
+    yield ""
+    yield f"- Change: `{report.id}`"
+    yield f"- Route: {_text(report.route)}"
+    yield f"- Noticed: {datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    yield f"- Likely cause: **{SAID[report.cause]}**"
+    if report.cause is Cause.UNCLEAR:
+        yield f"- It may be: {', or '.join(SAID[cause] for cause in report.among)}"
+    yield f"- Effect: **{EFFECTS[report.effect]}**"
+    yield from _section("What got worse", [_text(line) for line in report.effects])
+    yield from _section("Evidence", [_text(line) for line in report.evidence])
+    yield ""
+    yield "| noticed | before | after |"
+    yield "|---|---|---|"
+    for mark in report.marks:
+        yield f"| {NAMES.get(mark.kind, _text(mark.kind))} | {_text(mark.before)} | {_text(mark.after)} |"
+    yield from _section("Settings that differ", [_text(line) for line in report.settings])
+    if report.goldens is not None:
+        yield from _goldens(report.goldens)
+    if report.comparison is not None:
+        yield from _comparison(report.comparison)
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield from (f"- {line}" for line in lines)
+
+
+def _goldens(goldens: GoldenSide) -> Iterator[str]:
+    yield ""
+    yield "## Goldens"
+    yield ""
+    if goldens.verdict is not None:
+        settled = "" if goldens.settled else ", not settled"
+        reason = f": {_text(goldens.reason)}" if goldens.reason else ""
+        said = f"**{goldens.verdict.value}**{settled}"
+        yield f"Replayed after the change: {said} ({goldens.asked} asked){reason}."
+        yield ""
+    if goldens.alarm is not None:
+        yield "The canaries noticed it."
+        yield ""
+    yield "| measure | breached before | breached now |"
+    yield "|---|---:|---:|"
+    for name, now, before in goldens.breaches:
+        yield f"| {_text(name)} | {'–' if before is None else f'{before:.0%}'} | {now:.0%} |"
+
+
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    yield ""
+    yield "## Traffic before and after"
+    yield ""
+    yield f"{comparison.exchanges_before} exchanges before, {comparison.exchanges_after} since."
+    yield ""
+    yield "| perturbation | content delta before | after | robustness before | after |"
+    yield "|---|---:|---:|---:|---:|"
+    yield f"| all but the resend | {_pair(comparison.pooled)} | | |"
+    for cell in comparison.cells:
+        yield f"| {_text(cell.perturbation)} | {_pair(cell.content_delta)} | {_pair(cell.robustness)} |"
+    yield ""
+    yield "| traffic | share that would have to be other exchanges |"
+    yield "|---|---:|"
+    for trait in comparison.traits:
+        yield f"| {_text(trait.trait)} | {trait.distance:.0%} |"
+    judge = comparison.judge
+    if any(side.before or side.after for side in (judge.noise, judge.swap_consistency, judge.agreement)):
+        yield ""
+        yield "| judge | before | after |"
+        yield "|---|---:|---:|"
+        yield f"| another rating when asked again | {_pair(judge.noise)} |"
+        yield f"| same rating with sides swapped | {_pair(judge.swap_consistency)} |"
+        yield f"| agrees with the cheap metrics | {_pair(judge.agreement)} |"
+
+
+def _pair(sides: Sides) -> str:
+    moved = " ⚠" if sides.moved else ""
+    return f"{_estimate(sides.before)} | {_estimate(sides.after)}{moved}"
+
+
+def _estimate(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "–"
+    return f"{estimate.value:.0%} [{estimate.lower:.0%}, {estimate.upper:.0%}]"
+
+
+def _text(text: str) -> str:
+    """Text from clients and models on one line, without meaning as Markdown."""
+    line = " ".join(text.split())
+    line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+    return _SPECIAL.sub(r"\\\1", line)

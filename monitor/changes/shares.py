@@ -1,0 +1,212 @@
+"""Shares of traffic that move: for each value of a trait an e-detector of how frequent it is.
+
+What is compared are *rates beyond a tolerance*, by detectors whose mean run to a false alarm is stated
+(`evenkeel.monitor.detect.drift`), not the difference of two samples by a p-value, which gets small for any difference
+at all once there is enough traffic.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evenkeel.monitor.detect import Baseline, DriftAlert, DriftRules, estimate_of
+from evenkeel.monitor.detect.baseline import Observable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MOST_VALUES: Final = 5
+"""Of one trait, the most frequent; the others are not watched one by one."""
+_RARE: Final = 0.05
+"""Share of the reference below which a value is not watched by itself."""
+_HALVES: Final = (0.5,)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRules:
+    """When a share counts as moved."""
+
+    tolerance: float
+    """Distance from the reference that is no change, in (0, 1)."""
+    reference: int
+    """Observations that the reference is made of."""
+    mean_run: float
+    """Observations to a false alarm on average, at least, of all values of a watch together."""
+    detectors: int
+    """Values that are watched at most; `mean_run` is shared among them."""
+    quantiles: tuple[float, ...] = _HALVES
+    """Of the reference: between them lie the classes of values that are numbers."""
+
+    @property
+    def drift(self) -> DriftRules:
+        """Of each value's detector."""
+        return DriftRules(self.tolerance, self.mean_run * self.detectors, Observable.RATE, self.reference)
+
+
+class Moved(NamedTuple):
+    """A share has left its reference."""
+
+    trait: str
+    value: str
+    """The value whose share it is; of a number, its class."""
+    before: float
+    """Share in the reference."""
+    after: float
+    """Share since the change seems to have begun; errs towards the change."""
+    run: int
+    """Observations since then."""
+
+
+class _Trait:
+    """One trait: a reference, then a detector for each frequent value."""
+
+    __slots__ = ("_alerts", "_counts", "_edges", "_rules")
+
+    def __init__(self, rules: ShareRules) -> None:
+        self._rules = rules
+        self._counts: Counter[str] = Counter()
+        self._edges: list[float] | None = None
+        self._alerts: dict[str, DriftAlert] = {}
+
+    @property
+    def detectors(self) -> int:
+        """Values that are watched."""
+        return len(self._alerts)
+
+    def observe(self, trait: str, value: str | float, watch: ShareWatch) -> Moved | None:
+        """Take one value: text is a category, a number is put into its class.
+
+        Args:
+            trait: Its name.
+            value: Of this observation.
+            watch: Says how many detectors may be begun.
+        """
+        numeric = not isinstance(value, str)
+        if not self._alerts:
+            self._counts[repr(value) if numeric else str(value)] += 1
+            if self._counts.total() >= self._rules.reference:
+                self._begin(watch.room, numeric=numeric)
+            return None
+        found = self._class(float(value)) if numeric and self._edges is not None else str(value)
+        moved = None
+        for name, alert in self._alerts.items():
+            change = alert.observe(int(name == found))
+            if change is not None and change.kind != "recovered" and moved is None:
+                assert alert.baseline is not None
+                moved = Moved(trait, name, alert.baseline.mean, change.run_mean, change.run_trials)
+        return moved
+
+    def _begin(self, room: int, *, numeric: bool) -> None:
+        counts = self._counts
+        if numeric:
+            values = sorted((float(text), count) for text, count in counts.items())
+            self._edges = _edges(values, self._rules.quantiles)
+            classes: Counter[str] = Counter()
+            for size, count in values:
+                classes[self._class(size)] += count
+            counts = classes
+        total = counts.total()
+        frequent = [name for name, count in counts.most_common(_MOST_VALUES) if count >= _RARE * total]
+        if len(counts) == 2:  # noqa: PLR2004 - of two, one moves exactly as the other does
+            frequent = frequent[:1]
+        frequent = frequent[: max(0, room)]
+        for name in frequent:
+            estimate = estimate_of(
+                Observable.RATE, {1: counts[name], 0: total - counts[name]}, alpha=self._rules.drift.alpha
+            )
+            assert estimate is not None
+            self._alerts[name] = DriftAlert(self._rules.drift, Baseline.of(estimate, provisional=True))
+        self._counts = Counter()
+        if not frequent:  # all values are rare: there is nothing to compare, so the reference begins anew
+            self._edges = None
+
+    def _class(self, value: float) -> str:
+        """Name of the class that a size lies in, by where it begins and ends."""
+        assert self._edges is not None
+        # Sizes that are equal to an edge are above it: of answers that are mostly the same, "less" is news.
+        place = bisect_right(self._edges, value)
+        if place == 0:
+            return f"below {self._edges[0]:.3g}"
+        # An edge right above another closes the class of the one value between them.
+        above = place > 1 and self._edges[place - 1] == nextafter(self._edges[place - 2], inf)
+        return f"{'above' if above else 'at least'} {self._edges[place - 1]:.3g}"
+
+    def to_json(self) -> list[Any]:
+        """The state as JSON values."""
+        alerts = {name: alert.to_json() for name, alert in self._alerts.items()}
+        return [dict(self._counts), self._edges, alerts]
+
+    @classmethod
+    def from_json(cls, raw: list[Any], rules: ShareRules) -> _Trait:
+        """Read what `to_json` wrote."""
+        trait = cls(rules)
+        trait._counts, trait._edges = Counter(raw[0]), raw[1]
+        trait._alerts = {name: DriftAlert.from_json(one, rules.drift) for name, one in raw[2].items()}
+        return trait
+
+
+class ShareWatch:
+    """The traits of one stream of observations, compared with the first ones of them."""
+
+    __slots__ = ("_traits", "rules")
+
+    def __init__(self, rules: ShareRules) -> None:
+        self.rules = rules
+        self._traits: dict[str, _Trait] = {}
+
+    @property
+    def room(self) -> int:
+        """How many more values can be watched."""
+        return self.rules.detectors - sum(trait.detectors for trait in self._traits.values())
+
+    def observe(self, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
+        """Take the traits of one observation; returns those whose share has moved, mostly none.
+
+        A trait that an observation lacks is left out of it. Traits beyond as many as there may be detectors
+        are not watched.
+        """
+        moved: list[Moved] | None = None
+        for name, value in traits.items():
+            trait = self._traits.get(name)
+            if trait is None:
+                if len(self._traits) >= self.rules.detectors:
+                    continue
+                trait = self._traits[name] = _Trait(self.rules)
+            found = trait.observe(name, value, self)
+            if found is not None:
+                moved = [*(moved or ()), found]
+        return tuple(moved) if moved else ()
+
+    def forget(self) -> None:
+        """Compare with the next observations from now on, as after a change that was announced."""
+        self._traits = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """The state as JSON values; floats survive exactly."""
+        return {name: trait.to_json() for name, trait in self._traits.items()}
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any], rules: ShareRules) -> ShareWatch:
+        """Read what `to_json` wrote."""
+        watch = cls(rules)
+        watch._traits = {name: _Trait.from_json(one, rules) for name, one in raw.items()}
+        return watch
+
+
+def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[float]:
+    """Where classes begin: at the quantiles, and behind each that makes up half of all values by itself."""
+    total = sum(count for _, count in values)
+    edges: list[float] = []
+    for share in shares:
+        reached = 0
+        for value, count in values:
+            reached += count
+            if reached >= share * total:
+                # Without a class of their own, values above it would be no news where nearly all are equal.
+                edges += [value, nextafter(value, inf)] if 2 * count > total else [value]
+                break
+    return sorted(set(edges))

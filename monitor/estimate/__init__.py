@@ -1,0 +1,30 @@
+"""Rates with intervals that hold at any time of looking.
+
+`proportion` (one rate), `excess` (difference of two paired rates), `bounded_mean` (a mean of bounded
+observations), `outcome` (what one trial says), `counts` (a cell's running counts, and the estimates
+that follow from them), `exchanges` (rates over several cells) and `windows` (sliding ones). Everything
+here is a function of counts, so an estimate can be recomputed from the verdict log by anyone.
+"""
+
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.estimate.counts import CellEstimates, Counts
+from evenkeel.monitor.estimate.excess import paired_excess
+from evenkeel.monitor.estimate.exchanges import ExchangeTally, rollup_estimates
+from evenkeel.monitor.estimate.outcome import OUTCOMES, Outcome, outcome_of
+from evenkeel.monitor.estimate.proportion import proportion
+from evenkeel.monitor.estimate.windows import Occurrences, Windows
+
+__all__ = [
+    "OUTCOMES",
+    "CellEstimates",
+    "Counts",
+    "ExchangeTally",
+    "Occurrences",
+    "Outcome",
+    "Windows",
+    "bounded_mean",
+    "outcome_of",
+    "paired_excess",
+    "proportion",
+    "rollup_estimates",
+]

@@ -1,0 +1,210 @@
+"""A cell's running counts, and every estimate that follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.core.cells import Estimate
+from evenkeel.monitor.estimate.excess import paired_excess
+from evenkeel.monitor.estimate.outcome import OUTCOMES, outcome_of
+from evenkeel.monitor.estimate.proportion import proportion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.estimate.outcome import Outcome
+
+_MOST_REASONS = 32
+OTHER_REASON = "other"
+"""Failure reasons beyond 32 in a cell are counted together under this one: labels stay bounded."""
+
+QUALITY_PREFIX = "quality_"
+"""Starts the reason of a trial that has a rating but lacks quality scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellEstimates:
+    """What the counts of a cell say; each is None below the minimum number of its observations."""
+
+    content_delta: Estimate | None
+    quality_delta: Estimate | None
+    quality_worse: Estimate | None
+    quality_better: Estimate | None
+    robustness: Estimate | None
+    excess: Estimate | None
+
+
+@dataclass(slots=True)
+class Counts:
+    """Sufficient statistics of a cell: adding a verdict costs the same however many there were."""
+
+    rated: dict[str, int] = field(default_factory=lambda: {"1": 0, "2": 0, "3": 0})
+    """Trials by rating; keyed by text, as JSON will have it."""
+    failures: dict[str, int] = field(default_factory=dict)
+    same: int = 0
+    """Shifts that changed no quality metric."""
+    worse: int = 0
+    better: int = 0
+    mixed: int = 0
+    """Shifts that changed one metric for the better and another for the worse, or none with a direction."""
+    plus: int = 0
+    """Pairs that shifted only in the variant."""
+    minus: int = 0
+    """Pairs that shifted only in the identical resend."""
+    zero: int = 0
+    """Pairs in which both or neither shifted."""
+
+    @property
+    def trials(self) -> int:
+        """Trials with a rating."""
+        return sum(self.rated.values())
+
+    @property
+    def shifted(self) -> int:
+        """Trials rated below 3."""
+        return self.rated["1"] + self.rated["2"]
+
+    @property
+    def quality_changed(self) -> int:
+        """Shifted trials of which a quality metric changed."""
+        return self.worse + self.better + self.mixed
+
+    @property
+    def quality_scored(self) -> int:
+        """Shifted trials that have quality scores."""
+        return self.same + self.quality_changed
+
+    @property
+    def qualities(self) -> dict[str, int]:
+        """Shifted trials by what became of the quality."""
+        return {
+            "same": self.same,
+            "worse": self.worse,
+            "better": self.better,
+            "mixed": self.mixed,
+            "unscored": self.shifted - self.quality_scored,
+        }
+
+    @property
+    def pairs(self) -> dict[int, int]:
+        """Pairs by their difference."""
+        return {1: self.plus, -1: self.minus, 0: self.zero}
+
+    def add(self, verdict: Verdict) -> int | None:
+        """Count a verdict.
+
+        Returns: what the pair says, 1 (only the variant shifted), −1 (only the identical resend
+        did) or 0; None if there is no pair: the trial or its resend has no rating.
+        """
+        return self.count(outcome_of(verdict), verdict)
+
+    def count(self, outcome: Outcome | str, verdict: Verdict) -> int | None:
+        """Count a verdict whose outcome is known already; returns what `add` returns."""
+        if isinstance(outcome, str):
+            self._fail(outcome)
+            return None
+        self._count(outcome, 1)
+        if outcome.quality == "unscored":
+            failed = verdict.quality_failures
+            self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
+        return outcome.difference
+
+    def _count(self, outcome: Outcome, times: int) -> None:
+        self.rated[str(outcome.rating)] += times
+        if outcome.quality == "same":
+            self.same += times
+        elif outcome.quality == "worse":
+            self.worse += times
+        elif outcome.quality == "better":
+            self.better += times
+        elif outcome.quality == "mixed":
+            self.mixed += times
+        if outcome.difference is None:
+            return
+        if outcome.difference > 0:
+            self.plus += times
+        elif outcome.difference < 0:
+            self.minus += times
+        else:
+            self.zero += times
+
+    @classmethod
+    def of_outcomes(cls, letters: Mapping[str, int]) -> Counts:
+        """The counts of a window, by how often each outcome's letter occurs in it; no failures."""
+        counts = cls()
+        for letter, times in letters.items():
+            counts._count(OUTCOMES[letter], times)
+        return counts
+
+    def _fail(self, reason: str) -> None:
+        known = reason in self.failures or len(self.failures) < _MOST_REASONS
+        reason = reason if known else OTHER_REASON
+        self.failures[reason] = self.failures.get(reason, 0) + 1
+
+    def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
+        """All estimates of the cell; None where an estimate has fewer than `min_trials` observations."""
+
+        def rate(successes: int, trials: int) -> Estimate | None:
+            return proportion(successes, trials, alpha=alpha) if trials >= min_trials else None
+
+        return CellEstimates(
+            content_delta=self.content_delta(alpha=alpha, min_trials=min_trials),
+            quality_delta=rate(self.quality_changed, self.quality_scored),
+            quality_worse=rate(self.worse, self.quality_scored),
+            quality_better=rate(self.better, self.quality_scored),
+            robustness=self.robustness(alpha=alpha, min_trials=min_trials),
+            excess=self.excess(alpha=alpha, min_trials=min_trials),
+        )
+
+    def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        """The rate of shifts; None with fewer than `min_trials` trials."""
+        if self.trials < min_trials:
+            return None
+        return proportion(self.shifted, self.trials, alpha=alpha)
+
+    def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        """The paired excess; None with fewer than `min_trials` pairs."""
+        if self.plus + self.minus + self.zero < min_trials:
+            return None
+        return paired_excess(self.plus, self.minus, self.zero, alpha=alpha)
+
+    def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        """One minus the rate of shifts that changed quality = 1 − content delta × quality delta.
+
+        A shifted trial whose quality could not be scored is counted as a failure and not in `n`.
+        Leaving it out altogether would make robustness look too high, because only shifted trials
+        can lack their quality. So the value takes the unscored shifts to be like the scored ones
+        (that is the product above), and the interval allows for all of them changed and for none:
+        it covers the truth whatever made the scores fail, and is the plain confidence sequence of
+        the rate if every shift is scored.
+
+        Returns: an estimate in [0, 1]; None with fewer than `min_trials` known outcomes, or if no
+        shift at all has quality scores.
+        Source: the two-stage score of the enterprise perturbation-robustness paper.
+        """
+        trials, changed, scored = self.trials, self.quality_changed, self.quality_scored
+        unscored = self.shifted - scored
+        known = trials - unscored
+        if known < max(min_trials, 1) or (self.shifted and not scored):
+            return None
+        fewest = proportion(changed, trials, alpha=alpha)
+        most = proportion(changed + unscored, trials, alpha=alpha) if unscored else fewest
+        assert fewest is not None
+        assert most is not None
+        changed_rate = self.shifted / trials * changed / scored if scored else 0.0
+        return Estimate(1 - changed_rate, 1 - most.upper, 1 - fewest.lower, known)
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as JSON values."""
+        # Not `asdict`, which copies for longer than the rest of a checkpoint takes.
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> Counts:
+        """Read what `to_json` wrote."""
+        return cls(**raw)
+
+
+_FIELDS = tuple(field.name for field in fields(Counts))

@@ -1,0 +1,186 @@
+"""Rates over several cells: every exchange is one observation, the mean over its trials.
+
+Several perturbations of one exchange are tried on the same prompt and compared with the same answer,
+so their outcomes are not independent, and an interval that takes them to be is too narrow. Their mean
+is one number in [0, 1] for each exchange, and exchanges are sampled independently. So a rolled-up
+rate weighs every exchange the same, and within it every trial: it is the chance that a trial, as the
+planner chose them, shifts on an exchange picked at random. It is not the mean over cells: what the
+planner tries more often weighs more, and where it moves its trials to, the rate may move along; a
+perturbation by itself is judged by its cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.cells import Estimate, RollupEstimates
+from evenkeel.core.provenance import JUDGED_AGAIN
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.estimate.proportion import proportion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.estimate.outcome import Outcome
+
+_SHIFTED: Final = "c"
+_CHANGED: Final = "l"
+_PERHAPS_CHANGED: Final = "h"
+"""Changed, if all shifts whose quality is not known had changed it."""
+_QUALITY: Final = "q"
+_WORSE: Final = "w"
+_BETTER: Final = "b"
+_EXCESS: Final = "x"
+_NOISE: Final = "n"
+_JUDGED_OTHERWISE: Final = "j"
+
+
+@dataclass(slots=True)
+class ExchangeTally:
+    """What the trials of one exchange said, those of one category or all."""
+
+    trials: int = 0
+    """Perturbed ones with a rating."""
+    shifted: int = 0
+    unscored: int = 0
+    """Shifted, quality unknown."""
+    worse: int = 0
+    better: int = 0
+    mixed: int = 0
+    pairs: int = 0
+    difference: int = 0
+    """Pairs that shifted only in the variant less those only in the resend."""
+    resends: int = 0
+    resends_shifted: int = 0
+    rejudged: int = 0
+    """Pairs that a judge rated a second time."""
+    rejudged_otherwise: int = 0
+
+    def add_trial(self, outcome: Outcome) -> None:
+        """Count a perturbed trial."""
+        self.trials += 1
+        if outcome.quality is not None:
+            self.shifted += 1
+            if outcome.quality == "unscored":
+                self.unscored += 1
+            elif outcome.quality == "worse":
+                self.worse += 1
+            elif outcome.quality == "better":
+                self.better += 1
+            elif outcome.quality == "mixed":
+                self.mixed += 1
+        if outcome.difference is not None:
+            self.pairs += 1
+            self.difference += outcome.difference
+
+    def add_resend(self, outcome: Outcome) -> None:
+        """Count the identical resend."""
+        self.resends += 1
+        self.resends_shifted += outcome.shifted
+
+    def add_rejudged(self, verdict: Verdict) -> None:
+        """Count a verdict of either kind if a judge rated its pair a second time."""
+        again = verdict.details.get(JUDGED_AGAIN)
+        if again is not None:
+            self.rejudged += 1
+            self.rejudged_otherwise += again != verdict.rating
+
+    def observation(self) -> str:
+        """The exchange's shares as words, a letter and a share each; "" if there are none."""
+        words = []
+        if self.trials:
+            changed = self.worse + self.better + self.mixed
+            scored = self.shifted - self.unscored
+            words = [
+                _SHIFTED + _share(self.shifted, self.trials),
+                _CHANGED + _share(changed, self.trials),
+                _PERHAPS_CHANGED + _share(changed + self.unscored, self.trials),
+            ]
+            if scored:
+                words += [
+                    _QUALITY + _share(changed, scored),
+                    _WORSE + _share(self.worse, scored),
+                    _BETTER + _share(self.better, scored),
+                ]
+        if self.pairs:
+            words.append(_EXCESS + _share(self.difference + self.pairs, 2 * self.pairs))
+        if self.resends:
+            words.append(_NOISE + _share(self.resends_shifted, self.resends))
+        if self.rejudged:
+            words.append(_JUDGED_OTHERWISE + _share(self.rejudged_otherwise, self.rejudged))
+        return " ".join(words)
+
+
+@lru_cache(maxsize=1024)
+def _share(part: int, whole: int) -> str:
+    # Equal fractions give the same float and so the same word.
+    return repr(part / whole)
+
+
+def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: int) -> RollupEstimates:
+    """What the words of many exchanges say.
+
+    Args:
+        words: how often each occurred in the exchanges' observations.
+        alpha: probability with which an interval may ever miss the truth.
+        min_exchanges: an estimate from fewer exchanges is None.
+
+    Returns: estimates whose `n` counts exchanges. Where the quality of some shifts is unknown, the
+    value of robustness takes them to be like the others, and its interval allows for all and none of
+    them changed, as that of a cell does.
+    """
+    histograms: dict[str, dict[float, int]] = {}
+    for word, count in words.items():
+        histograms.setdefault(word[0], {})[float(word[1:])] = count
+
+    def rate(kind: str) -> Estimate | None:
+        histogram = histograms.get(kind, {})
+        if sum(histogram.values()) < max(min_exchanges, 1):
+            return None
+        if histogram.keys() <= {0.0, 1.0} and kind == _NOISE:
+            # One resend an exchange: a plain rate.
+            return proportion(histogram.get(1.0, 0), sum(histogram.values()), alpha=alpha)
+        return bounded_mean(histogram, alpha=alpha)
+
+    excess = rate(_EXCESS)
+    return RollupEstimates(
+        exchanges=sum(histograms.get(_SHIFTED, {}).values()),
+        content_delta=rate(_SHIFTED),
+        quality_delta=rate(_QUALITY),
+        quality_worse=rate(_WORSE),
+        quality_better=rate(_BETTER),
+        robustness=_robustness(histograms, alpha=alpha, min_exchanges=min_exchanges),
+        noise_floor=rate(_NOISE),
+        excess=_spread(excess) if excess else None,
+        judge_noise=rate(_JUDGED_OTHERWISE),
+    )
+
+
+def _spread(share: Estimate) -> Estimate:
+    """A difference in [−1, 1] from its share in [0, 1]."""
+    return Estimate(2 * share.value - 1, 2 * share.lower - 1, 2 * share.upper - 1, share.n)
+
+
+def _robustness(
+    histograms: Mapping[str, Mapping[float, int]], *, alpha: float, min_exchanges: int
+) -> Estimate | None:
+    changed, perhaps = histograms.get(_CHANGED, {}), histograms.get(_PERHAPS_CHANGED, {})
+    if sum(changed.values()) < max(min_exchanges, 1):
+        return None
+    fewest = bounded_mean(changed, alpha=alpha)
+    most = fewest if perhaps == changed else bounded_mean(perhaps, alpha=alpha)
+    assert fewest is not None
+    assert most is not None
+    shifted = _mean(histograms[_SHIFTED])
+    if shifted > 0 and not histograms.get(_QUALITY):
+        return None
+    scored = shifted - (most.value - fewest.value)
+    rate = fewest.value if most is fewest or scored <= 0 else fewest.value * shifted / scored
+    return Estimate(1 - min(rate, most.value), 1 - most.upper, 1 - fewest.lower, fewest.n)
+
+
+def _mean(histogram: Mapping[float, int]) -> float:
+    return sum(value * count for value, count in histogram.items()) / sum(histogram.values())

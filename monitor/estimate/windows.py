@@ -1,0 +1,236 @@
+"""Sliding windows over observations, in bounded memory, as a fold over the verdict log.
+
+An observation is a text of one or more words; how often each word occurred in a window is all that
+estimates need. For a cell it is an outcome's letter, for a roll-up the shares of one exchange.
+
+What a window holds: the running slot and the whole ones before it, so "1h" spans 60 to 65 minutes of
+verdict time and "24h" 24 to 25 hours; the last 500 observations in log order; those since the last change.
+Memory: at most 16 + 28 slots and 500 observations, about 20 KB for a cell that is busy all day.
+
+The time is that of the log (`LogClock`), never that of a wall clock. A verdict goes to the slot of
+its own time, so late ones find their place; slots outside the window just don't count, whether they are
+before or, after a clock that ran ahead was set back, behind the log's time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.core.cells import Window
+
+RECENT: Final = 500
+"""Observations in the window of that name."""
+
+_SPARE_SLOTS: Final = 3
+_MOST_OBSERVATIONS: Final = 64
+"""Different ones that are counted whole; more than the 44 outcomes of a cell."""
+
+
+class Occurrences:
+    """How often each word occurred in observations, in memory bounded by the number of words.
+
+    Observations are counted as they come, and taken apart only when many differ or somebody asks.
+    """
+
+    __slots__ = ("_observations", "_words")
+
+    def __init__(self) -> None:
+        self._observations: dict[str, int] = {}
+        self._words: dict[str, int] | None = None
+        """Of the observations taken apart; few slots ever need it."""
+
+    def add(self, observation: str) -> None:
+        """Count an observation."""
+        counted = self._observations
+        counted[observation] = counted.get(observation, 0) + 1
+        if len(counted) > _MOST_OBSERVATIONS:
+            self._take_apart()
+
+    def _take_apart(self) -> None:
+        words = self._words = self._words or {}
+        for observation, times in self._observations.items():
+            for word in observation.split(" "):
+                words[word] = words.get(word, 0) + times
+        self._observations = {}
+
+    def add_to(self, total: Counter[str]) -> None:
+        """Add the words to `total`."""
+        for observation, times in self._observations.items():
+            for word in observation.split(" "):
+                total[word] += times
+        if self._words:
+            total.update(self._words)
+
+    def total(self) -> Counter[str]:
+        """How often each word occurred."""
+        total: Counter[str] = Counter()
+        self.add_to(total)
+        return total
+
+    def to_json(self) -> list[dict[str, int] | None]:
+        """The counts as JSON values."""
+        return [self._observations, self._words]
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> Occurrences:
+        """Read what `to_json` wrote."""
+        occurrences = cls()
+        occurrences._observations, occurrences._words = raw
+        return occurrences
+
+
+class SlotRing:
+    """Counts of words in slots of equal length; slots far from the log's time are forgotten."""
+
+    __slots__ = ("_slots", "spans", "width_s")
+
+    def __init__(self, width_s: int, spans: int) -> None:
+        self.width_s = width_s
+        self.spans = spans
+        """Whole slots in the window, besides the running one."""
+        self._slots: dict[int, Occurrences] = {}
+
+    def add(self, observation: str, at: float, now: float) -> None:
+        """Count an observation of time `at`, the log's time being `now`."""
+        number = int(at // self.width_s)
+        slot = self._slots.get(number)
+        if slot is None:
+            slot = self._slots[number] = Occurrences()
+            if len(self._slots) > self.spans + 1 + _SPARE_SLOTS:
+                here, first, last = int(now // self.width_s), min(self._slots), max(self._slots)
+                del self._slots[first if here - first >= last - here else last]
+        slot.add(observation)
+
+    def place(self, now: float) -> int:
+        """The number of the running slot; the window's content changes with it even without verdicts."""
+        return int(now // self.width_s)
+
+    def holds(self, at: float, now: float) -> bool:
+        """Whether an observation of time `at` is in the window, which reaches one slot ahead of the log."""
+        return -1 <= self.place(now) - int(at // self.width_s) <= self.spans
+
+    def total(self, now: float) -> Counter[str]:
+        """How often each word occurred in the window."""
+        here = self.place(now)
+        total: Counter[str] = Counter()
+        for number in sorted(self._slots):
+            if -1 <= here - number <= self.spans:
+                self._slots[number].add_to(total)
+        return total
+
+    def to_json(self) -> dict[str, Any]:
+        """The slots as JSON values."""
+        return {str(number): slot.to_json() for number, slot in sorted(self._slots.items())}
+
+    def read(self, raw: dict[str, Any]) -> None:
+        """Read what `to_json` wrote."""
+        self._slots = {int(number): Occurrences.from_json(slot) for number, slot in raw.items()}
+
+
+class Windows:
+    """The four windows of a cell or a roll-up. Not thread-safe."""
+
+    __slots__ = ("_day", "_era", "_hour", "_recent", "_since")
+
+    def __init__(self) -> None:
+        self._hour = SlotRing(300, 12)
+        self._day = SlotRing(3600, 24)
+        self._recent: deque[str] = deque(maxlen=RECENT)
+        self._since = Occurrences()
+        self._era = 0
+
+    def add(self, observation: str, at: float, now: float, era: int) -> None:
+        """Count an observation.
+
+        Args:
+            observation: its words, with a space between.
+            at: Unix time in seconds.
+            now: the log's time.
+            era: number of changes before it. An observation of an earlier era is not since the change.
+        """
+        if isfinite(at):
+            self._hour.add(observation, at, now)
+            self._day.add(observation, at, now)
+        self._recent.append(observation)
+        if era > self._era:
+            self._era, self._since = era, Occurrences()
+        if era == self._era:
+            self._since.add(observation)
+
+    def place(self, now: float, era: int) -> tuple[int, int, int]:
+        """What else than an observation changes what the windows hold."""
+        return self._hour.place(now), self._day.place(now), era
+
+    def totals(
+        self, now: float, era: int, unfinished: Iterable[tuple[str, float, int]] = ()
+    ) -> dict[Window, Counter[str]]:
+        """How often each word occurred in each window.
+
+        Args:
+            now: the log's time.
+            era: number of changes so far.
+            unfinished: observation, time and era of what may still change, in log order.
+        """
+        hour, day = self._hour.total(now), self._day.total(now)
+        since = self._since.total() if self._era == era else Counter()
+        recent = list(self._recent)
+        for observation, at, observed_era in unfinished:
+            words = observation.split(" ")
+            recent.append(observation)
+            if isfinite(at) and self._hour.holds(at, now):
+                hour.update(words)
+            if isfinite(at) and self._day.holds(at, now):
+                day.update(words)
+            if observed_era == era:
+                since.update(words)
+        return {"1h": hour, "24h": day, "500": _words(recent[-RECENT:]), "since_change": since}
+
+    def to_json(self) -> dict[str, Any]:
+        """The windows as JSON values."""
+        return {
+            "hour": self._hour.to_json(),
+            "day": self._day.to_json(),
+            "recent": _packed(self._recent),
+            "since": self._since.to_json(),
+            "era": self._era,
+        }
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> Windows:
+        """Read what `to_json` wrote."""
+        windows = cls()
+        windows._hour.read(raw["hour"])
+        windows._day.read(raw["day"])
+        windows._recent.extend(_unpacked(raw["recent"]))
+        windows._since, windows._era = Occurrences.from_json(raw["since"]), raw["era"]
+        return windows
+
+
+def _words(observations: Iterable[str]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for observation, times in Counter(observations).items():
+        for word in observation.split(" "):
+            total[word] += times
+    return total
+
+
+def _packed(observations: Iterable[str]) -> Any:
+    """Observations in order: single letters as one text, others as [each different one, their places]."""
+    order = list(observations)
+    if all(len(observation) == 1 for observation in order):
+        return "".join(order)
+    places: dict[str, int] = {}
+    numbers = [places.setdefault(observation, len(places)) for observation in order]
+    return [list(places), numbers]
+
+
+def _unpacked(raw: Any) -> list[str]:
+    if isinstance(raw, str):
+        return list(raw)
+    distinct, numbers = raw
+    return [distinct[number] for number in numbers]

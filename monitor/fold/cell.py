@@ -1,0 +1,181 @@
+"""One cell of the monitor's state: counts, windows, detectors, and what follows from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evenkeel.core.cells import CellKey, CellReport, DriftReport, Window, WindowEstimates
+from evenkeel.monitor.detect import Alert, DriftAlert
+from evenkeel.monitor.estimate import Counts, Windows
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from evenkeel.core.verdict import Scorer, Verdict
+    from evenkeel.monitor.detect import AlertRules, Change, DriftChange, DriftRules
+    from evenkeel.monitor.estimate import CellEstimates, Outcome
+    from evenkeel.monitor.fold.settings import MonitorSettings
+
+
+def compact(raw: Any) -> str:
+    """JSON without spaces; floats survive exactly, and those that are not finite become null."""
+    return msgspec.json.encode(raw).decode()
+
+
+class Cell:
+    """Counts, windows, detectors and cached estimates of one cell."""
+
+    __slots__ = (
+        "_estimates",
+        "_letters",
+        "_windowed",
+        "_windowed_at",
+        "alert",
+        "changed",
+        "counts",
+        "drift",
+        "key",
+        "revision",
+        "scored_at",
+        "scorer",
+        "shown",
+        "trend_at",
+        "windows",
+    )
+
+    def __init__(
+        self, key: CellKey, counts: Counts, windows: Windows, alert: Alert | None, drift: DriftAlert
+    ) -> None:
+        self.key = key
+        self.counts = counts
+        self.windows = windows
+        self.alert = alert
+        """None for the identical resend: it is what the others are compared with."""
+        self.drift = drift
+        """Of the share of shifted answers, against what it was: also of the identical resend."""
+        self.scorer: Scorer = "metrics"
+        self.scored_at: float | None = None
+        self.trend_at: float | None = None
+        self.revision = 0
+        self.changed = True
+        """Since the last checkpoint."""
+        self.shown: CellReport | None = None
+        """The last report, for as long as nothing in it changes."""
+        self._estimates: CellEstimates | None = None
+        self._letters: dict[Window, Counter[str]] = {}
+        self._windowed: dict[Window, WindowEstimates] = {}
+        self._windowed_at: tuple[int, ...] = ()
+
+    def add(self, verdict: Verdict, outcome: Outcome | str, now: float, era: int) -> Change | None:
+        """Count a verdict and show its pair to the detector."""
+        difference = self.counts.count(outcome, verdict)
+        self._estimates = None
+        self.revision += 1
+        self.changed = True
+        if not isinstance(outcome, str):
+            self.scorer = verdict.scorer
+            # The latest in the log, not the largest: one clock that ran ahead must not hide that
+            # scoring has stopped.
+            self.scored_at = verdict.scored_at
+            self.windows.add(outcome.letter, verdict.scored_at, now, era)
+        return self.alert.observe(difference) if self.alert and difference is not None else None
+
+    def touch(self) -> None:
+        """Note that something was changed by a verdict of another cell."""
+        self.revision += 1
+        self.changed = True
+
+    def observe_drift(self, outcome: Outcome | str) -> DriftChange | None:
+        """Show a rated trial to the detector of drift."""
+        return None if isinstance(outcome, str) else self.drift.observe(int(outcome.shifted))
+
+    def drift_report(self) -> DriftReport | None:
+        """Where the cell is against its baseline; None while there is none."""
+        baseline = self.drift.baseline
+        if baseline is None:
+            return None
+        below, above = self.drift.lines
+        return DriftReport(
+            state=self.drift.state.value,
+            baseline=baseline.mean,
+            trials=baseline.n,
+            provisional=baseline.provisional,
+            lower=below,
+            upper=above,
+            evidence_log10=self.drift.evidence_log10,
+        )
+
+    def estimates(self, settings: MonitorSettings) -> CellEstimates:
+        """The cell's estimates, computed once for each change of the counts."""
+        if self._estimates is None:
+            self._estimates = self.counts.estimates(alpha=settings.alpha, min_trials=settings.min_trials)
+        return self._estimates
+
+    def windowed(self, settings: MonitorSettings, now: float, era: int) -> dict[Window, WindowEstimates]:
+        """The estimates of every window: the same object as before unless one of them changed."""
+        place = (self.revision, *self.windows.place(now, era))
+        if place != self._windowed_at:
+            letters = self.windows.totals(now, era)
+            self._windowed_at = place
+            if letters != self._letters:
+                self._windowed = {
+                    window: self._windowed[window]
+                    if self._letters.get(window) == found
+                    else _window_estimates(found, settings, paired=self.alert is not None)
+                    for window, found in letters.items()
+                }
+                self._letters = letters
+        return self._windowed
+
+    def is_trend_due(self, at: float, interval_s: float) -> bool:
+        """Whether the last point is an interval away in either direction: clocks jump both ways."""
+        return self.trend_at is None or abs(at - self.trend_at) >= interval_s
+
+    def mark_trend(self, at: float) -> None:
+        """Remember that a point was made."""
+        self.trend_at = at
+        self.changed = True
+
+    def to_json(self) -> dict[str, Any]:
+        """The cell as JSON values; floats survive exactly."""
+        return {
+            "counts": self.counts.to_json(),
+            "windows": self.windows.to_json(),
+            "alert": self.alert.to_json() if self.alert else None,
+            "drift": self.drift.to_json(),
+            "scorer": self.scorer,
+            "scored_at": self.scored_at,
+            "trend_at": self.trend_at,
+            "revision": self.revision,
+        }
+
+    @classmethod
+    def from_json(cls, key: CellKey, raw: dict[str, Any], rules: AlertRules, drift: DriftRules) -> Cell:
+        """Read what `to_json` wrote."""
+        alert = Alert.from_json(raw["alert"], rules) if raw["alert"] else None
+        cell = cls(
+            key,
+            Counts.from_json(raw["counts"]),
+            Windows.from_json(raw["windows"]),
+            alert,
+            DriftAlert.from_json(raw["drift"], drift),
+        )
+        cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
+        cell.revision = raw["revision"]
+        cell.changed = False
+        return cell
+
+
+def _window_estimates(letters: Counter[str], settings: MonitorSettings, *, paired: bool) -> WindowEstimates:
+    counts = Counts.of_outcomes(letters)
+    alpha, min_trials = settings.alpha, settings.min_trials
+    if counts.trials < max(min_trials, 1):
+        return WindowEstimates(counts.trials, None, None, None)
+    return WindowEstimates(
+        trials=counts.trials,
+        content_delta=counts.content_delta(alpha=alpha, min_trials=min_trials),
+        robustness=counts.robustness(alpha=alpha, min_trials=min_trials),
+        excess=counts.excess(alpha=alpha, min_trials=min_trials) if paired else None,
+    )

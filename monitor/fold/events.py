@@ -1,0 +1,161 @@
+"""What the fold tells of a cell beside its report: alert events and trend points."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel.stores.protocols import AlertEvent, LoggedApproval, TrendPoint
+
+if TYPE_CHECKING:
+    from evenkeel.core.cells import CellKey, Estimate
+    from evenkeel.monitor.detect import Change, DriftChange
+    from evenkeel.monitor.fold.cell import Cell
+    from evenkeel.monitor.fold.settings import MonitorSettings
+    from evenkeel.stores.protocols import LoggedVerdict
+
+
+class TrendRow(NamedTuple):
+    """A trend point and its cell, as `MonitorStore.commit` takes it."""
+
+    route: str
+    model: str
+    perturbation: str
+    point: TrendPoint
+
+
+class Applied(NamedTuple):
+    """What one verdict gave rise to."""
+
+    events: list[AlertEvent]
+    trend: list[TrendRow]
+
+
+def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
+    """The cell's estimates at a time."""
+    # Only what a point shows: a fold of old verdicts may make one for nearly every verdict.
+    counts = cell.counts
+    alpha, min_trials = 1 - settings.confidence, settings.min_trials
+    excess = counts.excess(alpha=alpha, min_trials=min_trials) if cell.alert else None
+    robustness = counts.robustness(alpha=alpha, min_trials=min_trials)
+    return TrendPoint(
+        at=at,
+        trials=counts.trials,
+        content_delta=counts.shifted / counts.trials if counts.trials >= max(min_trials, 1) else None,
+        excess=excess.value if excess else None,
+        excess_lower=excess.lower if excess else None,
+        excess_upper=excess.upper if excess else None,
+        robustness=robustness.value if robustness else None,
+        evidence_log10=cell.alert.evidence_log10 if cell.alert else 0.0,
+        alert=cell.alert.up if cell.alert else False,
+    )
+
+
+def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
+    """An excess that went above the threshold, or came back, with a verdict."""
+    excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
+    summary = _summary(cell.key, change, excess, settings)
+    return _event(cell, logged, settings, change.kind, summary, run_trials=change.run_trials)
+
+
+def drift_event(
+    cell: Cell, change: DriftChange, logged: LoggedVerdict, settings: MonitorSettings
+) -> AlertEvent:
+    """A content delta that left its baseline, or came back, with a verdict."""
+    over = change.kind == "recovered"
+    direction = "" if over else change.kind
+    summary = _drift_summary(cell.key, change)
+    kind = "resolved" if over else "raised"
+    return _event(cell, logged, settings, kind, summary, "drift", direction, change.run_trials)
+
+
+def drift_forgotten(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
+    """A drift that is over because the route changed: what came before is no baseline any more."""
+    summary = (
+        f"Drift of {_place(cell.key)} is closed: the route changed, and its next "
+        f"{settings.provisional_after} trials make a new baseline."
+    )
+    return _event(cell, logged, settings, "resolved", summary, "drift")
+
+
+def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings) -> AlertEvent:
+    """A drift that is over because somebody approved another baseline."""
+    baseline = cell.drift.baseline
+    assert baseline is not None
+    summary = (
+        f"Drift of {_place(cell.key)} is closed: {logged.approval.by} approved {baseline.mean:.0%} in "
+        f"{baseline.n:,} trials as the baseline."
+    )
+    return _event(cell, logged, settings, "resolved", summary, "drift")
+
+
+def _event(
+    cell: Cell,
+    logged: LoggedVerdict | LoggedApproval,
+    settings: MonitorSettings,
+    kind: str,
+    summary: str,
+    what: str = "excess",
+    direction: str = "",
+    run_trials: int = 0,
+) -> AlertEvent:
+    if isinstance(logged, LoggedApproval):
+        cause, at, verdict, trace_id = logged.approval.id, logged.approval.at, "", ""
+    else:
+        verdict, at, trace_id = logged.verdict.id, logged.verdict.scored_at, logged.verdict.trace_id
+        cause = verdict
+    excess = cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
+    # Follows from the entry and the cell, so that a fold of the same log names the event the same.
+    name = " ".join((what, kind, cause, *cell.key.parts))
+    return AlertEvent(
+        id=hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+        at=at,
+        kind=kind,
+        route=cell.key.route,
+        model=cell.key.model,
+        perturbation=cell.key.perturbation,
+        offset=logged.offset,
+        trials=cell.counts.trials,
+        excess=excess.value if excess else None,
+        summary=summary,
+        what=what,
+        direction=direction,
+        verdict=verdict,
+        trace_id=trace_id,
+        run_trials=run_trials,
+    )
+
+
+def _place(key: CellKey) -> str:
+    return f"{key.perturbation} on {key.route} ({key.model})"
+
+
+def _drift_summary(key: CellKey, change: DriftChange) -> str:
+    """What happened, in one sentence."""
+    said = {
+        "risen": "Answers shift more often than they did",
+        "fallen": "Answers shift less often than they did",
+        "recovered": "Answers shift as often as they did before",
+    }[change.kind]
+    baseline = change.baseline
+    return (
+        f"{said} for {_place(key)}: {change.run_mean:.0%} over the last {change.run_trials} trials, "
+        f"{baseline.mean:.0%} in its {'first' if baseline.provisional else 'approved'} {baseline.n:,} trials "
+        f"(line: {change.line:.0%})."
+    )
+
+
+def _summary(key: CellKey, change: Change, excess: Estimate | None, settings: MonitorSettings) -> str:
+    """What happened, in one sentence."""
+    where = _place(key)
+    recent = (
+        f"over the last {change.run_trials} paired trials answers shifted {change.run_mean:+.0%} "
+        f"compared with an identical resend, where {settings.threshold:.0%} is tolerated"
+    )
+    overall = (
+        f"; over all {excess.n} pairs {excess.value:+.0%} [{excess.lower:+.0%}, {excess.upper:+.0%}]"
+        if excess
+        else ""
+    )
+    verb = "Robustness fell" if change.kind == "raised" else "Robustness recovered"
+    return f"{verb} for {where}: {recent}{overall}."

@@ -1,0 +1,279 @@
+"""Roll-ups in the monitor's state: categories of a model, models, routes, everything."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from evenkeel.core.cells import RollupKey, RollupReport, Window
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.estimate import ExchangeTally, Occurrences, Windows, rollup_estimates
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator, Sequence
+
+    from evenkeel.core.cells import RollupEstimates
+    from evenkeel.core.verdict import Scorer, Verdict
+    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.fold.settings import MonitorSettings
+
+UNFINISHED: Final = 256
+"""Exchanges that may still get trials: the newest so many in the log. A trial that comes later than
+256 other exchanges counts as an exchange of its own."""
+
+_Totals: TypeAlias = "dict[Literal[Window, 'all'], Counter[str]]"
+
+
+class Exchange(NamedTuple):
+    """Which exchange a verdict belongs to."""
+
+    id: str
+    route: str
+    model: str
+
+
+class Eras(NamedTuple):
+    """Numbers of changes before an exchange."""
+
+    route: int
+    all: int
+
+
+class _Row(NamedTuple):
+    """What an unfinished exchange says in one roll-up."""
+
+    observation: str
+    at: float
+    era: int
+    scorer: Scorer
+    trials: int
+    verdicts: int
+
+
+class Group:
+    """One roll-up."""
+
+    __slots__ = (
+        "_totals",
+        "_windowed",
+        "_windowed_at",
+        "changed",
+        "key",
+        "occurrences",
+        "scored_at",
+        "scorer",
+        "trials",
+        "verdicts",
+        "windows",
+    )
+
+    def __init__(self, key: RollupKey) -> None:
+        self.key = key
+        self.occurrences = Occurrences()
+        """Of the shares of all finished exchanges."""
+        self.windows = Windows()
+        self.trials = 0
+        """Perturbed ones of finished exchanges."""
+        self.verdicts = 0
+        """Of finished exchanges, resends included."""
+        self.scored_at: float | None = None
+        self.scorer: Scorer = "metrics"
+        self.changed = True
+        """Since the last checkpoint."""
+        self._totals: _Totals = {}
+        self._windowed: dict[Literal[Window, "all"], RollupEstimates] = {}
+        self._windowed_at: tuple[int, ...] = ()
+
+    def era(self, eras: Eras) -> int:
+        """Number of changes that concern this roll-up."""
+        return eras.all if self.key.level == "all" else eras.route
+
+    def finish(self, tally: ExchangeTally, done: _Open, now: float) -> None:
+        """Count an exchange for good."""
+        observation = tally.observation()
+        self.changed = True
+        self.trials += tally.trials
+        self.verdicts += tally.trials + tally.resends
+        self.scored_at, self.scorer = done.at, done.scorer
+        self.occurrences.add(observation)
+        self.windows.add(observation, done.at, now, self.era(done.eras))
+
+    def report(
+        self, settings: MonitorSettings, now: float, era: int, unfinished: Sequence[_Row]
+    ) -> RollupReport:
+        """What is known of it, estimated anew only in the windows that changed."""
+        verdicts = self.verdicts + sum(row.verdicts for row in unfinished)
+        place = (verdicts, *self.windows.place(now, era))
+        if place != self._windowed_at:
+            self._windowed_at = place
+            totals = self._current(now, era, unfinished)
+            if totals != self._totals:
+                self._windowed = {
+                    window: self._windowed[window]
+                    if self._totals.get(window) == words
+                    else rollup_estimates(words, alpha=settings.alpha, min_exchanges=settings.min_trials)
+                    for window, words in totals.items()
+                }
+                self._totals = totals
+        trials = self.trials + sum(row.trials for row in unfinished)
+        scored_at = unfinished[-1].at if unfinished else self.scored_at
+        scorer = unfinished[-1].scorer if unfinished else self.scorer
+        return RollupReport(self.key, trials, scored_at, scorer, self._windowed)
+
+    def _current(self, now: float, era: int, unfinished: Sequence[_Row]) -> _Totals:
+        everything = self.occurrences.total()
+        for row in unfinished:
+            everything.update(row.observation.split(" "))
+        rows = [(row.observation, row.at, row.era) for row in unfinished]
+        totals: _Totals = {"all": everything}
+        for window, words in self.windows.totals(now, era, rows).items():
+            totals[window] = words
+        return totals
+
+    def to_json(self) -> dict[str, Any]:
+        """The roll-up as JSON values."""
+        return {
+            "occurrences": self.occurrences.to_json(),
+            "windows": self.windows.to_json(),
+            "trials": self.trials,
+            "verdicts": self.verdicts,
+            "scored_at": self.scored_at,
+            "scorer": self.scorer,
+        }
+
+    def read(self, raw: dict[str, Any]) -> None:
+        """Read what `to_json` wrote."""
+        self.occurrences = Occurrences.from_json(raw["occurrences"])
+        self.windows = Windows.from_json(raw["windows"])
+        self.trials, self.verdicts = raw["trials"], raw["verdicts"]
+        self.scored_at, self.scorer = raw["scored_at"], raw["scorer"]
+        self.changed = False
+
+
+class _Open:
+    """An exchange that may still get trials."""
+
+    __slots__ = ("at", "categories", "eras", "groups", "scorer", "whole")
+
+    def __init__(self, groups: tuple[Group, ...], eras: Eras) -> None:
+        self.groups = groups
+        """Of its model, its route and everything."""
+        self.eras = eras
+        self.whole = ExchangeTally()
+        self.categories: dict[str, tuple[Group, ExchangeTally]] = {}
+        self.at = 0.0
+        """Time of its newest verdict."""
+        self.scorer: Scorer = "metrics"
+        """Of that verdict."""
+
+    def tallies(self) -> Iterator[tuple[Group, ExchangeTally]]:
+        """What it says in each of its roll-ups."""
+        for group in self.groups:
+            yield group, self.whole
+        yield from self.categories.values()
+
+
+class Rollups:
+    """All roll-ups, and the exchanges that are not finished."""
+
+    def __init__(self) -> None:
+        self.groups: dict[RollupKey, Group] = {}
+        self._open: dict[Exchange, _Open] = {}
+        self._places: dict[tuple[str, str], tuple[Group, ...]] = {}
+        """By route and model: the roll-ups of an exchange."""
+
+    def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, now: float, eras: Eras) -> None:
+        """Count a rated verdict."""
+        unfinished = self._open.get(exchange)
+        if unfinished is None:
+            unfinished = self._open[exchange] = self._begin(exchange, eras)
+            if len(self._open) > UNFINISHED:
+                self._finish(self._open.pop(next(iter(self._open))), now)
+        unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scorer
+        whole = unfinished.whole
+        whole.add_rejudged(verdict)
+        if verdict.perturbation == BASELINE:
+            whole.add_resend(outcome)
+        else:
+            self._category(unfinished, exchange, verdict.perturbation.split(".", 1)[0]).add_trial(outcome)
+            whole.add_trial(outcome)
+
+    def _begin(self, exchange: Exchange, eras: Eras) -> _Open:
+        place = (exchange.route, exchange.model)
+        groups = self._places.get(place)
+        if groups is None:
+            keys = (RollupKey("model", *place), RollupKey("route", exchange.route), RollupKey("all"))
+            groups = self._places[place] = tuple(self._group(key) for key in keys)
+        return _Open(groups, eras)
+
+    def _group(self, key: RollupKey) -> Group:
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = Group(key)
+        return group
+
+    def _category(self, unfinished: _Open, exchange: Exchange, category: str) -> ExchangeTally:
+        found = unfinished.categories.get(category)
+        if found is None:
+            group = self._group(RollupKey("category", exchange.route, exchange.model, category))
+            found = unfinished.categories[category] = (group, ExchangeTally())
+        return found[1]
+
+    def _finish(self, done: _Open, now: float) -> None:
+        for group, tally in done.tallies():
+            group.finish(tally, done, now)
+
+    def reports(
+        self, settings: MonitorSettings, now: float, eras: Callable[[str], Eras]
+    ) -> list[RollupReport]:
+        """Every roll-up's report, sorted by key; `eras` gives the numbers of changes of a route."""
+        unfinished: dict[RollupKey, list[_Row]] = {}
+        for one in self._open.values():
+            for group, tally in one.tallies():
+                verdicts = tally.trials + tally.resends
+                era, trials = group.era(one.eras), tally.trials
+                row = _Row(tally.observation(), one.at, era, one.scorer, trials, verdicts)
+                unfinished.setdefault(group.key, []).append(row)
+        return [
+            self.groups[key].report(
+                settings, now, self.groups[key].era(eras(key.route)), unfinished.get(key, ())
+            )
+            for key in sorted(self.groups, key=_parts)
+        ]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The unfinished exchanges as JSON values; the groups are encoded one by one."""
+        return [
+            {
+                "exchange": list(exchange),
+                "eras": list(one.eras),
+                "at": one.at,
+                "scorer": one.scorer,
+                "whole": _numbers(one.whole),
+                "categories": {name: _numbers(tally) for name, (_, tally) in one.categories.items()},
+            }
+            for exchange, one in self._open.items()
+        ]
+
+    def read(self, raw: list[dict[str, Any]]) -> None:
+        """Read what `to_json` wrote, once the groups are there."""
+        for row in raw:
+            exchange = Exchange(*row["exchange"])
+            one = self._open[exchange] = self._begin(exchange, Eras(*row["eras"]))
+            one.at, one.scorer = row["at"], row["scorer"]
+            one.whole = ExchangeTally(*row["whole"])
+            for name, numbers in row["categories"].items():
+                self._category(one, exchange, name)
+                one.categories[name] = (one.categories[name][0], ExchangeTally(*numbers))
+
+
+_NUMBERS: Final = tuple(field.name for field in fields(ExchangeTally))
+
+
+def _numbers(tally: ExchangeTally) -> list[int]:
+    return [getattr(tally, name) for name in _NUMBERS]
+
+
+def _parts(key: RollupKey) -> tuple[str, str, str, str]:
+    return key.level, key.route, key.model, key.category

@@ -1,0 +1,355 @@
+"""Everything known about every cell, and how it is written down."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.cells import (
+    CellKey,
+    CellReport,
+    ChangeMark,
+    RollupKey,
+    RollupReport,
+    RouteChanges,
+)
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes import RouteWatch, kinds
+from evenkeel.monitor.detect import Alert, Baseline, DriftAlert, Family
+from evenkeel.monitor.estimate import Counts, Windows, outcome_of
+from evenkeel.monitor.fold.cell import Cell, compact
+from evenkeel.monitor.fold.cell_report import cell_report
+from evenkeel.monitor.fold.checkpoint import (
+    UNREADABLE,
+    VERSION,
+    Checkpoint,
+    CheckpointError,
+    cell_name,
+    rollup_name,
+    route_name,
+)
+from evenkeel.monitor.fold.events import (
+    Applied,
+    TrendRow,
+    alert_event,
+    drift_approved,
+    drift_event,
+    drift_forgotten,
+    trend_point,
+)
+from evenkeel.monitor.fold.log_clock import LogClock
+from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
+from evenkeel.monitor.noise import Judges
+from evenkeel.stores.protocols import LoggedApproval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.detect import DriftChange
+    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.fold.settings import MonitorSettings
+    from evenkeel.stores.protocols import AlertEvent, LoggedVerdict
+
+_EXCESS, _DRIFT = "excess", "drift"
+
+OTHER_MODEL: Final = "other"
+"""Models beyond the limit of a route share this name: clients choose model names, and every name
+would be a new series."""
+
+
+class MonitorState:
+    """Everything known about every cell, as of `offset` in the verdict log."""
+
+    def __init__(self, settings: MonitorSettings) -> None:
+        self.settings = settings
+        self.offset = 0
+        """Place of the last verdict that is counted."""
+        self.folded_models: dict[str, int] = {}
+        """By route: verdicts whose model was beyond the limit, counted under `OTHER_MODEL`."""
+        self._models: dict[str, list[str]] = {}
+        self._cells: dict[tuple[str, str, str], Cell] = {}
+        self._sorted: list[Cell] = []
+        self._judges = Judges()
+        self._rollups = Rollups()
+        self._clock = LogClock()
+        self._routes: dict[str, RouteWatch] = {}
+        self._changes = 0
+        self._stored = False
+        self._family = Family(settings.mean_trials_between_false_alarms)
+        self._forgotten: list[Cell] = []
+        """Cells whose drift was over with the change that the current verdict began."""
+
+    def apply(self, logged: LoggedVerdict | LoggedApproval) -> Applied:
+        """Count one verdict, or take baselines that were approved.
+
+        An entry at or before `offset` is counted already and changes nothing.
+
+        Returns: the alert events and trend points it gave rise to, mostly none.
+        """
+        if logged.offset <= self.offset:
+            return Applied([], [])
+        self.offset = logged.offset
+        if isinstance(logged, LoggedApproval):
+            return Applied(self._approved(logged), [])
+        verdict = logged.verdict
+        now = self._clock.add(verdict.scored_at)
+        cell = self._cell(verdict.route, verdict.model, verdict.perturbation)
+        key = cell.key
+        outcome = outcome_of(verdict)
+        history = self._follow(key, logged, outcome)
+        self._judges.add(key.route, key.model, verdict)
+        eras = Eras(history.era, self._changes)
+        change = cell.add(verdict, outcome, now, eras.route)
+        if not isinstance(outcome, str):
+            exchange = Exchange(verdict.exchange_id, key.route, key.model)
+            self._rollups.add(exchange, verdict, outcome, now, eras)
+        events = [drift_forgotten(one, logged, self.settings) for one in self._forgotten]
+        self._forgotten.clear()
+        if change:
+            events.append(alert_event(cell, change, logged, self.settings))
+        drifted = cell.observe_drift(outcome)
+        if drifted:
+            events.append(self._drifted(cell, drifted, logged))
+        events += self._together(cell, logged)
+        trend = []
+        if change or (
+            verdict.rating is not None
+            and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
+        ):
+            cell.mark_trend(verdict.scored_at)
+            trend = [TrendRow(*key.parts, trend_point(cell, verdict.scored_at, self.settings))]
+        return Applied(events, trend)
+
+    def _together(self, cell: Cell, logged: LoggedVerdict) -> list[AlertEvent]:
+        """Raise the alerts that have evidence enough together with others, if not alone."""
+        events: list[AlertEvent] = []
+        for detector in (cell.alert, cell.drift):
+            if detector is None:
+                continue
+            what = _DRIFT if detector is cell.drift else _EXCESS
+            for *key, kind in self._family.show((*cell.key.parts, what), detector.evidence, up=detector.up):
+                events += self._raised(self._cells[key[0], key[1], key[2]], kind, logged)
+        return events
+
+    def _drifted(self, cell: Cell, drifted: DriftChange, logged: LoggedVerdict) -> AlertEvent:
+        """Say that a cell has left its baseline, which its route's changes note as well, or came back."""
+        if drifted.kind != "recovered":
+            what = f"{cell.key.perturbation}: shifted in"
+            before, after = f"{what} {drifted.baseline.mean:.0%}", f"{what} {drifted.run_mean:.0%}"
+            at = logged.verdict.scored_at
+            mark = ChangeMark(kinds.RATINGS, before, after, at, logged.offset, drifted.run_trials)
+            self.mark_change(cell.key.route, mark)
+        return drift_event(cell, drifted, logged, self.settings)
+
+    def _raised(self, cell: Cell, kind: str, logged: LoggedVerdict) -> list[AlertEvent]:
+        cell.touch()
+        if kind == _DRIFT:
+            drifted = cell.drift.raise_now()
+            self._family.show((*cell.key.parts, kind), cell.drift.evidence, up=True)
+            return [self._drifted(cell, drifted, logged)] if drifted else []
+        assert cell.alert is not None
+        change = cell.alert.raise_now()
+        self._family.show((*cell.key.parts, kind), cell.alert.evidence, up=True)
+        return [alert_event(cell, change, logged, self.settings)] if change else []
+
+    def _approved(self, logged: LoggedApproval) -> list[AlertEvent]:
+        """Compare the cells with what was approved from now on.
+
+        Also those without a verdict: the log may no longer have what came before.
+        """
+        events = []
+        route = logged.approval.route
+        models = self._models.setdefault(route, [])
+        for approved in logged.approval.cells:
+            full = len(models) >= self.settings.max_models_per_route
+            if full and approved.model not in {*models, OTHER_MODEL}:
+                continue
+            cell = self._cell(route, approved.model, approved.perturbation)
+            drifting = cell.drift.up
+            cell.drift.approve(Baseline(approved.mean, approved.lower, approved.upper, approved.n))
+            cell.touch()
+            self._family.show((*cell.key.parts, _DRIFT), 0.0, up=False)
+            if drifting:
+                events.append(drift_approved(cell, logged, self.settings))
+        return events
+
+    def _cell(self, route: str, model: str, perturbation: str) -> Cell:
+        models = self._models.setdefault(route, [])
+        if model not in models and model != OTHER_MODEL:
+            if len(models) < self.settings.max_models_per_route:
+                models.append(model)
+            else:
+                model = OTHER_MODEL
+                self.folded_models[route] = self.folded_models.get(route, 0) + 1
+        key = (route, model, perturbation)
+        cell = self._cells.get(key)
+        if cell is None:
+            alert = None if perturbation == BASELINE else Alert(self.settings.rules)
+            drift = DriftAlert(self.settings.drift)
+            cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, drift)
+        return cell
+
+    def _follow(self, key: CellKey, logged: LoggedVerdict, outcome: Outcome | str) -> RouteWatch:
+        """Take the verdict into its route's history, and mark the changes that are noticed with it."""
+        history = self._watch(key.route)
+        for change in history.observe(key.model, logged.verdict, outcome, logged.offset):
+            self.mark_change(key.route, change)
+        return history
+
+    def _watch(self, route: str) -> RouteWatch:
+        watch = self._routes.get(route)
+        if watch is None:
+            watch = self._routes[route] = RouteWatch(route)
+        return watch
+
+    def mark_change(self, route: str, change: ChangeMark) -> None:
+        """Begin "since the last change" anew for all cells of a route, from the next verdict on.
+
+        Part of the fold, so the cause has to be a verdict of the log and not a call from outside. What is
+        known to have changed begins the baselines of its cells anew; a share that moved does not, it is what
+        they are there to show.
+        """
+        self._watch(route).mark(change)
+        self._changes += 1
+        if change.kind not in kinds.STATED or change.kind == kinds.FINGERPRINT:
+            return
+        for cell in self._cells.values():
+            if cell.key.route == route:
+                self._forget_drift(cell)
+
+    def _forget_drift(self, cell: Cell) -> None:
+        if cell.drift.up:
+            self._forgotten.append(cell)
+        cell.drift.forget()
+        cell.touch()
+        self._family.show((*cell.key.parts, _DRIFT), 0.0, up=False)
+
+    def _eras(self, route: str) -> Eras:
+        history = self._routes.get(route)
+        return Eras(history.era if history else 0, self._changes)
+
+    def changes(self) -> list[RouteChanges]:
+        """The changes of every route, sorted by route."""
+        return [self._routes[route].report() for route in sorted(self._routes)]
+
+    def change_records(self) -> list[ChangeRecord]:
+        """The latest changes of every route with the traffic on both sides, by route, oldest first."""
+        return [record for route in sorted(self._routes) for record in self._routes[route].records()]
+
+    def rollups(self) -> list[RollupReport]:
+        """Every roll-up's report, sorted by level, route, model and category."""
+        return self._rollups.reports(self.settings, self._clock.now, self._eras)
+
+    def reports(self) -> list[CellReport]:
+        """Every cell's report, sorted by route, model and perturbation."""
+        if len(self._sorted) != len(self._cells):
+            self._sorted = [self._cells[key] for key in sorted(self._cells)]
+        return [self._report(cell) for cell in self._sorted]
+
+    def _report(self, cell: Cell) -> CellReport:
+        route, model, _ = cell.key.parts
+        baseline = self._cells.get((route, model, BASELINE))
+        rules = self.settings
+        return cell_report(
+            cell,
+            rules,
+            noise_floor=baseline.estimates(rules).content_delta if baseline else None,
+            judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
+            windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
+        )
+
+    def _show(self, cell: Cell) -> None:
+        """Tell the family of a cell that was read."""
+        if cell.alert is not None:
+            self._family.show((*cell.key.parts, _EXCESS), cell.alert.evidence, up=cell.alert.up)
+        self._family.show((*cell.key.parts, _DRIFT), cell.drift.evidence, up=cell.drift.up)
+
+    def checkpoint(self) -> Checkpoint:
+        """What to store now; the parts are taken to be stored from then on."""
+        whole, self._stored = not self._stored, True
+        parts: dict[str, bytes] = {}
+        for key, cell in self._cells.items():
+            if whole or cell.changed:
+                parts[cell_name(key)] = compact(cell.to_json()).encode()
+                cell.changed = False
+        for route, watch in self._routes.items():
+            if whole or watch.changed:
+                parts[route_name(route)] = compact(watch.to_json()).encode()
+                watch.changed = False
+        for rolled, group in self._rollups.groups.items():
+            if whole or group.changed:
+                parts[rollup_name(rolled)] = compact(group.to_json()).encode()
+                group.changed = False
+        return Checkpoint(self._head(), parts, whole)
+
+    def _head(self) -> bytes:
+        head = compact(
+            {
+                "version": VERSION,
+                "offset": self.offset,
+                "models": self._models,
+                "folded_models": self.folded_models,
+                "clock": self._clock.to_json(),
+                "changes": self._changes,
+                "unfinished": self._rollups.to_json(),
+            }
+        )
+        return f'{head[:-1]},"judges":{self._judges.encode()}}}'.encode()
+
+    def to_bytes(self) -> bytes:
+        """All of the state: `from_bytes` gives one that is equal and goes on equally."""
+        parts = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
+        parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
+        parts |= {rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
+        return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, settings: MonitorSettings) -> MonitorState:
+        """Read what `to_bytes` wrote; as `restored`."""
+        try:
+            raw = json.loads(data)
+            return cls._read(raw["head"], raw["parts"], settings)
+        except UNREADABLE as error:
+            raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
+
+    @classmethod
+    def restored(cls, head: bytes, parts: Mapping[str, bytes], settings: MonitorSettings) -> MonitorState:
+        """Read what the store has of the checkpoints so far.
+
+        Counts are kept whatever the settings; evidence gathered under another threshold or run
+        length starts again from nothing, while alerts that are up stay up until resolved.
+
+        Raises:
+            CheckpointError: if the data are not a checkpoint of this version.
+        """
+        try:
+            known = {name: json.loads(part) for name, part in parts.items()}
+            return cls._read(json.loads(head), known, settings)
+        except UNREADABLE as error:
+            raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
+
+    @classmethod
+    def _read(cls, head: dict[str, Any], parts: Mapping[str, Any], settings: MonitorSettings) -> MonitorState:
+        if head["version"] != VERSION:
+            raise CheckpointError(f"checkpoint has version {head['version']}, expected {VERSION}")
+        state = cls(settings)
+        state.offset = head["offset"]
+        state._models, state.folded_models = head["models"], head["folded_models"]
+        state._clock = LogClock(head["clock"])
+        state._changes = head["changes"]
+        state._judges = Judges.from_json(head["judges"])
+        for name, raw in parts.items():
+            kind, *key = json.loads(name)
+            if kind == "cell":
+                cell = Cell.from_json(CellKey(*key), raw, settings.rules, settings.drift)
+                state._cells[cell.key.parts] = cell
+                state._show(cell)
+            elif kind == "route":
+                state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
+            else:
+                group = state._rollups.groups[RollupKey(*key)] = Group(RollupKey(*key))
+                group.read(raw)
+        state._rollups.read(head["unfinished"])
+        state._stored = True
+        return state

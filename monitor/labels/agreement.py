@@ -1,0 +1,104 @@
+"""How far the ratings of verdicts agree with what people say of the same answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from evenkeel.monitor.estimate.shares import wilson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evenkeel.monitor.labels.label import DecidedBy, Label
+
+Source = Literal["drawn", "chosen"]
+"""How the verdicts came to be labelled: chance drew them, or people chose them, mostly because they looked
+wrong. Only of the first kind the agreement says how often the judge is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class HumanAgreement:
+    """Agreement over the labelled verdicts of one judge."""
+
+    judge: str
+    """The judge's model, "" without a judge."""
+    decided_by: DecidedBy
+    source: Source
+    n: int
+    """Verdicts with a rating, of which most people who rated them say the same; at least 1."""
+    agreed: int
+    split: int
+    """Verdicts left out because as many people say one thing as another."""
+    lower: float
+    """Ends of the 95 % Wilson interval."""
+    upper: float
+    too_high: int
+    """Of those that disagree: the rating says more alike than people do."""
+
+    @property
+    def value(self) -> float:
+        """Share of the verdicts whose rating is that of most people, in [0, 1]."""
+        return self.agreed / self.n
+
+
+def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
+    """Agreement by judge, by who decided, and by how the verdicts were chosen, in that order.
+
+    Every verdict weighs the same, however many people rated it. A verdict counts as drawn if any of its
+    labels was given blind. Verdicts without a rating, labels without one and withdrawn labels are left out.
+
+    Source: Wilson 1927 for the interval.
+    """
+    by_verdict: dict[str, list[Label]] = {}
+    for label in labels:
+        if label.agrees is not None and label.withdrawn_at is None:
+            by_verdict.setdefault(label.verdict_id, []).append(label)
+    groups: dict[tuple[str, DecidedBy, Source], list[tuple[int, int | None]]] = {}
+    for said in by_verdict.values():
+        first = said[0]
+        blind = [label for label in said if label.drawn]
+        source: Source = "drawn" if blind else "chosen"
+        assert first.judge_rating is not None
+        pair = (first.judge_rating, _most([label.rating for label in blind or said]))
+        groups.setdefault((first.judge_model, first.decided_by, source), []).append(pair)
+    found = (_of_group(*key, pairs) for key, pairs in sorted(groups.items()))
+    return tuple(one for one in found if one is not None)
+
+
+def people_say(labels: Iterable[Label]) -> int | None:
+    """What most people rate who rated a verdict; None if nobody did, or if they are split."""
+    given = [label.rating for label in labels if label.rating is not None and label.withdrawn_at is None]
+    return _most(given) if given else None
+
+
+def _of_group(
+    judge: str, decided_by: DecidedBy, source: Source, pairs: Sequence[tuple[int, int | None]]
+) -> HumanAgreement | None:
+    settled = [(rating, people) for rating, people in pairs if people is not None]
+    if not settled:
+        return None
+    agreed = sum(rating == people for rating, people in settled)
+    share = wilson(agreed, len(settled))
+    assert share.lower is not None
+    assert share.upper is not None
+    too_high = sum(rating > people for rating, people in settled)
+    return HumanAgreement(
+        judge,
+        decided_by,
+        source,
+        len(settled),
+        agreed,
+        len(pairs) - len(settled),
+        share.lower,
+        share.upper,
+        too_high,
+    )
+
+
+def _most(ratings: Sequence[int | None]) -> int | None:
+    """The rating given most often; None if two are."""
+    counted = Counter(ratings).most_common(2)
+    tied = len(counted) > 1 and counted[0][1] == counted[1][1]
+    return None if tied else counted[0][0]

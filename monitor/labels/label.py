@@ -1,0 +1,189 @@
+"""What one person says of one verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from evenkeel.core.provenance import Stage, stage_of
+from evenkeel.core.verdict import QualityScore
+
+if TYPE_CHECKING:
+    from evenkeel.core.verdict import Direction, Verdict
+
+Quality = Literal["worse", "equal", "better"]
+QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
+
+DecidedBy = Literal["judge", "bands", "equality", "metrics"]
+"""Who decided the rating: a stage of the cascade, or the cheap metrics of a set-up without a judge."""
+
+LONGEST_NAME: Final = 200
+LONGEST_NOTE: Final = 2_000
+_RATINGS: Final = (1, 2, 3)
+_UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls, line ends, overrides of the writing direction, and what has no UTF-8."""
+
+
+class LabelError(ValueError):
+    """A label that cannot be stored. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What somebody says; `rating`, `quality`, or both."""
+
+    by: str
+    """Who, as they call themselves."""
+    rating: int | None = None
+    """How alike the answers are: 3 same content, 2 some details differ, 1 different message."""
+    quality: Quality | None = None
+    """The answer to the changed prompt against that to the original; None if nothing is said of it."""
+    note: str = ""
+    drawn: bool = False
+    """Whether chance chose the verdict, and the person did not see its rating."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A label in one version: what was said, and what the verdict said, which may be gone by now."""
+
+    verdict_id: str
+    by: str
+    version: int = 1
+    """Given by the store: the first thing a person says of a verdict is 1, each correction one more."""
+    rating: int | None = None
+    quality: Quality | None = None
+    note: str = ""
+    drawn: bool = False
+    at: float
+    """Unix time in seconds at which it was said."""
+    withdrawn_at: float | None = None
+    """None as long as it counts."""
+
+    exchange_id: str
+    route: str
+    model: str
+    perturbation: str
+    severity: float = 0.0
+    task: str | None = None
+    wanted_format: str | None = None
+    wanted_language: str | None = None
+    scored_at: float
+    judge_model: str = ""
+    """Who had rated, "" without a judge."""
+    rated_by: str = ""
+    """Under which wording, as "similarity@1"."""
+    decided_by: DecidedBy
+    judge_rating: int | None
+    """The verdict's rating."""
+    judge_direction: Direction | None = None
+    """The verdict's change of quality; None if it found none, or did not look."""
+    judge_looked: bool = False
+    """Whether the verdict says anything about quality."""
+    explanation: str = ""
+    """The verdict's."""
+    quality_scores: tuple[QualityScore, ...] = ()
+    """The verdict's."""
+    details: dict[str, float] = field(default_factory=dict)
+    """The verdict's."""
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the verdict's rating is that of the person; None if one of them gave none."""
+        return None if self.rating is None or self.judge_rating is None else self.rating == self.judge_rating
+
+    @property
+    def judge_quality(self) -> Quality | None:
+        """The verdict's change of quality in the words of a label; None if it is mixed or not known."""
+        if not self.judge_looked or self.judge_direction == "mixed":
+            return None
+        return self.judge_direction or "equal"
+
+
+def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
+    """The label that this makes of a verdict, in version 1.
+
+    Args:
+        verdict: what it is about.
+        said: by whom, and what.
+        at: Unix time in seconds.
+
+    Raises: LabelError if nothing is said, by nobody, or what cannot be said.
+    """
+    by = said.by.strip()
+    if not by:
+        raise LabelError("it must be on record who says this: give your name")
+    if len(by) > LONGEST_NAME or _UNWRITABLE.search(by):
+        raise LabelError(f"{by[:60]!r} is no name; take 1 to {LONGEST_NAME} characters on one line")
+    if said.rating is None and said.quality is None:
+        raise LabelError("say how alike the answers are, which one is better, or both")
+    if said.rating is not None and said.rating not in _RATINGS:
+        raise LabelError(f"the rating {said.rating} is none of 1, 2, 3")
+    if said.quality is not None and said.quality not in QUALITIES:
+        raise LabelError(f"the quality {said.quality!r} is none of {', '.join(QUALITIES)}")
+    if len(said.note) > LONGEST_NOTE:
+        raise LabelError(f"the note has {len(said.note):,} characters; take at most {LONGEST_NOTE:,}")
+    changed = verdict.quality_changed
+    return Label(
+        verdict_id=verdict.id,
+        by=by,
+        rating=said.rating,
+        quality=said.quality,
+        note=said.note.strip(),
+        drawn=said.drawn,
+        at=at,
+        exchange_id=verdict.exchange_id,
+        route=verdict.route,
+        model=verdict.model,
+        perturbation=verdict.perturbation,
+        severity=verdict.severity,
+        task=verdict.task,
+        wanted_format=verdict.wanted_format,
+        wanted_language=verdict.wanted_language,
+        scored_at=verdict.scored_at,
+        judge_model=verdict.judge_model,
+        rated_by=verdict.rated_by,
+        decided_by=decided_by(verdict),
+        judge_rating=verdict.rating,
+        judge_direction=verdict.direction,
+        # What is rated as the same is not looked at again: it is as good by definition.
+        judge_looked=changed is not None or verdict.shifted is False,
+        explanation=verdict.explanation,
+        quality_scores=verdict.quality,
+        details=dict(verdict.details),
+    )
+
+
+def decided_by(verdict: Verdict) -> DecidedBy:
+    """Who decided a verdict's rating."""
+    if verdict.scorer != "judge":
+        return "metrics"
+    stage: Stage = stage_of(verdict.details)
+    return stage
+
+
+def says_the_same(one: Label, other: Label) -> bool:
+    """Whether two labels of one person about one verdict say the same."""
+    return (one.rating, one.quality, one.note, one.drawn, one.withdrawn_at is None) == (
+        other.rating,
+        other.quality,
+        other.note,
+        other.drawn,
+        other.withdrawn_at is None,
+    )
+
+
+def label_to_json(label: Label) -> str:
+    """The label as one line of JSON, in ASCII, so that half a surrogate pair survives."""
+    return json.dumps(asdict(label), separators=(",", ":"))
+
+
+def label_from_json(text: str) -> Label:
+    """Read what `label_to_json` wrote; fields of a later version of the program are left aside."""
+    raw: dict[str, Any] = json.loads(text)
+    known = {each.name for each in dataclasses.fields(Label)}
+    raw["quality_scores"] = tuple(QualityScore(**score) for score in raw.get("quality_scores", ()))
+    return Label(**{name: raw[name] for name in raw if name in known})

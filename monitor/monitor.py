@@ -1,0 +1,226 @@
+"""The monitor: folds the verdict log into estimates and alerts, and can die at any time.
+
+`fold` holds the state and what a verdict does to it; here it meets the log, the store and threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
+    from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.fold import TrendRow
+    from evenkeel.stores.counters import Snapshot
+    from evenkeel.stores.protocols import AlertEvent, MonitorStore, VerdictLog
+
+__all__ = ["Monitor", "MonitorSettings", "MonitorState"]
+
+_LOG = logging.getLogger(__name__)
+_BATCH = 2000
+_SCRAPE_PATIENCE_S = 0.25
+_NAMED_ROUTES = 5
+
+
+class Monitor:
+    """Keeps the state of the fold and its checkpoint together.
+
+    What `reports` shows is always what the store holds: a batch of verdicts is folded and committed
+    under one lock, and if the commit fails the state is read again from the store, so that nothing
+    is counted twice or lost. One monitor at a time may write to a store.
+    """
+
+    def __init__(
+        self,
+        log: VerdictLog,
+        store: MonitorStore,
+        settings: MonitorSettings | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        batch: int = _BATCH,
+        routes: Sequence[str] = (),
+    ) -> None:
+        """Wire it.
+
+        Args:
+            log: What is folded.
+            store: Where the state is kept.
+            settings: How verdicts are folded.
+            clock: Unix time in seconds.
+            batch: Entries folded at once.
+            routes: Of which the log holds the verdicts, () for all. Names the monitor's part of the work: two
+                of the same routes stand in for each other.
+        """
+        self._log = log
+        self._store = store
+        self._settings = settings or MonitorSettings()
+        self._clock = clock
+        self._batch = batch
+        self._routes = _listed(routes)
+        self._started_at = clock()
+        self._lock = threading.Lock()
+        self._state: MonitorState | None = None
+        self._cells: list[CellReport] = []
+        self._rollups: list[RollupReport] = []
+        self._changes: list[RouteChanges] = []
+        self._records: list[ChangeRecord] = []
+        self._folded = 0
+        self._failures = 0
+        self._stepped_at: float | None = None
+
+    def step(self) -> int:
+        """Fold the next batch of verdicts and approvals and commit; returns how many there were.
+
+        Raises:
+            Exception: whatever the log or the store raises. The monitor is then as the store has
+                it, and the next step tries again.
+        """
+        state = self._loaded()
+        entries = self._log.entries_after(state.offset, self._batch)
+        if entries:
+            events: list[AlertEvent] = []
+            trend: list[TrendRow] = []
+            with self._lock:
+                # Gone until the commit is known to have happened; an error leaves it so, and the
+                # next step reads the store, which knows.
+                self._state = None
+                for logged in entries:
+                    applied = state.apply(logged)
+                    events += applied.events
+                    trend += applied.trend
+                checkpoint = state.checkpoint()
+                self._store.commit(
+                    checkpoint.head,
+                    state.offset,
+                    events,
+                    trend,
+                    parts=checkpoint.parts,
+                    whole=checkpoint.whole,
+                )
+                self._state = state
+            self._folded += len(entries)
+        elif not self._store.is_current():
+            # A commit would tell as well, but the next verdict may be long in coming.
+            _LOG.warning("the checkpoint is no longer the one written last; reading it again")
+            with self._lock:
+                self._state = None
+            self._loaded()
+        self._stepped_at = self._clock()
+        return len(entries)
+
+    def _loaded(self) -> MonitorState:
+        if self._state is not None:
+            return self._state
+        state = MonitorState(self._settings)
+        head, _ = self._store.load()
+        if head is not None:
+            try:
+                state = MonitorState.restored(head, self._store.parts(), self._settings)
+            except CheckpointError as error:
+                _LOG.warning("%s; folding the verdict log again from its start", error)
+        with self._lock:
+            self._state = state
+        return state
+
+    def reports(self) -> list[CellReport]:
+        """Every cell's report, as of the last commit. May be called from any thread.
+
+        While a commit waits for the store, the reports of the previous call are given after a
+        quarter of a second, so that a scrape does not hang with it.
+        """
+        with self._readable() as state:
+            if state is not None:
+                self._cells = state.reports()
+            return self._cells
+
+    def rollups(self) -> list[RollupReport]:
+        """Every roll-up's report, likewise."""
+        with self._readable() as state:
+            if state is not None:
+                self._rollups = state.rollups()
+            return self._rollups
+
+    def changes(self) -> list[RouteChanges]:
+        """The changes of every route, likewise."""
+        with self._readable() as state:
+            if state is not None:
+                self._changes = state.changes()
+            return self._changes
+
+    def change_records(self) -> list[ChangeRecord]:
+        """The latest changes with the traffic on both sides, likewise. Costs more than `changes`."""
+        with self._readable() as state:
+            if state is not None:
+                self._records = state.change_records()
+            return self._records
+
+    @contextmanager
+    def _readable(self) -> Iterator[MonitorState | None]:
+        """The committed state while nothing folds; None if a commit takes too long or has failed."""
+        if not self._lock.acquire(timeout=_SCRAPE_PATIENCE_S):
+            yield None
+            return
+        try:
+            yield self._state
+        finally:
+            self._lock.release()
+
+    def run(
+        self, stop: threading.Event, poll_s: float = 1.0, refresh: Callable[[], None] | None = None
+    ) -> None:
+        """Step until `stop` is set, resting `poll_s` seconds whenever the log is used up.
+
+        Then `refresh` is called if anything was folded, to prepare what is shown to others.
+
+        A failing log or store is counted, reported once for each new message, and tried again.
+        """
+        reported = ""
+        while not stop.is_set():
+            folded = 0
+            try:
+                folded = self.step()
+                if refresh is not None and 0 < folded < self._batch:
+                    refresh()
+                reported = ""
+            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
+                self._failures += 1
+                if repr(error) != reported:
+                    reported = repr(error)
+                    _LOG.exception("the monitor could not fold the verdict log; trying again")
+            if folded < self._batch:
+                stop.wait(poll_s)
+
+    @property
+    def stepped_at(self) -> float | None:
+        """Unix time in seconds of the last step that succeeded, None before the first."""
+        return self._stepped_at
+
+    def snapshot(self) -> Snapshot:
+        """The monitor's own counters since the start of the process, for `SnapshotCollector`.
+
+        Before the first step its start stands for it, so that a monitor that never steps is seen.
+        """
+        last = self._started_at if self._stepped_at is None else self._stepped_at
+        return {
+            "counters": [
+                ["monitor_verdicts", {}, self._folded],
+                ["monitor_failures", {}, self._failures],
+            ],
+            "gauges": [["monitor_last_step_timestamp_seconds", {"routes": self._routes}, last]],
+        }
+
+
+def _listed(routes: Sequence[str]) -> str:
+    """Routes as a label: "all", or their names in order; of many the first, and how many more."""
+    names = sorted(routes)
+    more = len(names) - _NAMED_ROUTES
+    listed = ", ".join(names[:_NAMED_ROUTES]) or "all"
+    return f"{listed} and {more} more" if more > 0 else listed

@@ -1,0 +1,79 @@
+"""A judge a few of whose ratings are made again: once as they were, once with the sides swapped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.draw import draw
+from evenkeel.core.provenance import JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import Failure
+from evenkeel.monitor.judge_audit_live import recheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenkeel.core.pair import Pair
+    from evenkeel.metrics.similarity.protocol import Rater, Rating
+
+_PURPOSE: Final = "judge_noise"
+
+
+class JudgeNoise:
+    """Rates as its judge does, and measures on a share of the pairs how steady that judge is.
+
+    The rating is always the first one, so sampling changes no verdict, only its price: each sampled
+    pair costs three calls. Which pairs are sampled follows from their content, not from their
+    rating. The second and third rating are in the details; one that failed is absent there and
+    counted by `count`, never taken for a change.
+    """
+
+    def __init__(
+        self,
+        judge: Rater,
+        *,
+        fresh: Rater,
+        share: float = 0.02,
+        count: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Watch a judge.
+
+        Args:
+            judge: Gives the ratings.
+            fresh: The same judge with the same prompt, model and votes, but past any cache and
+                without sides swapped at random: a cached second rating would show no noise at all.
+            share: Of the pairs judged, in [0, 1].
+            count: Told "again" and "swapped" for every rating made again, and "failed_<reason>".
+
+        Raises:
+            ValueError: The share is none.
+        """
+        if not 0 <= share <= 1:
+            raise ValueError(f"share must be in [0, 1], not {share}")
+        self._judge = judge
+        self._fresh = fresh
+        self._share = share
+        self._count = count
+
+    async def rate(self, pair: Pair) -> Rating:
+        """The judge's rating; details, tokens and cost include what was judged again."""
+        rated = await self._judge.rate(pair)
+        if isinstance(rated.outcome, Failure) or draw(pair, _PURPOSE) >= self._share:
+            return rated
+        seen = await recheck(pair, rated.outcome, self._fresh)
+        details = dict(rated.details)
+        for kind, name, outcome in (
+            ("again", JUDGED_AGAIN, seen.again),
+            ("swapped", JUDGED_SWAPPED, seen.swapped),
+        ):
+            if isinstance(outcome, Failure):
+                self._count(f"failed_{outcome.reason}")
+            else:
+                self._count(kind)
+                details[name] = float(outcome)
+        return replace(
+            rated,
+            details=details,
+            tokens=rated.tokens + seen.tokens,
+            cost_usd=rated.cost_usd + seen.cost_usd,
+        )

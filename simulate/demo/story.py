@@ -1,0 +1,299 @@
+"""The demo's phases: quiet traffic, a model swap, the alert; then the closing table."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import httpx2
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.estimate.counts import QUALITY_PREFIX
+from evenkeel.simulate.demo.comparison import Comparison, Row, compare
+from evenkeel.simulate.demo.processes import Addresses, DemoError, running
+from evenkeel.simulate.demo.traffic import Application
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_SWAPPED, _STEADY = "support", "triage"
+_MODELS = ("helpdesk-1", "triage-1")
+_STEADY_STATE = {"fragility": 0.02, "noise": 0.03, "worse_share": 0.5, "latency_s": 0.01}
+_FRAGILE_STATE = {"fragility": 0.3, "noise": 0.03, "returned_name": "helpdesk-2"}
+
+_KINDS = ["general.whitespace", "general.punctuation", "general.casing", "general.spelling"]
+_TRIED = {
+    "task": "case_summary",
+    "sampling_rate": 1.0,
+    "perturbations": _KINDS,
+    "trials_per_exchange": len(_KINDS),
+}
+_SETTINGS: dict[str, Any] = {
+    "routes": [{"name": _SWAPPED, **_TRIED}, {"name": _STEADY, "prefix": "/triage", **_TRIED}],
+    "budget": {"tokens_per_day": None, "usd_per_day": None},
+    "shadow": {"concurrency": 16},
+    "scoring": {"embeddings": False},
+    "console": {"trend_interval_s": 1.0},
+}
+
+_BATCH = 20
+_LONGEST_BACKLOG = 60
+_WAIT_S = 60.0
+_RESTART_S = 20.0
+_TABLE_WIDTH = 118
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long the phases are, in requests to each route."""
+
+    quiet: int = 300
+    fragile: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the demo ended."""
+
+    comparison: Comparison
+    sent: int
+    """Requests to the proxy; every one of them is sampled."""
+    failed_requests: int
+    scored: int
+    """Exchanges with a verdict of their identical resend."""
+    early_alerts: int
+    """Alerts before the swap, and on the route that was not touched."""
+    alerts: tuple[dict[str, Any], ...]
+    """Alerts on the swapped route."""
+    swapped_at: float
+    """Unix time in seconds."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What went wrong; empty if all is as planted."""
+        found = []
+        if self.failed_requests:
+            found.append(f"{self.failed_requests} forwarded requests failed")
+        if self.scored != self.sent:
+            found.append(f"{self.sent} requests were sampled, but {self.scored} were scored")
+        if not self.comparison.good:
+            found.append(
+                f"the planted truth lies outside the interval in {self.comparison.missed} of "
+                f"{self.comparison.cells} cells"
+            )
+        if self.early_alerts:
+            found.append(f"{self.early_alerts} alerts where nothing had changed")
+        if not self.alerts:
+            found.append("no alert after the swap")
+        return found
+
+
+def run_demo(*, headless: bool, plan: Plan | None = None) -> int:
+    """Run the demo and return the exit code: 0 if all is as planted."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: children first
+    out = Console()
+    out.width = max(out.width, _TABLE_WIDTH)
+    with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
+        try:
+            with running(Path(folder), _SETTINGS, _MODELS) as addresses:
+                return asyncio.run(_Story(addresses, plan or Plan(), out).tell(headless=headless))
+        except DemoError as error:
+            out.print(f"demo: {error}", markup=False)
+            return 1
+        except KeyboardInterrupt:
+            return 0
+
+
+class _Story:
+    def __init__(self, addresses: Addresses, plan: Plan, out: Console) -> None:
+        self._addresses = addresses
+        self._plan = plan
+        self._out = out
+        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=10.0)
+        self._simulation = httpx2.AsyncClient(base_url=addresses.simulation, timeout=10.0)
+        self._applications = (
+            Application(f"{addresses.proxy}/v1", "helpdesk-1", first_seed=0),
+            Application(f"{addresses.proxy}/triage/v1", "triage-1", first_seed=1_000_000),
+        )
+
+    async def tell(self, *, headless: bool) -> int:
+        out = self._out
+        out.print("[bold]evenkeel demo[/]: a SIMULATED model of planted fragility, watched live")
+        out.print(f"  console   {self._addresses.admin}/   (open it now; it updates by itself)")
+        out.print(f"  base URL  {self._addresses.proxy}/v1")
+        for model in _MODELS:
+            await self._set(model, _STEADY_STATE)
+        truths = {model: await self._truth(model) for model in _MODELS}
+        await self._phase("1. quiet traffic on two routes", self._plan.quiet)
+        await self._settled()
+        before = await self._raised()
+
+        swapped_at = time.time()
+        await self._set("helpdesk-1", _FRAGILE_STATE)
+        truths["helpdesk-2"] = await self._truth("helpdesk-1")
+        out.print(f"   model swap on route [bold]{_SWAPPED}[/]: helpdesk-1 → helpdesk-2, which is fragile")
+        await self._phase("2. the same traffic, fragile model", self._plan.fragile)
+        await self._settled()
+        after = await self._raised()
+
+        cells = (await self._get(self._admin, "/api/cells"))["cells"]
+        outcome = Outcome(
+            compare(cells, truths),
+            sent=sum(application.sent for application in self._applications),
+            failed_requests=sum(application.failed for application in self._applications),
+            scored=sum(cell["trials"] + _unrated(cell) for cell in cells if cell["perturbation"] == BASELINE),
+            early_alerts=len(before) + sum(event["route"] != _SWAPPED for event in after[len(before) :]),
+            alerts=tuple(event for event in after[len(before) :] if event["route"] == _SWAPPED),
+            swapped_at=swapped_at,
+        )
+        self._close(outcome)
+        if not headless:
+            await self._go_on()
+        return 1 if outcome.problems else 0
+
+    async def _phase(self, title: str, count: int) -> None:
+        with Progress(
+            TextColumn("{task.description:<36}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("requests"),
+            TimeElapsedColumn(),
+            console=self._out,
+            disable=not self._out.is_terminal,
+        ) as progress:
+            if not self._out.is_terminal:
+                self._out.print(f"{title}: {count * len(self._applications)} requests …")
+            bar = progress.add_task(title, total=count * len(self._applications))
+
+            async def send(application: Application) -> None:
+                for start in range(0, count, _BATCH):
+                    await self._backlog_below(_LONGEST_BACKLOG)
+                    await application.send(min(_BATCH, count - start), progress=lambda: progress.advance(bar))
+
+            await asyncio.gather(*(send(application) for application in self._applications))
+
+    async def _go_on(self) -> None:
+        self._out.print("\nserving on, with a little traffic; stop with Ctrl-C")
+        while True:
+            for application in self._applications:
+                await application.send(2)
+            await asyncio.sleep(2)
+
+    async def _set(self, model: str, state: dict[str, Any]) -> None:
+        response = await self._simulation.put(f"/simulate/models/{model}", json=state)
+        response.raise_for_status()
+
+    async def _truth(self, model: str) -> dict[str, Any]:
+        return await self._get(self._simulation, f"/simulate/truth?model={model}")
+
+    async def _raised(self) -> list[dict[str, Any]]:
+        """All alerts raised so far, oldest first."""
+        events = (await self._get(self._admin, "/api/alerts"))["events"]
+        return [event for event in reversed(events) if event["kind"] == "raised"]
+
+    async def _backlog_below(self, limit: int) -> None:
+        """Wait for the worker, so that both phases are scored soon after they happened."""
+        async for waiting in self._poll():
+            if waiting < limit:
+                return
+
+    async def _settled(self) -> None:
+        """Wait until every queued exchange is scored and the monitor has seen it."""
+        await asyncio.sleep(1.5)  # captures are handed over in batches
+        async for waiting in self._poll():
+            if waiting == 0:
+                break
+        await asyncio.sleep(1.5)  # the monitor reads the log twice a second
+
+    async def _poll(self) -> AsyncIterator[int]:
+        deadline = time.monotonic() + _WAIT_S
+        while time.monotonic() < deadline:
+            pipeline = await self._get(self._admin, "/api/pipeline")
+            yield pipeline["waiting"] + pipeline["leased"]
+            await asyncio.sleep(0.2)
+        raise DemoError(f"the queue did not empty in {_WAIT_S:.0f} s")
+
+    @staticmethod
+    async def _get(client: httpx2.AsyncClient, path: str) -> dict[str, Any]:
+        """Ask for JSON; a process that is just being restarted is asked again."""
+        deadline = time.monotonic() + _RESTART_S
+        while True:
+            try:
+                response = await client.get(path)
+            except httpx2.TransportError:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                response.raise_for_status()
+                return cast("dict[str, Any]", response.json())
+
+    def _close(self, outcome: Outcome) -> None:
+        out = self._out
+        out.print()
+        out.print(_table(outcome.comparison))
+        first = min(outcome.alerts, key=lambda event: event["at"], default=None)
+        out.print(
+            f"requests forwarded: {outcome.sent}, failed: {outcome.failed_requests}; "
+            f"sampled and scored: {outcome.scored}"
+        )
+        out.print(f"alerts where nothing had changed: {outcome.early_alerts} (must be 0)")
+        if first:
+            out.print(
+                f"alerts after the swap: {len(outcome.alerts)} of 4 cells; the first on "
+                f"{first['perturbation']} after {first['trials']} trials, "
+                f"{first['at'] - outcome.swapped_at:.1f} s after the swap"
+            )
+        for problem in outcome.problems:
+            out.print(f"[red]NOT AS PLANTED:[/] {problem}")
+        if not outcome.problems:
+            out.print(
+                f"[green]as planted[/]: {outcome.comparison.cells - outcome.comparison.missed} of "
+                f"{outcome.comparison.cells} cells hold the planted truth in every interval"
+            )
+
+
+def _unrated(cell: dict[str, Any]) -> int:
+    """Trials of a cell without a rating; those that lack only quality scores have one."""
+    reasons: dict[str, int] = cell["failures"]
+    return sum(count for reason, count in reasons.items() if not reason.startswith(QUALITY_PREFIX))
+
+
+def _table(comparison: Comparison) -> Table:
+    """Planted and measured values in per cent, one row a cell."""
+    title = "planted | measured \\[95 % interval], in %"
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    quantities = ("content_delta", "quality_delta", "robustness", "excess")
+    for heading in ("route", "model", "perturbation"):
+        table.add_column(heading)
+    table.add_column("n", justify="right")
+    for quantity in quantities:
+        table.add_column(quantity.replace("_", " "), no_wrap=True)
+    cells: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in comparison.rows:
+        cells.setdefault((row.route, row.model, row.perturbation), {})[row.quantity] = row
+    previous: tuple[str, str] | None = None
+    for (route, model, perturbation), found in sorted(cells.items()):
+        place = (route, model) if (route, model) != previous else ("", "")
+        previous = (route, model)
+        trials = str(found["content_delta"].n) if "content_delta" in found else ""
+        entries = [_entry(found.get(quantity)) for quantity in quantities]
+        table.add_row(*place, perturbation.partition(".")[2], trials, *entries)
+    return table
+
+
+def _entry(row: Row | None) -> str:
+    if row is None:
+        return "-"
+    mark = "" if row.covered else " [red]✗[/]"
+    interval = f"\\[{row.lower * 100:.0f}, {row.upper * 100:.0f}]"
+    return f"{row.planted * 100:.0f} | {row.value * 100:.0f} {interval}{mark}"

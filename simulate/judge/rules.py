@@ -1,0 +1,152 @@
+"""The simulated judge's ratings: by planted state for answers it knows, by coarse rules for others."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.simulate.condition import Condition
+from evenkeel.simulate.details import read_details
+from evenkeel.simulate.judge.known import recognise
+from evenkeel.simulate.recognition import find_topic
+from evenkeel.simulate.rewriter import is_rewriting
+from evenkeel.simulate.tongue import written_language
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from evenkeel.simulate.judge.known import Known
+
+
+class Ruling(NamedTuple):
+    """A rating and what decided it."""
+
+    rating: int
+    """3, 2 or 1."""
+    reason: str
+
+
+_WORD: Final = re.compile(r"\w+")
+_MOST: Final = 0.8
+_HALF: Final = 0.5
+_FEW: Final = 0.2
+_QUOTED_ALIKE: Final = 0.6
+"""Likeness in characters from which two quotations of a prompt are the same but for its spelling."""
+
+
+def rate_similarity(reference: str, candidate: str) -> Ruling:
+    """How far two answers say the same.
+
+    Of the simulated model's answers: 3 = the same state on the same topic with the same identifiers,
+    2 = good against different (two sides of one incident) or other identifiers, 1 = anything else.
+    Format, language and wording do not count. Others: `_compare`.
+    """
+    if " ".join(reference.split()) == " ".join(candidate.split()):
+        return Ruling(3, "the texts are equal")
+    left, right = recognise(reference), recognise(candidate)
+    if left is None or right is None:
+        return _compare(reference, candidate)
+    return _rate_known(left, right, alike=bool(left.topic) or _quote_alike(reference, candidate))
+
+
+def _rate_known(left: Known, right: Known, *, alike: bool) -> Ruling:
+    if left.topic != right.topic:
+        return Ruling(1, "the answers are about different topics")
+    if left.condition is not right.condition:
+        rating = 1 if Condition.WORSE in (left.condition, right.condition) else 2
+        return Ruling(rating, f"one answer is {left.condition}, the other {right.condition}")
+    if left.topic and left.details != right.details:
+        return Ruling(2, f"both answers are {left.condition}, with other identifiers")
+    return Ruling(
+        3 if alike else 2, f"both answers are {left.condition}{'' if alike else ', of other texts'}"
+    )
+
+
+def rate_quality(request: str, answer: str, *, complete: bool) -> Ruling:
+    """How faithful or how complete an answer is.
+
+    Of the simulated model's answers: 1 for a worse one, or one on another topic than the request's; 3 for
+    the others. Of any other answer the specifics (passages with digits) count: `_share_held`.
+    """
+    known = recognise(answer)
+    if known is None:
+        return _share_held(request, answer, complete=complete)
+    if known.condition is Condition.WORSE:
+        return Ruling(1, "the answer is worse")
+    if not _fits(known, request):
+        return Ruling(1, "the answer is about another topic than the request")
+    return Ruling(3, f"the answer is {known.condition}")
+
+
+def _compare(reference: str, candidate: str) -> Ruling:
+    """Two texts of which one at least is not the simulated model's.
+
+    3 = one is what the simulated rewriter makes of the other, or they have the same topic of the catalogue
+    and the same identifiers, or the same specifics in another language, or the same specifics and four
+    fifths of the words; 2 = half of the words, or of the specifics where the languages differ; 1 = less.
+    """
+    topics = find_topic(reference), find_topic(candidate)
+    if (
+        topics[0] is not None
+        and topics[0] is topics[1]
+        and read_details(reference) == read_details(candidate)
+    ):
+        return Ruling(3, "same topic and identifiers")
+    if is_rewriting(reference, candidate) or is_rewriting(candidate, reference):
+        return Ruling(3, "one is a simulated rewriting of the other")
+    specifics = _specifics(reference), _specifics(candidate)
+    if written_language(reference) is not written_language(candidate):
+        shared = _share(*specifics)
+        return Ruling(_step(shared, 1, _HALF), f"two languages; {shared:.0%} of the specifics are shared")
+    words = _words(reference), _words(candidate)
+    shared = _share(*words)
+    if specifics[0] != specifics[1]:
+        shared = min(shared, _MOST - 0.01)
+    return Ruling(_step(shared, _MOST, _HALF), f"{shared:.0%} of the words are shared")
+
+
+def _share_held(request: str, answer: str, *, complete: bool) -> Ruling:
+    """Complete: the share of the request's specifics in the answer, from 50 % 3, from 20 % 2.
+
+    Faithful: the share of the answer's specifics in the request, 3 for all of them, from 50 % 2. Where
+    there are no specifics, words are counted instead, by the steps of completeness.
+    """
+    asked, said = _specifics(request), _specifics(answer)
+    if not (asked if complete else said):
+        shared = len(_words(answer) & _words(request)) / max(1, len(_words(answer)))
+        return Ruling(_step(shared, _HALF, _FEW), f"{shared:.0%} of the words are the request's")
+    if complete:
+        shared = len(asked & said) / len(asked)
+        return Ruling(_step(shared, _HALF, _FEW), f"{shared:.0%} of the request's specifics are there")
+    shared = len(asked & said) / len(said)
+    return Ruling(_step(shared, 1, _HALF), f"{shared:.0%} of the specifics are the request's")
+
+
+def _fits(known: Known, request: str) -> bool:
+    topic = find_topic(request)
+    return topic is None or not known.topic or known.topic == topic.name
+
+
+def _quote_alike(reference: str, candidate: str) -> bool:
+    left, right = (" ".join(text.lower().split()) for text in (reference, candidate))
+    return SequenceMatcher(None, left, right, autojunk=False).ratio() >= _QUOTED_ALIKE
+
+
+def _specifics(text: str) -> set[str]:
+    found = (text[span.start : span.end] for span in protected_spans(text))
+    return {one.strip(".,;:()") for one in found if any(map(str.isdigit, one))}
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def _share(left: AbstractSet[str], right: AbstractSet[str]) -> float:
+    """Share of what either has that both have; 1 if neither has anything."""
+    return len(left & right) / len(left | right) if left | right else 1.0
+
+
+def _step(share: float, three: float, two: float) -> int:
+    return 3 if share >= three else 2 if share >= two else 1

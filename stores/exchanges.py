@@ -1,0 +1,192 @@
+"""The archive of sampled exchanges: what can be approved as a golden later."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evenkeel.core.pair import Answer, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from evenkeel.stores.sealing import Seal
+    from evenkeel.stores.sqlite import Database
+
+KEPT_PER_ROUTE = 1_000
+KEPT_BYTES = 64 << 20
+LARGEST_BYTES = 1 << 20
+"""An exchange that takes more when packed, as those with pictures do, is not archived."""
+KEPT_S = 30 * 86_400.0
+_PRUNE_EVERY = 50
+_PRUNE_EVERY_S = 600.0
+_PLACE = "archive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedExchange:
+    """A sampled request and its answer, both readable. Credentials and headers are never part of it."""
+
+    id: str
+    """The exchange's id, as in its verdicts."""
+    route: str
+    path: str
+    """Path of the API, without the route's prefix; a query with its credentials removed."""
+    request: str
+    """Body of the request, decoded: the JSON text that the client wrote."""
+    answer: Answer
+    model: str
+    """Model name returned, else the one requested."""
+    prompt_version: str | None = None
+    task: str | None = None
+    received_at: float
+    """Unix time in seconds."""
+
+
+class ExchangeArchive(Protocol):
+    """A bounded archive of exchanges. Calls block on storage."""
+
+    def put(self, exchange: ArchivedExchange) -> bool:
+        """Keep an exchange; False, changing nothing, if its id is there already or it is too large."""
+        ...
+
+    def find(self, exchange_id: str) -> ArchivedExchange | None:
+        """One exchange; None if it was never kept, or no longer is."""
+        ...
+
+    def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
+        """Exchanges of one route or all, the newest first."""
+        ...
+
+
+class SqliteExchangeArchive:
+    """`ExchangeArchive` on SQLite. Any number of processes may share it.
+
+    At most `per_route` exchanges of a route are kept and `total_bytes` of all, the newest; up to 50 more
+    between two prunings, which are at most ten minutes apart as long as exchanges come.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        per_route: int = KEPT_PER_ROUTE,
+        total_bytes: int = KEPT_BYTES,
+        kept_s: float = KEPT_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open the archive.
+
+        Args:
+            database: the store's file.
+            per_route: exchanges kept of each route; 0 keeps none and drops those there are with `prune`.
+            total_bytes: what they may take, packed.
+            kept_s: and how long they are kept.
+            clock: Unix time in seconds.
+        """
+        self._database = database
+        self._per_route = per_route
+        self._total_bytes = total_bytes
+        self._kept_s = kept_s
+        self._clock = clock
+        self._since_pruned = 0
+        self._pruned_at = -math.inf
+        database.create(
+            """CREATE TABLE IF NOT EXISTS archived_exchanges (
+                 seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, route TEXT NOT NULL,
+                 bytes INTEGER NOT NULL, body BLOB NOT NULL)""",
+            # Covers what pruning reads, so that it never touches the bodies.
+            "CREATE INDEX IF NOT EXISTS archived_exchanges_route ON archived_exchanges (route, seq, bytes)",
+            "CREATE TABLE IF NOT EXISTS archived_times (seq INTEGER PRIMARY KEY, kept_at REAL NOT NULL)",
+        )
+
+    def put(self, exchange: ArchivedExchange) -> bool:
+        """As `ExchangeArchive`."""
+        if self._per_route == 0:
+            return False
+        packed = pack_exchange(exchange, self._database.seal)
+        if len(packed) > LARGEST_BYTES:
+            return False
+        with self._database.write() as connection:
+            cursor = connection.execute(
+                "INSERT OR IGNORE INTO archived_exchanges (id, route, bytes, body) VALUES (?, ?, ?, ?)",
+                (exchange.id, exchange.route, len(packed), packed),
+            )
+            if cursor.rowcount:
+                times = "INSERT OR REPLACE INTO archived_times (seq, kept_at) VALUES (?, ?)"
+                connection.execute(times, (cursor.lastrowid, self._clock()))
+        self._since_pruned += cursor.rowcount
+        due = self._clock() - self._pruned_at > min(_PRUNE_EVERY_S, self._kept_s)
+        if self._since_pruned >= _PRUNE_EVERY or due:
+            self.prune()
+        return cursor.rowcount > 0
+
+    def prune(self) -> int:
+        """Drop what is beyond the limits, the oldest first; returns how many exchanges went."""
+        self._since_pruned = 0
+        self._pruned_at = self._clock()
+        with self._database.write() as connection:
+            # What was kept before times were noted goes with the oldest that has one.
+            dropped = connection.execute(
+                "DELETE FROM archived_exchanges WHERE seq <= (SELECT max(seq) FROM archived_times"
+                " WHERE kept_at <= ?)",
+                (self._pruned_at - self._kept_s,),
+            ).rowcount
+            routes = connection.execute("SELECT DISTINCT route FROM archived_exchanges").fetchall()
+            for (route,) in routes:
+                dropped += connection.execute(
+                    "DELETE FROM archived_exchanges WHERE route = ?1 AND seq <= ("
+                    " SELECT seq FROM archived_exchanges WHERE route = ?1"
+                    " ORDER BY seq DESC LIMIT 1 OFFSET ?2)",
+                    (route, self._per_route),
+                ).rowcount
+            (held,) = connection.execute("SELECT TOTAL(bytes) FROM archived_exchanges").fetchone()
+            if held > self._total_bytes:
+                dropped += connection.execute(
+                    "DELETE FROM archived_exchanges WHERE seq IN (SELECT seq FROM ("
+                    " SELECT seq, SUM(bytes) OVER (ORDER BY seq DESC) AS held FROM archived_exchanges)"
+                    " WHERE held > ?)",
+                    (self._total_bytes,),
+                ).rowcount
+            connection.execute(
+                "DELETE FROM archived_times"
+                " WHERE seq < (SELECT coalesce(min(seq), 0) FROM archived_exchanges)"
+            )
+        return dropped
+
+    def find(self, exchange_id: str) -> ArchivedExchange | None:
+        """As `ExchangeArchive`."""
+        row = (
+            self._database.connection()
+            .execute(
+                "SELECT body FROM archived_exchanges WHERE id = ?",
+                (exchange_id.encode("utf-8", "replace").decode(),),
+            )
+            .fetchone()
+        )
+        return unpack_exchange(row[0], self._database.seal) if row else None
+
+    def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
+        """As `ExchangeArchive`."""
+        rows: Iterable[tuple[bytes]] = self._database.connection().execute(
+            "SELECT body FROM archived_exchanges WHERE (?1 IS NULL OR route = ?1) ORDER BY seq DESC LIMIT ?2",
+            (route, -1 if limit is None else limit),
+        )
+        return [unpack_exchange(body, self._database.seal) for (body,) in rows]
+
+
+def pack_exchange(exchange: ArchivedExchange, seal: Seal) -> bytes:
+    """An archived exchange as compressed bytes, encrypted if there is a key."""
+    return seal.close(zlib.compress(json.dumps(asdict(exchange)).encode(), 1), _PLACE)
+
+
+def unpack_exchange(packed: bytes, seal: Seal) -> ArchivedExchange:
+    """What `pack_exchange` made. Raises: SealError if it cannot be opened."""
+    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
+    answer = raw.pop("answer")
+    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
+    return ArchivedExchange(answer=Answer(**answer), **raw)

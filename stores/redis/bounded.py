@@ -1,0 +1,44 @@
+"""A bounded map on Redis: the newest entries by key, for caches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from evenkeel.stores.redis.connection import Script
+
+if TYPE_CHECKING:
+    from evenkeel.stores.redis.connection import RedisStore
+
+_PUT: Final = """
+-- KEYS 1 bodies, 2 sorted set key -> turn, 3 turns; ARGV 1 key, 2 body, 3 entries kept
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[2], redis.call('INCR', KEYS[3]), ARGV[1])
+local excess = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[3])
+if excess > 0 then
+  local oldest = redis.call('ZPOPMIN', KEYS[2], excess)
+  for i = 1, #oldest, 2 do redis.call('HDEL', KEYS[1], oldest[i]) end
+end
+"""
+
+
+class BoundedMap:
+    """Bytes by key; the newest `kept` stay. Safe to use from threads and processes."""
+
+    def __init__(self, store: RedisStore, tag: str, *, kept: int) -> None:
+        self._store = store
+        self._tag = tag
+        self._kept = kept
+        self._keys = tuple(store.key(tag, name) for name in ("bodies", "order", "turns"))
+        self._put = Script(store, _PUT)
+
+    def __len__(self) -> int:
+        return int(self._store.client.hlen(self._keys[0]))
+
+    def get(self, key: str) -> bytes | None:
+        """What is under a key, None if nothing is (any more). Raises: SealError if it cannot be opened."""
+        body = cast("bytes | None", self._store.client.hget(self._keys[0], key))
+        return None if body is None else self._store.seal.open(body, f"{self._tag}/{key}")
+
+    def put(self, key: str, body: bytes) -> None:
+        """Keep a body as the newest, and drop the oldest beyond the number kept."""
+        self._put(self._keys, key, self._store.seal.close(body, f"{self._tag}/{key}"), self._kept)

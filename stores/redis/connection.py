@@ -1,0 +1,236 @@
+"""One client of a Redis, with the names of keys and the scripts that change them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import ssl
+import threading
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+import redis
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.cluster import RedisCluster
+from redis.exceptions import (
+    BusyLoadingError,
+    ClusterDownError,
+    NoPermissionError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as Unreachable
+from redis.exceptions import TimeoutError as TooSlow
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.sealing import seal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.stores.redis.place import RedisPlace
+    from evenkeel.stores.sealing import Seal
+
+Value: TypeAlias = str | bytes | int | float
+
+_RETRIES = 4
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+_HEALTH_CHECK_S = 20
+_OLDEST_SERVER = (7, 0)
+_WAITED_SHARE = 0.5
+"""Of the time limit of one answer: replicas are waited for in vain before that is over."""
+
+
+class NotReplicatedError(RedisError):
+    """Fewer replicas than are wanted have what was written. It may be lost with the primary."""
+
+
+PASSING = (
+    Unreachable,
+    TooSlow,
+    BusyLoadingError,
+    ReadOnlyError,
+    ClusterDownError,
+    TryAgainError,
+    NotReplicatedError,
+)
+"""Errors of a Redis that is restarting, failing over or cut off: what was asked may be asked again."""
+
+
+class RedisStore:
+    """Shared by all stores of a process, and by its threads. Connects when it is first used.
+
+    A command that meets a lost connection or a failover is sent again, with growing pauses, for some seconds.
+    It may have been done already: every script here has the same effect twice as once. Nothing here is
+    awaited, so no cancelled task leaves a reply behind for the next one.
+    """
+
+    def __init__(self, place: RedisPlace, *, seal: Seal | None = None) -> None:
+        """Prepare; nothing is sent yet.
+
+        Args:
+            place: where the Redis is.
+            seal: encrypts prompts and answers. Default: as the environment says, see `Database`.
+
+        Raises: SealError for keys that cannot be used.
+        """
+        self.seal = seal_of(os.environ) if seal is None else seal
+        self.place = place
+        self._client: Any = None
+        self._lock = threading.Lock()
+
+    @property
+    def client(self) -> Any:
+        """The client of the library; blocks on first use with a Cluster."""
+        if self._client is None:
+            with self._lock:
+                self._client = self._client or _connect(self.place)
+        return self._client
+
+    def key(self, tag: str, name: str) -> str:
+        """The full name of a key. Keys of one tag lie on one node."""
+        return f"{self.place.prefix}:{{{tag}}}:{name}"
+
+    def check(self) -> None:
+        """Raise StoreError, in one line, unless the server answers, is recent enough and never forgets."""
+        try:
+            found = self.client.info("server", **self._anywhere())
+            version = str(found["redis_version"])
+            policy = self.client.config_get("maxmemory-policy", **self._anywhere()).get("maxmemory-policy")
+        except NoPermissionError:
+            return  # an ACL user that may not ask; the commands that are needed will tell
+        except RedisError as error:
+            raise StoreError(f"cannot use the Redis {self.place}: {error}; check redis.url") from error
+        if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_SERVER:
+            raise StoreError(f"the Redis {self.place} is version {version}; 7.0 or later is needed")
+        if policy not in (None, "noeviction"):
+            raise StoreError(
+                f"the Redis {self.place} drops keys when it is full (maxmemory-policy {policy}), and with "
+                "them verdicts; set maxmemory-policy to noeviction"
+            )
+
+    def _anywhere(self) -> dict[str, Any]:
+        return {"target_nodes": self.client.get_random_node()} if self.place.cluster else {}
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+
+class Script:
+    """A Lua script, sent in full only where the server does not know it yet."""
+
+    def __init__(self, store: RedisStore, text: str) -> None:
+        self._store = store
+        self._text = text
+        self._digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+    def __call__(self, keys: Sequence[str], *arguments: Value) -> Any:
+        """Run it; all its keys must share a tag."""
+        client = self._store.client
+        try:
+            return client.evalsha(self._digest, len(keys), *keys, *arguments)
+        except NoScriptError:
+            return client.eval(self._text, len(keys), *keys, *arguments)
+
+    def replicated(self, keys: Sequence[str], *arguments: Value) -> Any:
+        """Run it, and return once so many replicas as the place wants have what it wrote.
+
+        Raises: NotReplicatedError if that takes longer than one answer may; it has run nevertheless.
+        """
+        wanted = self._store.place.replicas
+        if not wanted:
+            return self(keys, *arguments)
+        try:
+            given, reached = self._awaited(wanted, "EVALSHA", self._digest, keys, arguments)
+        except NoScriptError:
+            given, reached = self._awaited(wanted, "EVAL", self._text, keys, arguments)
+        if reached < wanted:
+            raise NotReplicatedError(f"{reached} replica(s) have what was written, {wanted} are wanted")
+        return given
+
+    def _awaited(
+        self, wanted: int, verb: str, what: str, keys: Sequence[str], arguments: Sequence[Value]
+    ) -> tuple[Any, int]:
+        patience_ms = round(self._store.place.timeout_s * _WAITED_SHARE * 1000)
+        with self._store.client.pipeline(transaction=False) as sent:
+            # The server waits for what this connection wrote. A script that finds all done already, since
+            # it is sent again on a new connection, writes nothing; this does.
+            sent.incr(self._store.key("main", "written"))
+            sent.execute_command(verb, what, len(keys), *keys, *arguments)
+            sent.execute_command("WAIT", wanted, patience_ms)
+            _, given, reached = sent.execute()
+        return given, int(reached)
+
+
+def text(value: Any) -> str:
+    """A reply as text."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def as_key(given: str) -> str:
+    """Text as a key can hold it: half a surrogate pair, which clients can send, becomes "?"."""
+    return given.encode("utf-8", "replace").decode()
+
+
+def _connect(place: RedisPlace) -> Any:
+    common: dict[str, Any] = {
+        "username": place.username,
+        "password": place.password,
+        "socket_timeout": place.timeout_s,
+        "socket_connect_timeout": place.timeout_s,
+    }
+    retry = Retry(ExponentialWithJitterBackoff(cap=_LONGEST_PAUSE_S, base=_FIRST_PAUSE_S), _RETRIES)
+    if place.cluster:
+        return RedisCluster.from_url(place.url, **common, **_tls(place), retry=retry)
+    common |= {
+        "retry": retry,
+        "retry_on_error": [BusyLoadingError, ReadOnlyError],
+        "health_check_interval": _HEALTH_CHECK_S,
+    }
+    if not place.sentinels:
+        return redis.Redis.from_url(place.url, **common, **_tls(place))
+    tls = {**_tls(place), "ssl": True} if place.url.startswith("rediss://") else {}
+    guards = Sentinel(  # type: ignore[no-untyped-call]  # the library has no types there
+        [tuple(host) for host in place.sentinels],
+        sentinel_kwargs={
+            "socket_timeout": place.timeout_s,
+            "password": place.sentinel_password,
+            **tls,
+        },
+    )
+    return guards.master_for(  # type: ignore[no-untyped-call]
+        place.sentinel_master, db=_database_number(place.url), **common, **tls
+    )
+
+
+def _tls(place: RedisPlace) -> dict[str, Any]:
+    if not place.url.startswith("rediss://"):
+        return {}
+    return {
+        "ssl_cert_reqs": "required",
+        "ssl_check_hostname": True,
+        "ssl_ca_certs": place.ca_file,
+        "ssl_certfile": place.cert_file,
+        "ssl_keyfile": place.key_file,
+        "ssl_min_version": ssl.TLSVersion.TLSv1_2,
+    }
+
+
+def _database_number(url: str) -> int:
+    parts = urlsplit(url)
+    number = dict(parse_qsl(parts.query)).get("db") or parts.path.strip("/")
+    return int(number) if number.isdigit() else 0
+
+
+def process_name(pid: int) -> str:
+    """Names this process among all that use the store."""
+    return f"{socket.gethostname()}:{pid}"

@@ -1,0 +1,108 @@
+"""Counters of the processes of all machines."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.stores.counters import merge
+from evenkeel.stores.redis.connection import Script, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenkeel.stores.counters import Snapshot
+    from evenkeel.stores.redis.connection import RedisStore
+
+_RETIRED: Final = "retired"
+_SILENT_S: Final = 15.0
+"""A process publishes every second; one that has been silent for so long is taken for dead."""
+_FORGOTTEN_S: Final = 86_400.0
+
+_REPLACE: Final = """
+-- KEYS 1 snapshots, 2 times
+-- ARGV 1 source, 2 its snapshot as it was read, 3 total before, 4 total now, 5 the total's name
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+if (redis.call('HGET', KEYS[1], ARGV[5]) or '') ~= ARGV[3] then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+redis.call('HSET', KEYS[1], ARGV[5], ARGV[4])
+return 1
+"""
+
+
+class RedisCounterStore:
+    """Latest snapshot of each process. Counters of a process that ended are kept, its gauges not.
+
+    A group is what one supervisor starts: within it, sources are named as it names them.
+    Nobody watches over processes on other machines: one that is silent for 15 s counts as ended, and if it
+    speaks again it goes on from where it was. After a day its counters are added to the total of the ended.
+    """
+
+    def __init__(self, store: RedisStore, clock: Callable[[], float], *, group: str = "") -> None:
+        """Open it; nothing is sent yet.
+
+        Args:
+            store: the Redis.
+            clock: Unix time in seconds.
+            group: whose sources these are; "" reads those of all groups.
+        """
+        self._store = store
+        self._group = f"{group} " if group else ""
+        self._clock = clock
+        self._snapshots, self._times = (store.key("counters", name) for name in ("snapshots", "times"))
+        self._replace = Script(store, _REPLACE)
+
+    def publish(self, source: str, snapshot: Snapshot) -> None:
+        """Replace the snapshot of one process."""
+        with self._store.client.pipeline(transaction=True) as both:
+            both.hset(self._snapshots, f"{self._group}{source}", json.dumps(snapshot))
+            both.hset(self._times, f"{self._group}{source}", repr(self._clock()))
+            both.execute()
+
+    def retire(self, source: str) -> None:
+        """Fold the counters of an ended process into the total of the ended ones."""
+        self._retire(f"{self._group}{source}", f"{self._group}{_RETIRED}")
+
+    def _retire(self, source: str, retired: str) -> None:
+        client = self._store.client
+        while True:
+            body, before = client.hmget(self._snapshots, source, retired)
+            if body is None:
+                return
+            total = merge(json.loads(one) for one in (body, before) if one)
+            total["gauges"] = []
+            keys = (self._snapshots, self._times)
+            if self._replace(keys, source, body, before or b"", json.dumps(total), retired):
+                return
+
+    def clear(self) -> None:
+        """Start from zero."""
+        names = list(self._mine(self._store.client.hgetall(self._snapshots)))
+        if names:
+            with self._store.client.pipeline(transaction=True) as both:
+                both.hdel(self._snapshots, *names)
+                both.hdel(self._times, *names)
+                both.execute()
+
+    def read(self) -> list[Snapshot]:
+        """Snapshots of all processes, of this group or of all groups, ended ones included."""
+        client = self._store.client
+        bodies = self._mine(client.hgetall(self._snapshots))
+        seen = {name: float(at) for name, at in client.hgetall(self._times).items()}
+        now = self._clock()
+        found = []
+        for name in sorted(bodies):
+            snapshot = json.loads(bodies[name])
+            silent_s = now - seen.get(name, now)
+            if silent_s > _SILENT_S:
+                snapshot["gauges"] = []
+            if silent_s > _FORGOTTEN_S:
+                group = text(name).rpartition(" ")[0]
+                self._retire(text(name), f"{group} {_RETIRED}" if group else _RETIRED)
+            found.append(snapshot)
+        return found
+
+    def _mine(self, by_source: dict[bytes, bytes]) -> dict[bytes, bytes]:
+        prefix = self._group.encode()
+        return {name: body for name, body in by_source.items() if name.startswith(prefix)}

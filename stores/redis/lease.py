@@ -1,0 +1,51 @@
+"""A lease: one of several processes does something, and another one once it is gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.stores.redis.connection import Script
+
+if TYPE_CHECKING:
+    from evenkeel.stores.redis.connection import RedisStore
+
+_HOLD: Final = """
+-- KEYS 1 the lease; ARGV 1 holder, 2 length in ms
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+_LEAVE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+"""
+
+
+class RedisLease:
+    """Held by one at a time, by the server's clock. A holder that falls silent loses it.
+
+    It can change hands while its holder is still at work, so what it guards must bear being done twice.
+    """
+
+    def __init__(self, store: RedisStore, name: str, holder: str, *, length_s: float = 10.0) -> None:
+        """Open it; nothing is sent yet.
+
+        Args:
+            store: the Redis.
+            name: of the lease.
+            holder: who asks.
+            length_s: how long it lasts unless it is renewed.
+        """
+        self._key = store.key("main", f"lease:{name}")
+        self._holder = holder
+        self._length_ms = round(length_s * 1000)
+        self._hold = Script(store, _HOLD)
+        self._leave = Script(store, _LEAVE)
+
+    def hold(self) -> bool:
+        """Take or renew it; False while another one has it."""
+        return bool(self._hold((self._key,), self._holder, self._length_ms))
+
+    def leave(self) -> None:
+        """Give it back at once, if it is held."""
+        self._leave((self._key,), self._holder)

@@ -1,0 +1,190 @@
+"""What monitors keep on Redis: a checkpoint for each of them, alert events for all."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import zlib
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evenkeel.stores.protocols import AlertEvent, TrendPoint
+from evenkeel.stores.redis.connection import Script, Value, as_key, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.stores.redis.connection import RedisStore
+
+_TREND_KEPT_PER_CELL: Final = 2_000
+_EVENTS_KEPT: Final = 10_000
+
+_COMMIT: Final = """
+-- KEYS 1 head, 2 parts, 3 events, 4 their order, 5 those not delivered
+-- ARGV 1 commit the caller went out from, 2 new offset, 3 state, 4 whole, 5 prefix of trends,
+--      6 points kept, 7 events kept; then three numbers, 11 this commit, and so many parts (name, body),
+--      events (id, body), points (cell, body)
+local there = redis.call('HGET', KEYS[1], 'commit') or ''
+if there ~= ARGV[1] then return there == ARGV[11] and 1 or 0 end
+redis.call('HSET', KEYS[1], 'offset', ARGV[2], 'state', ARGV[3], 'commit', ARGV[11])
+if ARGV[4] == '1' then redis.call('DEL', KEYS[2]) end
+local at = 12
+for _ = 1, tonumber(ARGV[8]) do
+  redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1])
+  at = at + 2
+end
+for _ = 1, tonumber(ARGV[9]) do
+  if redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) == 1 then
+    redis.call('RPUSH', KEYS[4], ARGV[at])
+    redis.call('RPUSH', KEYS[5], ARGV[at])
+  end
+  at = at + 2
+end
+while redis.call('LLEN', KEYS[4]) > tonumber(ARGV[7]) do
+  local oldest = redis.call('LPOP', KEYS[4])
+  redis.call('HDEL', KEYS[3], oldest)
+  redis.call('LREM', KEYS[5], 1, oldest)
+end
+for _ = 1, tonumber(ARGV[10]) do
+  redis.call('RPUSH', ARGV[5] .. ARGV[at], ARGV[at + 1])
+  redis.call('LTRIM', ARGV[5] .. ARGV[at], -tonumber(ARGV[6]), -1)
+  at = at + 2
+end
+return 1
+"""
+
+
+class OtherMonitorError(Exception):
+    """Another monitor wrote this checkpoint in between. The state has to be read again."""
+
+
+class RedisMonitorStore:
+    """`MonitorStore` on Redis. Each monitor has a checkpoint under its own name.
+
+    Several monitors that fold the same log come to the same state and name their events alike, so that an
+    event is there once whoever finds it first. Two that have the same name by mistake cannot spoil the
+    checkpoint: a commit counts only if nobody else wrote since the caller last read or wrote.
+    """
+
+    def __init__(self, store: RedisStore, name: str) -> None:
+        self._store = store
+        self._base = b""
+        """Names the commit that was read or written last."""
+        self._read: dict[str, bytes] | None = None
+        mine = store.key("main", f"monitor:{as_key(name)}")
+        self._head, self._parts, self._trend = f"{mine}:head", f"{mine}:parts", f"{mine}:trend:"
+        self._events, self._order, self._waiting = (
+            store.key("main", f"alert-{name}") for name in ("events", "order", "waiting")
+        )
+        self._commit = Script(store, _COMMIT)
+
+    def load(self) -> tuple[bytes | None, int]:
+        """The last committed checkpoint and the log offset it includes.
+
+        Its parts are read in the same step: a commit of a monitor that died may still be on its way, and a
+        checkpoint with the parts of a later one would count verdicts twice.
+        """
+        with self._store.client.pipeline(transaction=True) as both:
+            both.hmget(self._head, "state", "offset", "commit")
+            both.hgetall(self._parts)
+            (state, offset, commit), parts = both.execute()
+        self._base = commit or b""
+        self._read = {text(name): body for name, body in parts.items()}
+        return (zlib.decompress(state) if state is not None else None, int(offset or 0))
+
+    def is_current(self) -> bool:
+        """Whether the checkpoint is still the one that was read or written last."""
+        return (self._store.client.hget(self._head, "commit") or b"") == self._base
+
+    def parts(self) -> dict[str, bytes]:
+        """Every part of the checkpoint, by name: after `load` those of what that returned."""
+        read, self._read = self._read, None
+        if read is None:
+            found = self._store.client.hgetall(self._parts)
+            read = {text(name): body for name, body in found.items()}
+        return read
+
+    def commit(
+        self,
+        state: bytes,
+        offset: int,
+        events: Sequence[AlertEvent],
+        trend: Sequence[tuple[str, str, str, TrendPoint]],
+        *,
+        parts: Mapping[str, bytes] = MappingProxyType({}),
+        whole: bool = False,
+    ) -> None:
+        """Store checkpoint, changed parts, events and trend points in one step.
+
+        Raises:
+            OtherMonitorError: if the checkpoint is not the one this object read or wrote last.
+        """
+        rows: list[Value] = []
+        for name, body in parts.items():
+            rows += (as_key(name), body)
+        for event in events:
+            rows += (event.id, json.dumps(asdict(event)))
+        for *cell, point in trend:
+            rows += (_cell(*cell), msgspec.json.encode(point))
+        this = secrets.token_bytes(8)
+        self._read = None
+        done = self._commit(
+            (self._head, self._parts, self._events, self._order, self._waiting),
+            self._base,
+            offset,
+            zlib.compress(state, 1),
+            int(whole),
+            self._trend,
+            _TREND_KEPT_PER_CELL,
+            _EVENTS_KEPT,
+            len(parts),
+            len(events),
+            len(trend),
+            this,
+            *rows,
+        )
+        if not done:
+            raise OtherMonitorError(
+                f"the checkpoint {self._head} was changed by another monitor; give each a name of its own"
+            )
+        self._base = this
+
+    def events(self, limit: int) -> list[AlertEvent]:
+        """The newest alert events, newest first."""
+        ids = self._store.client.lrange(self._order, -limit, -1) if limit > 0 else []
+        return self._named(ids[::-1])
+
+    def undelivered(self, limit: int) -> list[AlertEvent]:
+        """Events not yet notified, oldest first."""
+        return self._named(self._store.client.lrange(self._waiting, 0, limit - 1) if limit > 0 else [])
+
+    def mark_delivered(self, event_id: str) -> None:
+        """Remember that an event was notified."""
+        self._store.client.lrem(self._waiting, 1, event_id)
+
+    def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
+        """The newest `limit` points of one cell, oldest first."""
+        if limit <= 0:
+            return []
+        rows = self._store.client.lrange(f"{self._trend}{_cell(route, model, perturbation)}", -limit, -1)
+        return [TrendPoint(**json.loads(row)) for row in rows]
+
+    def _named(self, ids: Sequence[bytes]) -> list[AlertEvent]:
+        if not ids:
+            return []
+        bodies = self._store.client.hmget(self._events, ids)
+        return [AlertEvent(**json.loads(body)) for body in bodies if body is not None]
+
+
+def monitor_names(store: RedisStore) -> list[str]:
+    """Names of all monitors that ever committed, in order. Looks through the keys: not for a scrape."""
+    before, after = store.key("main", "monitor:"), ":head"
+    found = store.client.scan_iter(match=f"{before}*{after}", count=1000)
+    return sorted(text(key).removeprefix(before).removesuffix(after) for key in found)
+
+
+def _cell(*names: object) -> str:
+    return json.dumps(names)

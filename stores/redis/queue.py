@@ -1,0 +1,210 @@
+"""The distributed queue: a Redis stream with a group of workers."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from typing import TYPE_CHECKING, Any
+
+from redis.exceptions import OutOfMemoryError, ResponseError
+
+from evenkeel.core.exchange import DeadLetter, Lag
+from evenkeel.stores.packing import check_readable, dead_body, lease_of, sealed
+from evenkeel.stores.redis import queue_scripts as scripts
+from evenkeel.stores.redis.connection import PASSING, Script, process_name, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from evenkeel.core.exchange import Exchange, Lease
+    from evenkeel.stores.redis.connection import RedisStore, Value
+
+_MAX_WAITING = 20_000
+_MAX_BYTES = 1 << 30
+_DEAD_KEPT = 1_000
+_KEPT_S = 86_400.0
+_PATIENCE_S = 10.0
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 2.0
+_IDLE_CONSUMER_MS = 3_600_000
+
+
+class RedisExchangeQueue:
+    """`ExchangeQueue` on Redis Streams, for any number of proxies and workers.
+
+    An entry stays in the stream until it is acknowledged or buried, so the stream's length is the queue's.
+    Leases run by the server's clock: those of the workers may differ. All workers use one length of lease.
+    An exchange older than `kept_s` is no longer there to be read and becomes a dead letter, as "expired".
+    """
+
+    def __init__(
+        self,
+        store: RedisStore,
+        clock: Callable[[], float],
+        *,
+        max_waiting: int = _MAX_WAITING,
+        max_bytes: int = _MAX_BYTES,
+        kept_s: float = _KEPT_S,
+        dead_kept: int = _DEAD_KEPT,
+        patience_s: float = _PATIENCE_S,
+        pause: Callable[[float], None] = time.sleep,
+        timer: Callable[[], float] = time.monotonic,
+        consumer: str | None = None,
+    ) -> None:
+        """Open the queue; nothing is sent yet.
+
+        Args:
+            store: the Redis.
+            clock: Unix time in seconds, for the age of exchanges.
+            max_waiting: exchanges kept at most.
+            max_bytes: what they may take there.
+            kept_s: how long the bodies of an exchange are kept.
+            dead_kept: dead letters kept, the newest; those dropped are counted.
+            patience_s: how long `put` tries while Redis is gone. Only the hand-off's thread waits for it.
+            pause: rests for so many seconds.
+            timer: seconds since some moment.
+            consumer: names this worker; None = by host, process and chance.
+        """
+        self._store = store
+        self._clock = clock
+        self._max_waiting = max_waiting
+        self._max_bytes = max_bytes
+        self._kept_ms = round(kept_s * 1000)
+        self._dead_kept = dead_kept
+        self._patience_s = patience_s
+        self._pause = pause
+        self._timer = timer
+        self._consumer = consumer or f"{process_name(os.getpid())}:{random.getrandbits(32):08x}"
+        self._stream, ids, self._figures, self._dead = (
+            store.key("main", name) for name in ("exchanges", "exchange-ids", "queue", "dead")
+        )
+        self._keys = (self._stream, ids, self._figures, self._dead)
+        self._prefixes = (store.key("main", "payload:"), store.key("main", "dead-payload:"))
+        self._put, self._reserve, self._extend, self._acknowledge, self._release, self._bury, self._lag = (
+            Script(store, each)
+            for each in (
+                scripts.PUT,
+                scripts.RESERVE,
+                scripts.EXTEND,
+                scripts.ACKNOWLEDGE,
+                scripts.RELEASE,
+                scripts.BURY,
+                scripts.LAG,
+            )
+        )
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """Store exchanges in one step; waits out a short absence of Redis, as a failover, or of its memory.
+
+        Raises: the client's errors, once Redis has been gone for longer than that.
+        """
+        packed: list[Value] = []
+        for exchange in exchanges:
+            packed += (exchange.id, sealed(exchange, self._store.seal))
+        if not packed:
+            return 0
+        until, pause_s, known_counts = self._timer() + self._patience_s, _FIRST_PAUSE_S, 0
+        while True:
+            bounds = (self._kept_ms, self._max_waiting, self._max_bytes, known_counts)
+            try:
+                return int(self._run(self._put.replicated, *bounds, *packed))
+            except (*PASSING, OutOfMemoryError):  # workers make room
+                if self._timer() >= until:
+                    raise
+            # It may have been stored although no answer came: then what is known is what was taken.
+            known_counts = 1
+            self._pause(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def reserve(self, limit: int, lease_s: float) -> list[Lease]:
+        """Lease up to `limit` exchanges: first those whose lease ran out, then the oldest that wait."""
+        rows = self._run(self._reserve, self._consumer, round(lease_s * 1000), limit)
+        expires_at = self._clock() + lease_s
+        seal = self._store.seal
+        return [
+            lease_of(text(one), payload, seal, expires_at, int(attempt)) for one, attempt, payload in rows
+        ]
+
+    def check_readable(self) -> None:
+        """Raise SealError, which says what to do, if the newest exchange cannot be decrypted."""
+        for _, fields in self._store.client.xrevrange(self._stream, count=1):
+            newest = self._store.client.get(f"{self._prefixes[0]}{text(fields[b'id'])}")
+            check_readable(newest, self._store.seal)
+
+    def extend(self, ids: Collection[str], lease_s: float) -> None:
+        """Renew leases that this worker still has, for as long again as it reserved them."""
+        del lease_s
+        if ids:
+            self._run(self._extend, self._consumer, *ids)
+
+    def acknowledge(self, ids: Collection[str]) -> None:
+        """Remove finished exchanges."""
+        if ids:
+            self._run(self._acknowledge, *ids)
+
+    def release(self, ids: Collection[str]) -> None:
+        """Give leases back at once; the attempt is not counted."""
+        if ids:
+            self._run(self._release, self._consumer, scripts.RELEASED_MS, *ids)
+
+    def bury(self, exchange_id: str, reason: str) -> None:
+        """Move an exchange to the dead letters, of which the newest are kept."""
+        self._run(self._bury, exchange_id, reason)
+
+    def lag(self) -> Lag:
+        """Count what is waiting, leased and dead."""
+        total, leased, dead, oldest = self._run(self._lag)
+        age_s = max(0.0, self._clock() - float(oldest)) if oldest else 0.0
+        return Lag(int(total) - int(leased), int(leased), int(dead), age_s)
+
+    def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """The newest dead letters, newest first."""
+        rows = self._store.client.xrevrange(self._dead, count=limit)
+        return [
+            DeadLetter(text(fields[b"id"]), text(fields[b"reason"]), float(fields[b"at"]))
+            for _, fields in rows
+        ]
+
+    def dead_exchange(self, exchange_id: str) -> Exchange | None:
+        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        payload = self._store.client.get(f"{self._prefixes[1]}{exchange_id}")
+        return dead_body(payload or b"", self._store.seal)
+
+    def figures(self) -> dict[str, int]:
+        """What happened since the queue was made.
+
+        Returns: `requeued`: entries that somebody had trimmed; `dead_dropped`: dead letters no longer kept.
+        """
+        found = self._store.client.hgetall(self._figures)
+        return {name: int(found.get(name.encode(), 0)) for name in ("requeued", "dead_dropped")}
+
+    def forget_workers(self) -> int:
+        """Remove the names of workers that hold nothing and were last seen an hour ago; returns how many."""
+        client = self._store.client
+        gone = [
+            one["name"]
+            for one in client.xinfo_consumers(self._stream, scripts.GROUP)
+            if not one["pending"] and one["idle"] > _IDLE_CONSUMER_MS
+        ]
+        for name in gone:
+            client.xgroup_delconsumer(self._stream, scripts.GROUP, name)
+        return len(gone)
+
+    def _run(self, script: Callable[..., Any], *arguments: Value) -> Any:
+        whole = (*self._prefixes, self._dead_kept, repr(self._clock()), *arguments)
+        try:
+            return script(self._keys, *whole)
+        except ResponseError as error:
+            if "NOGROUP" not in str(error):
+                raise
+        self._make_group()
+        return script(self._keys, *whole)
+
+    def _make_group(self) -> None:
+        """From the beginning of the stream: what was put before the first worker came counts too."""
+        try:
+            self._store.client.xgroup_create(self._stream, scripts.GROUP, id="0", mkstream=True)
+        except ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise

@@ -1,0 +1,242 @@
+"""The verdict log on Redis: a stream whose entries are numbered without gaps."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
+from evenkeel.monitor.approval import Approval
+from evenkeel.stores import sealed_verdict
+from evenkeel.stores.protocols import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+from evenkeel.stores.redis.connection import Script, as_key, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.core.verdict import Evidence
+    from evenkeel.stores.protocols import Narrow
+    from evenkeel.stores.redis.connection import RedisStore
+
+_VERDICTS_KEPT: Final = 500_000
+_EVIDENCE_KEPT: Final = 20_000
+_EVIDENCE_S: Final = 30 * 86_400.0
+_LISTED: Final = 5_000
+"""Verdicts of one route, kind or cell that `latest` can give."""
+
+_APPEND: Final = """
+-- KEYS 1 log, 2 hash verdict id -> number, 3 last number, 4 ids that have evidence, 5 figures
+-- ARGV 1 prefix, 2 verdict id, 3 exchange id, 4 route, 5 kind, 6 body, 7 evidence or '', 8 its time to live,
+--      9 pieces of evidence kept, 10 verdicts kept, 11 length of the lists
+local log, ids, prefix = KEYS[1], KEYS[2], ARGV[1]
+if redis.call('HEXISTS', ids, ARGV[2]) == 1 then return 0 end
+local number = redis.call('INCR', KEYS[3])
+redis.call('XADD', log, number .. '-0', 'id', ARGV[2], 'exchange', ARGV[3], 'body', ARGV[6])
+redis.call('HSET', ids, ARGV[2], number)
+redis.call('RPUSH', prefix .. 'verdicts-of:' .. ARGV[3], number)
+for _, list in ipairs({'route:' .. ARGV[4], 'kind:' .. ARGV[5], 'cell:' .. ARGV[4] .. ' ' .. ARGV[5]}) do
+  redis.call('LPUSH', prefix .. 'latest-' .. list, number)
+  redis.call('LTRIM', prefix .. 'latest-' .. list, 0, tonumber(ARGV[11]) - 1)
+end
+if ARGV[7] ~= '' then
+  redis.call('SET', prefix .. 'evidence:' .. ARGV[2], ARGV[7], 'PX', ARGV[8])
+  redis.call('RPUSH', KEYS[4], ARGV[2])
+  while redis.call('LLEN', KEYS[4]) > tonumber(ARGV[9]) do
+    redis.call('DEL', prefix .. 'evidence:' .. redis.call('LPOP', KEYS[4]))
+  end
+end
+local excess = redis.call('XLEN', log) - tonumber(ARGV[10])
+if excess > 0 then
+  for _, old in ipairs(redis.call('XRANGE', log, '-', '+', 'COUNT', excess)) do
+    redis.call('HDEL', ids, old[2][2])
+    redis.call('DEL', prefix .. 'verdicts-of:' .. old[2][4])
+    redis.call('XDEL', log, old[1])
+    redis.call('HINCRBY', KEYS[5], 'verdicts_trimmed', 1)
+  end
+end
+return number
+"""
+
+_BODIES: Final = """
+-- KEYS 1 log, 2 list of numbers; ARGV 1 first, 2 last place in the list
+local bodies = {}
+for _, number in ipairs(redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[2])) do
+  local entry = redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0')[1]
+  if entry then bodies[#bodies + 1] = entry[2][6] end
+end
+return bodies
+"""
+
+_APPROVE: Final = """
+-- KEYS 1 ids of approvals, 2 last number of the log, 3 approvals by number; ARGV 1 id, 2 body
+if redis.call('SADD', KEYS[1], ARGV[1]) == 0 then return 0 end
+local number = redis.call('INCR', KEYS[2])
+redis.call('ZADD', KEYS[3], number, ARGV[2])
+return number
+"""
+
+_ENTRIES: Final = """
+-- KEYS 1 log, 2 approvals by number; ARGV 1 offset, 2 limit
+-- In one step, so that neither an approval nor a verdict before it is passed over.
+local after = '(' .. ARGV[1]
+local found = {{}, redis.call('ZRANGEBYSCORE', KEYS[2], after, '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[2])}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1], after .. '-0', '+', 'COUNT', ARGV[2])) do
+  table.insert(found[1], entry[1])
+  table.insert(found[1], entry[2][6])
+end
+return found
+"""
+
+
+class RedisVerdictLog:
+    """`VerdictLog` on a Redis stream. An offset is the number of an entry: they have no gaps.
+
+    A verdict, its place in the lists that are searched, and its evidence are stored in one step. The newest
+    `kept` verdicts are there to be read; those trimmed are counted. A monitor that is behind by more has lost
+    some, which it sees from a gap in the offsets.
+    """
+
+    def __init__(
+        self,
+        store: RedisStore,
+        *,
+        kept: int = _VERDICTS_KEPT,
+        evidence_kept: int = _EVIDENCE_KEPT,
+        evidence_s: float = _EVIDENCE_S,
+    ) -> None:
+        """Open the log; nothing is sent yet.
+
+        Args:
+            store: the Redis.
+            kept: verdicts kept, the newest.
+            evidence_kept: pieces of evidence kept, the newest.
+            evidence_s: and how long.
+        """
+        self._store = store
+        self._bounds = (round(evidence_s * 1000), evidence_kept, kept, _LISTED)
+        self._prefix = store.key("main", "")
+        self._log, *others = (
+            store.key("main", name) for name in ("log", "log-ids", "log-last", "evidence", "log-figures")
+        )
+        self._keys = (self._log, *others)
+        self._ids, self._last, self._figures = others[0], others[1], others[3]
+        self._approved, self._approved_ids = (
+            store.key("main", name) for name in ("log-approvals", "log-approval-ids")
+        )
+        self._approve = Script(store, _APPROVE)
+        self._entries = Script(store, _ENTRIES)
+        self._append = Script(store, _APPEND)
+        self._bodies = Script(store, _BODIES)
+
+    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+        """Store a verdict and its evidence in one step; False if the id is there already."""
+        seal = self._store.seal
+        packed = (
+            seal.close(zlib.compress(evidence_to_json(evidence).encode()), f"evidence/{verdict.id}")
+            if evidence
+            else b""
+        )
+        number = self._append.replicated(
+            self._keys,
+            self._prefix,
+            verdict.id,
+            verdict.exchange_id,
+            verdict.route,
+            verdict.perturbation,
+            sealed_verdict.written(verdict, seal),
+            packed,
+            *self._bounds,
+        )
+        return int(number) > 0
+
+    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """Verdicts already logged for an exchange, oldest first."""
+        return self._listed(f"verdicts-of:{as_key(exchange_id)}", -1)
+
+    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """Up to `limit` verdicts after `offset`, in log order."""
+        rows = self._store.client.xrange(self._log, min=f"({offset}-0", count=limit)
+        return [
+            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
+            for place, fields in rows
+        ]
+
+    def approve(self, approval: Approval) -> bool:
+        """Store an approval behind all verdicts there are; False if it is there already."""
+        keys = (self._approved_ids, self._last, self._approved)
+        return int(self._approve(keys, as_key(approval.id), approval.to_json())) > 0
+
+    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
+        """Up to `limit` verdicts and approvals after `offset`, in log order."""
+        read, approved = self._entries((self._log, self._approved), offset, limit)
+        found: list[LoggedVerdict | LoggedApproval] = [
+            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
+            for place, body in zip(read[::2], read[1::2], strict=True)
+        ]
+        if approved:
+            found += _approvals(zip(approved[::2], approved[1::2], strict=True))
+            found.sort(key=lambda entry: entry.offset)
+        return found[:limit]
+
+    def approvals(self) -> list[LoggedApproval]:
+        """Every approval, in log order."""
+        return _approvals(self._store.client.zrange(self._approved, 0, -1, withscores=True))
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
+        """Those among the `limit` verdicts before `offset` that are looked for, newest first."""
+        last = "+" if offset is None else f"({offset}-0"
+        rows = self._store.client.xrevrange(self._log, max=last, count=limit)
+        read = (
+            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
+            for place, fields in rows
+        )
+        found = [one for one in read if narrow.admits(one.verdict)]
+        reached = int(text(rows[-1][0]).partition("-")[0]) if len(rows) == limit else 0
+        return Stretch(found, reached, len(rows))
+
+    def latest(
+        self, limit: int, *, route: str | None = None, perturbation: str | None = None
+    ) -> list[Verdict]:
+        """The newest verdicts, newest first; at most 5,000 of a route or a kind."""
+        if limit <= 0:
+            return []
+        if route is None and perturbation is None:
+            rows = self._store.client.xrevrange(self._log, count=limit)
+            return [self._verdict(fields[b"body"]) for _, fields in rows]
+        if route is not None and perturbation is not None:
+            name = f"latest-cell:{route} {perturbation}"
+        else:
+            name = f"latest-route:{route}" if route is not None else f"latest-kind:{perturbation}"
+        return self._listed(as_key(name), limit - 1)
+
+    def find(self, verdict_id: str) -> Verdict | None:
+        """The verdict with this id."""
+        number = self._store.client.hget(self._ids, as_key(verdict_id))
+        if number is None:
+            return None
+        place = f"{text(number)}-0"
+        rows = self._store.client.xrange(self._log, min=place, max=place)
+        return self._verdict(rows[0][1][b"body"]) if rows else None
+
+    def evidence(self, verdict_id: str) -> Evidence | None:
+        """Prompts and answers behind a verdict; None once they are no longer kept."""
+        packed = self._store.client.get(f"{self._prefix}evidence:{as_key(verdict_id)}")
+        if not packed:
+            return None
+        opened = self._store.seal.open(packed, f"evidence/{verdict_id}")
+        return evidence_from_json(zlib.decompress(opened).decode())
+
+    def trimmed(self) -> int:
+        """How many verdicts are no longer kept."""
+        return int(self._store.client.hget(self._figures, "verdicts_trimmed") or 0)
+
+    def _listed(self, name: str, last: int) -> list[Verdict]:
+        bodies = self._bodies((self._log, f"{self._prefix}{name}"), 0, last)
+        return [self._verdict(body) for body in bodies]
+
+    def _verdict(self, body: bytes) -> Verdict:
+        return sealed_verdict.read(body.decode(), self._store.seal)
+
+
+def _approvals(rows: Iterable[tuple[Any, Any]]) -> list[LoggedApproval]:
+    return [LoggedApproval(int(float(number)), Approval.from_json(text(body))) for body, number in rows]

@@ -1,0 +1,166 @@
+"""Encryption of prompts and answers where they are kept: AES-256-GCM, with keys from the environment.
+
+Every store seals what holds text of prompts or answers on its way in and opens it on its way out. Without a
+key nothing changes: bytes pass as they are. What was written before there was a key stays readable.
+
+A sealed payload is `MAGIC`, four bytes that name the key, a random nonce of twelve bytes, and what AES-GCM
+makes of the payload, its tag of sixteen bytes included. The place it belongs to is authenticated with it, so
+a payload that somebody moved to another place cannot be opened.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evenkeel.stores.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+KEY_VARIABLE: Final = "EVENKEEL_PAYLOAD_KEY"
+"""Variable with the keys: the first seals, all open. The word `plain` in place of the first seals nothing."""
+MAGIC: Final = b"\x00ek1"
+"""Begins a sealed payload; nothing that is stored plain begins with a zero byte."""
+
+_PLAIN: Final = "plain"
+_KEY_BYTES: Final = 32
+_ID_BYTES: Final = 4
+_NONCE_BYTES: Final = 12
+_HEAD_BYTES: Final = len(MAGIC) + _ID_BYTES + _NONCE_BYTES
+
+
+class SealError(StoreError):
+    """A payload cannot be opened, or a key not be used. The message names keys by their id only."""
+
+
+class PayloadKey(NamedTuple):
+    """A key for AES-256-GCM."""
+
+    secret: bytes
+    """32 bytes."""
+
+    @property
+    def id(self) -> bytes:
+        """Four bytes that name the key and say nothing about it."""
+        return hashlib.sha256(b"evenkeel payload key\0" + self.secret).digest()[:_ID_BYTES]
+
+    def __repr__(self) -> str:
+        return f"PayloadKey(id={self.id.hex()})"
+
+
+class Seal:
+    """Seals with the first of some keys and opens with any of them. Safe to use from threads."""
+
+    def __init__(self, keys: Sequence[PayloadKey] = (), *, sealing: bool = True) -> None:
+        """Take the keys.
+
+        Args:
+            keys: The first seals. None at all: what is stored stays plain, what is sealed stays closed.
+            sealing: False only opens, as while a store is being turned back to plain.
+
+        Raises: SealError if there are keys and the `cryptography` package is not installed.
+        """
+        self._ciphers = {key.id: _cipher(key) for key in keys}
+        self._sealing_id = keys[0].id if keys and sealing else None
+
+    def __repr__(self) -> str:
+        return f"Seal(keys={[one.hex() for one in self._ciphers]}, active={self.active})"
+
+    @property
+    def active(self) -> bool:
+        """Whether what is written is encrypted."""
+        return self._sealing_id is not None
+
+    def close(self, payload: bytes, place: str) -> bytes:
+        """The payload sealed for a place, such as "evidence/ID"; as it is without a key."""
+        if self._sealing_id is None:
+            return payload
+        nonce = os.urandom(_NONCE_BYTES)
+        head = MAGIC + self._sealing_id + nonce
+        sealed: bytes = self._ciphers[self._sealing_id].encrypt(nonce, payload, _bound(head, place))
+        return head + sealed
+
+    def open(self, payload: bytes, place: str) -> bytes:
+        """What was closed for that place; plain bytes as they are.
+
+        Raises: SealError if the key is missing, or the payload was changed or belongs elsewhere.
+        """
+        if not payload.startswith(MAGIC):
+            return payload
+        head = bytes(payload[:_HEAD_BYTES])
+        key_id, nonce = head[len(MAGIC) : -_NONCE_BYTES], head[-_NONCE_BYTES:]
+        cipher = self._ciphers.get(key_id)
+        if cipher is None:
+            raise SealError(
+                f"a stored payload is encrypted with the key {key_id.hex()}, which is not in {KEY_VARIABLE}; "
+                "put that key there, behind the one in use"
+            )
+        try:
+            opened: bytes = cipher.decrypt(nonce, payload[_HEAD_BYTES:], _bound(head, place))
+        except Exception as error:  # the library's own error, which is not imported without a key
+            raise SealError(
+                f"a stored payload ({place.partition('/')[0]}) was changed after it was encrypted with the "
+                f"key {key_id.hex()}, or belongs to another place; restore it from a backup or delete it"
+            ) from error
+        return opened
+
+    def close_text(self, text: str, place: str) -> str | bytes:
+        """Text sealed for a place; the same text without a key."""
+        return self.close(text.encode("utf-8", "surrogatepass"), place) if self.active else text
+
+    def open_text(self, stored: str | bytes, place: str) -> str:
+        """What `close_text` was given. Raises: SealError, as `open`."""
+        if isinstance(stored, str):
+            return stored
+        return self.open(stored, place).decode("utf-8", "surrogatepass")
+
+
+def payload_keys(written: str) -> tuple[PayloadKey, ...]:
+    """The keys in a variable's text: 32 bytes each in base64, parted by commas or white space.
+
+    Raises: SealError, without the text, if an entry is no such key.
+    """
+    keys = []
+    for place, entry in enumerate(written.replace(",", " ").split(), start=1):
+        if place == 1 and entry == _PLAIN:
+            continue
+        try:
+            secret = base64.b64decode(entry.replace("-", "+").replace("_", "/"), validate=True)
+        except (binascii.Error, ValueError):
+            secret = b""
+        if len(secret) != _KEY_BYTES:
+            raise SealError(
+                f"entry {place} of {KEY_VARIABLE} is not a key of 32 bytes in base64; "
+                "make one with: openssl rand -base64 32"
+            )
+        keys.append(PayloadKey(secret))
+    return tuple(keys)
+
+
+def seal_of(environment: Mapping[str, str]) -> Seal:
+    """The seal that an environment asks for; one that seals nothing if it names no key.
+
+    Raises: SealError for keys that cannot be used.
+    """
+    written = environment.get(KEY_VARIABLE, "")
+    plain = written.replace(",", " ").split()[:1] == [_PLAIN]
+    return Seal(payload_keys(written), sealing=not plain)
+
+
+def _bound(head: bytes, place: str) -> bytes:
+    return head + place.encode("utf-8", "surrogatepass")
+
+
+def _cipher(key: PayloadKey) -> Any:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise SealError(
+            f"{KEY_VARIABLE} is set, and encryption needs the extra `encryption`: "
+            "pip install 'evenkeel[encryption]'"
+        ) from error
+    return AESGCM(key.secret)

@@ -1,0 +1,311 @@
+"""One SQLite file in WAL mode, shared by all processes of one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import logging
+import os
+import sqlite3
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.sealing import seal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from evenkeel.stores.sealing import Seal
+
+log = logging.getLogger("evenkeel.store")
+
+_BUSY_TIMEOUT_S = 10.0
+_CACHED_KIB = 256
+"""Of pages, for each connection. The kernel keeps them for all; with SQLite's own 2 MB the memory of a
+worker, which has some twenty connections, would rise for hours while the file grows."""
+_INDEX_BYTES = 32_768
+"""Least size of the index of a write-ahead log that is in use."""
+_BEGUN_BYTES = 3
+"""Size of one that SQLite has only just made."""
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+_SECOND_LOOK_S = 0.02
+"""SQLite makes an index in steps, which take it microseconds."""
+
+
+class Database:
+    """A SQLite file with one connection per thread.
+
+    `synchronous=NORMAL` in WAL mode: a commit survives the death of any process; the last commits
+    may be lost if the machine loses power.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        seal: Seal | None = None,
+        lost: Callable[[str], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open the file, which is made if it is not there.
+
+        Args:
+            path: the file.
+            seal: encrypts prompts and answers. Default: as the environment says, so that none of the many
+                places that open the file can forget it and write what should be encrypted in the clear.
+            lost: called with a sentence, in the thread that finds out, when the file has been deleted or cut
+                short under this process; for one whose memory must agree with the file. Default: a file that
+                was deleted is made again, with the same tables, and one that was cut short is opened again
+                once it is left alone.
+            clock: monotonic time in seconds, for the pauses between attempts to open it again.
+
+        Raises: StoreError if it cannot be written, SealError for keys that cannot be used.
+        """
+        self.seal = seal_of(os.environ) if seal is None else seal
+        self.path = path
+        self._index_path = path.with_name(f"{path.name}-shm")
+        self.recreated = 0
+        """How often the file was found deleted and made again."""
+        self.reopened = 0
+        """How often the file was found cut short and opened again."""
+        self._index_bytes = _INDEX_BYTES
+        """Size of the index when it was looked at last: it grows only."""
+        self._clock = clock
+        self._again_at = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+        self._left_as: object = None
+        """What the files looked like at the last attempt to open them again."""
+        self._tell_lost = lost
+        self._lost = ""
+        """Why the file is not used any more."""
+        self._file: tuple[int, int] | None = None
+        """Device and inode of the file that holds the tables."""
+        self._index: tuple[int, int] | None = None
+        """Those of its index, as it was when the file was opened first."""
+        self._tables: list[str] = []
+        """Statements that make them."""
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.connection().execute("PRAGMA user_version").fetchone()
+            with self.write():
+                pass
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"cannot write the store {path}: {error}; choose a writable folder with --data-dir"
+            ) from error
+
+    def connection(self) -> sqlite3.Connection:
+        """This thread's connection, opened on first use."""
+        if self._lost:
+            self._try_again()
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None and self._local.opened != self.reopened:
+            connection = None  # It was abandoned.
+        if connection is not None and self._local.file != _identity(self.path):
+            self._leave(connection)
+            connection = None
+        if (connection is not None or self._connections) and self._cut_short():
+            self._abandon()
+            raise self._gone(f"the files of {self.path} were cut short while in use")
+        return self._open() if connection is None else connection
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._mend()
+        opened = self.reopened
+        connection = sqlite3.connect(
+            self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(f"PRAGMA cache_size={-_CACHED_KIB}")
+            # What is deleted is text of users: overwritten, as far as that takes no further writes.
+            connection.execute("PRAGMA secure_delete=FAST")
+            file = _identity(self.path)
+            if self._file != file:
+                with _transaction(connection):
+                    for statement in self._tables:
+                        connection.execute(statement)
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            if self._file != file:
+                self._file, self._index_bytes = file, _INDEX_BYTES
+                self._index = _identity(self._index_path)
+            self._connections.append(connection)
+        self._local.connection, self._local.file, self._local.opened = connection, file, opened
+        return connection
+
+    def _leave(self, connection: sqlite3.Connection) -> None:
+        """Close this thread's connection to a file that has been deleted or replaced.
+
+        SQLite sees that too, and leaves the write-ahead log of a new file alone.
+        """
+        self._local.connection = None
+        if self._tell_lost is not None:
+            raise self._gone(f"the store {self.path} was deleted while in use")
+        with self._lock:
+            if self._file == self._local.file:  # The first thread that notices.
+                self._file = None
+                self.recreated += 1
+                log.warning("the store %s was deleted while in use; starting an empty one", self.path)
+            if connection in self._connections:
+                self._connections.remove(connection)
+        connection.close()
+
+    def _gone(self, problem: str) -> sqlite3.OperationalError:
+        if self._tell_lost is not None:
+            self._tell_lost(problem)  # May not return: so long other threads must not fail in its place.
+        with self._lock:
+            if not self._lost:
+                self._lost = problem
+                self._left_as = self._files()
+                self._pause_s = _FIRST_PAUSE_S
+                self._again_at = self._clock() + _FIRST_PAUSE_S
+                if self._tell_lost is None:
+                    log.error("%s; trying again when nobody writes to them", problem)
+        return sqlite3.OperationalError(problem)
+
+    def _try_again(self) -> None:
+        """Go on with files that were cut short if nobody is writing over them any more.
+
+        Raises: sqlite3.OperationalError if somebody may be, or it is too early to look again.
+        """
+        with self._lock:
+            now = self._clock()
+            if self._lost and (self._tell_lost is not None or now < self._again_at):
+                raise sqlite3.OperationalError(self._lost)
+            found = self._files()
+            if self._lost and found != self._left_as and self._cut_short():
+                self._left_as = found
+                self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
+                self._again_at = now + self._pause_s
+                raise sqlite3.OperationalError(self._lost)
+            if self._lost and self._index_replaced():
+                problem = f"{self._index_path} was deleted or replaced while in use; restart evenkeel"
+                if self._lost != problem:
+                    log.error("%s", problem)
+                self._lost, self._again_at = problem, now + _LONGEST_PAUSE_S
+                raise sqlite3.OperationalError(problem)
+            if self._lost:
+                self._mend()
+                self._lost = ""
+                self._file = None  # Tables may be missing from what somebody copied here.
+                self.reopened += 1
+                log.warning("the store %s is used again", self.path)
+
+    def _index_replaced(self) -> bool:
+        """Whether the connections that were abandoned have another index in memory than others would use.
+
+        SQLite would go on with the one in memory, and touch what is not there any more.
+        """
+        return self._file == _identity(self.path) and self._index != _identity(self._index_path)
+
+    def _files(self) -> list[tuple[int, int] | None]:
+        """Sizes and times of the files."""
+        found: list[tuple[int, int] | None] = []
+        for suffix in ("", "-shm", "-wal"):
+            try:
+                one = self.path.with_name(f"{self.path.name}{suffix}").stat()
+            except OSError:
+                found.append(None)
+            else:
+                found.append((one.st_size, one.st_mtime_ns))
+        return found
+
+    def _mend(self) -> None:
+        """Make an index that was cut short whole, for SQLite to fill it anew from the write-ahead log.
+
+        It must not be opened for that: closing it would give up the locks that SQLite has on it. Only those
+        who hold a lock on the folder do it, so that nobody empties what another has begun to use.
+        """
+        if not self._cut_short():
+            return
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            seen = self._index_path.stat().st_size
+            if _BEGUN_BYTES < seen < _INDEX_BYTES:
+                time.sleep(_SECOND_LOOK_S)  # Another process may be making it just now.
+                if self._index_path.stat().st_size == seen:
+                    os.truncate(self._index_path, 0)  # A part of it could be taken for all of it.
+            if self._cut_short():
+                os.truncate(self._index_path, self._index_bytes)
+        except FileNotFoundError:
+            pass  # Deleted meanwhile: SQLite makes another one.
+        finally:
+            os.close(folder)
+
+    def _cut_short(self) -> bool:
+        """Whether somebody truncated the index of the write-ahead log, as copying a backup over it does.
+
+        SQLite has it mapped into memory: to touch what is no longer there would kill the process.
+        """
+        try:
+            size = self._index_path.stat().st_size
+        except OSError:
+            return False  # Deleted: what is mapped stays readable.
+        if size < self._index_bytes:
+            return True
+        self._index_bytes = size
+        return False
+
+    def _abandon(self) -> None:
+        """Never touch the connections again, not even to close them: that would kill the process too."""
+        with self._lock:
+            for connection in self._connections:
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            self._connections.clear()
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction: all of it, or nothing."""
+        with _transaction(self.connection()) as connection:
+            yield connection
+
+    def create(self, *statements: str) -> None:
+        """Create tables and indexes that are not there yet; again if the file is deleted."""
+        with self.write() as connection:
+            for statement in statements:
+                connection.execute(statement)
+        self._tables += statements
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+            self._index_bytes = _INDEX_BYTES
+        self._local = threading.local()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one in its place; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk ends some by itself, and leaves others open
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,133 @@
+"""What the monitor keeps in a SQLite file: checkpoints, alerts, trends."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evenkeel.stores.protocols import AlertEvent, TrendPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.stores.sqlite.database import Database
+
+
+_ALERTS_KEPT = 10_000
+_TREND_KEPT_PER_CELL = 2_000
+
+
+class SqliteMonitorStore:
+    """The monitor's checkpoint, alert events and trend points."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        database.create(
+            """CREATE TABLE IF NOT EXISTS monitor_state (
+                 id INTEGER PRIMARY KEY CHECK (id = 1), offset INTEGER NOT NULL, body BLOB NOT NULL)""",
+            "CREATE TABLE IF NOT EXISTS monitor_parts (name TEXT PRIMARY KEY, body BLOB NOT NULL)",
+            """CREATE TABLE IF NOT EXISTS alert_events (
+                 seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL,
+                 delivered INTEGER NOT NULL DEFAULT 0)""",
+            """CREATE TABLE IF NOT EXISTS trend (
+                 seq INTEGER PRIMARY KEY AUTOINCREMENT, route TEXT NOT NULL, model TEXT NOT NULL,
+                 perturbation TEXT NOT NULL, body TEXT NOT NULL)""",
+            "CREATE INDEX IF NOT EXISTS trend_cell ON trend (route, model, perturbation, seq)",
+        )
+
+    def load(self) -> tuple[bytes | None, int]:
+        """The last committed checkpoint and the log offset it includes."""
+        row = self._database.connection().execute("SELECT body, offset FROM monitor_state").fetchone()
+        return (zlib.decompress(row[0]), row[1]) if row else (None, 0)
+
+    def is_current(self) -> bool:
+        """Always: a file keeps what was committed, and one monitor writes to it."""
+        return True
+
+    def offset(self) -> int:
+        """The log offset that the last committed checkpoint includes; 0 before the first."""
+        row = self._database.connection().execute("SELECT offset FROM monitor_state").fetchone()
+        return int(row[0]) if row else 0
+
+    def parts(self) -> dict[str, bytes]:
+        """Every part of the checkpoint, by name."""
+        rows = self._database.connection().execute("SELECT name, body FROM monitor_parts ORDER BY rowid")
+        return dict(rows.fetchall())
+
+    def commit(
+        self,
+        state: bytes,
+        offset: int,
+        events: Sequence[AlertEvent],
+        trend: Sequence[tuple[str, str, str, TrendPoint]],
+        *,
+        parts: Mapping[str, bytes] = MappingProxyType({}),
+        whole: bool = False,
+    ) -> None:
+        """Store checkpoint, changed parts, events and trend points in one transaction."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO monitor_state (id, offset, body) VALUES (1, ?, ?)",
+                (offset, zlib.compress(state, 1)),
+            )
+            if whole:
+                connection.execute("DELETE FROM monitor_parts")
+            connection.executemany(
+                "INSERT INTO monitor_parts (name, body) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET body = excluded.body",
+                parts.items(),
+            )
+            connection.executemany(
+                "INSERT OR IGNORE INTO alert_events (id, body) VALUES (?, ?)",
+                [(event.id, json.dumps(asdict(event))) for event in events],
+            )
+            if events:
+                connection.execute(
+                    "DELETE FROM alert_events WHERE delivered AND seq <="
+                    " (SELECT max(seq) FROM alert_events) - ?",
+                    (_ALERTS_KEPT,),
+                )
+            connection.executemany(
+                "INSERT INTO trend (route, model, perturbation, body) VALUES (?, ?, ?, ?)",
+                [(*cell, msgspec.json.encode(point).decode()) for *cell, point in trend],
+            )
+            for cell in {tuple(cell) for *cell, _ in trend}:
+                connection.execute(
+                    "DELETE FROM trend WHERE route = ?1 AND model = ?2 AND perturbation = ?3 AND seq <= ("
+                    " SELECT seq FROM trend WHERE route = ?1 AND model = ?2 AND perturbation = ?3"
+                    " ORDER BY seq DESC LIMIT 1 OFFSET ?4)",
+                    (*cell, _TREND_KEPT_PER_CELL),
+                )
+
+    def events(self, limit: int) -> list[AlertEvent]:
+        """The newest alert events, newest first."""
+        rows = self._database.connection().execute(
+            "SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,)
+        )
+        return [AlertEvent(**json.loads(body)) for (body,) in rows.fetchall()]
+
+    def undelivered(self, limit: int) -> list[AlertEvent]:
+        """Events not yet notified, oldest first."""
+        rows = self._database.connection().execute(
+            "SELECT body FROM alert_events WHERE delivered = 0 ORDER BY seq LIMIT ?", (limit,)
+        )
+        return [AlertEvent(**json.loads(body)) for (body,) in rows.fetchall()]
+
+    def mark_delivered(self, event_id: str) -> None:
+        """Remember that an event was notified."""
+        with self._database.write() as connection:
+            connection.execute("UPDATE alert_events SET delivered = 1 WHERE id = ?", (event_id,))
+
+    def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
+        """The newest `limit` points of one cell, oldest first."""
+        rows = self._database.connection().execute(
+            "SELECT body FROM trend WHERE route = ? AND model = ? AND perturbation = ?"
+            " ORDER BY seq DESC LIMIT ?",
+            (route, model, perturbation, limit),
+        )
+        return [TrendPoint(**json.loads(body)) for (body,) in reversed(rows.fetchall())]

@@ -1,0 +1,208 @@
+"""The embedded queue: a table in the store's SQLite file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenkeel.core.exchange import DeadLetter, Lag
+from evenkeel.stores.packing import check_readable, dead_body, lease_of, sealed
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Collection, Sequence
+
+    from evenkeel.core.exchange import Exchange, Lease
+    from evenkeel.stores.sqlite import Database
+
+_MAX_WAITING = 20_000
+_MAX_BYTES = 1 << 30
+_DEAD_KEPT = 1_000
+_LEASES_AHEAD = 2
+"""Lengths of a lease that one may end from now: small steps of the clock end nobody's."""
+_KEPT_S = 86_400.0
+_FORGET_EVERY_S = 60.0
+
+
+class SqliteExchangeQueue:
+    """`ExchangeQueue` on SQLite. Any number of processes may share it."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], float],
+        *,
+        max_waiting: int = _MAX_WAITING,
+        max_bytes: int = _MAX_BYTES,
+        kept_s: float = _KEPT_S,
+    ) -> None:
+        """Open the queue.
+
+        Args:
+            database: the store's file.
+            clock: Unix time in seconds.
+            max_waiting: exchanges kept at most, so that a worker in trouble cannot fill the disk.
+            max_bytes: what they may take there.
+            kept_s: how long an exchange may wait, and its bodies be kept once it is a dead letter.
+        """
+        self._kept_s = kept_s
+        self._forget_at = 0.0
+        self._max_waiting = max_waiting
+        self._max_bytes = max_bytes
+        self._database = database
+        self._clock = clock
+        database.create(
+            """CREATE TABLE IF NOT EXISTS exchanges (
+                 seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, queued_at REAL NOT NULL,
+                 lease_until REAL NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0,
+                 size INTEGER NOT NULL, payload BLOB NOT NULL)""",
+            "CREATE INDEX IF NOT EXISTS exchanges_size ON exchanges (size)",
+            """CREATE TABLE IF NOT EXISTS dead_exchanges (
+                 id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL,
+                 payload BLOB NOT NULL)""",
+        )
+
+    @property
+    def recreated(self) -> int:
+        """How often the file was found deleted and made again, see `Database`."""
+        return self._database.recreated
+
+    @property
+    def reopened(self) -> int:
+        """How often it was found cut short and opened again, see `Database`."""
+        return self._database.reopened
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """Store exchanges in one transaction; returns how many were new and found room."""
+        self._forget_now_and_then()
+        held, used = (
+            self._database.connection()
+            .execute("SELECT count(*), coalesce(sum(size), 0) FROM exchanges")
+            .fetchone()
+        )
+        now = self._clock()
+        values: list[str | float | bytes] = []
+        rows = 0
+        for exchange in exchanges[: max(0, self._max_waiting - held)]:
+            if used >= self._max_bytes:
+                break
+            payload = sealed(exchange, self._database.seal)
+            values += (exchange.id, now, len(payload), payload)
+            used += len(payload)
+            rows += 1
+        if not rows:
+            return 0
+        places = ",".join(["(?, ?, ?, ?)"] * rows)
+        # One statement for the batch: `executemany` steps through it row by row.
+        insert = f"INSERT OR IGNORE INTO exchanges (id, queued_at, size, payload) VALUES {places}"  # noqa: S608 - placeholders only
+        with self._database.write() as connection:
+            return connection.execute(insert, values).rowcount
+
+    def reserve(self, limit: int, lease_s: float) -> list[Lease]:
+        """Lease up to `limit` exchanges, oldest first.
+
+        A lease that ends later than one taken now could was given while the clock was ahead: it counts as run
+        out, or a clock set back by hours would hold up its exchange for as long.
+        """
+        now = self._clock()
+        self._forget_now_and_then()
+        free = "SELECT seq FROM exchanges WHERE lease_until <= ?1 OR lease_until > ?2 ORDER BY seq LIMIT ?3"
+        bounds = (now, now + _LEASES_AHEAD * lease_s)
+        if self._database.connection().execute(free, (*bounds, 1)).fetchone() is None:
+            return []  # an idle worker must not take the write lock on every poll
+        with self._database.write() as connection:
+            rows = connection.execute(
+                f"UPDATE exchanges SET lease_until = ?4, attempt = attempt + 1 WHERE seq IN ({free})"  # noqa: S608 - a constant
+                " RETURNING seq, id, attempt, payload",
+                (*bounds, limit, now + lease_s),
+            ).fetchall()
+        seal, until = self._database.seal, now + lease_s
+        return [lease_of(one, payload, seal, until, attempt) for _, one, attempt, payload in sorted(rows)]
+
+    def forget(self) -> None:
+        """Drop the bodies that are older than they may be; done once a minute while the queue is in use.
+
+        An exchange that still waits is given to a worker as "expired", a dead letter stays without its body.
+        """
+        before = self._clock() - self._kept_s
+        old = (
+            "FROM exchanges WHERE queued_at <= ? AND size > 0",
+            "FROM dead_exchanges WHERE buried_at <= ? AND payload != x''",
+        )
+        connection = self._database.connection()
+        if any(connection.execute(f"SELECT 1 {one} LIMIT 1", (before,)).fetchone() for one in old):
+            with self._database.write() as connection:
+                for statement in (
+                    "UPDATE exchanges SET payload = x'', size = 0 WHERE queued_at <= ? AND size > 0",
+                    "UPDATE dead_exchanges SET payload = x'' WHERE buried_at <= ? AND payload != x''",
+                ):
+                    connection.execute(statement, (before,))
+
+    def _forget_now_and_then(self) -> None:
+        now = self._clock()
+        if now >= self._forget_at:
+            self._forget_at = now + min(_FORGET_EVERY_S, self._kept_s)
+            self.forget()
+
+    def check_readable(self) -> None:
+        """Raise SealError, which says what to do, if the newest exchange cannot be decrypted."""
+        newest = "SELECT payload FROM exchanges ORDER BY seq DESC LIMIT 1"
+        row = self._database.connection().execute(newest).fetchone()
+        check_readable(row[0] if row else None, self._database.seal)
+
+    def extend(self, ids: Collection[str], lease_s: float) -> None:
+        """Renew leases."""
+        until = self._clock() + lease_s
+        self._for_each("UPDATE exchanges SET lease_until = ?1 WHERE id = ?2", ids, until)
+
+    def acknowledge(self, ids: Collection[str]) -> None:
+        """Remove finished exchanges."""
+        self._for_each("DELETE FROM exchanges WHERE ?1 AND id = ?2", ids, 1)
+
+    def release(self, ids: Collection[str]) -> None:
+        """Give leases back at once; the attempt is not counted."""
+        self._for_each("UPDATE exchanges SET lease_until = ?1, attempt = attempt - 1 WHERE id = ?2", ids, 0)
+
+    def bury(self, exchange_id: str, reason: str) -> None:
+        """Move an exchange to the dead letters, of which the newest 1,000 are kept."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO dead_exchanges (id, reason, buried_at, payload)"
+                " SELECT id, ?, ?, payload FROM exchanges WHERE id = ?",
+                (reason, self._clock(), exchange_id),
+            )
+            connection.execute("DELETE FROM exchanges WHERE id = ?", (exchange_id,))
+            connection.execute(
+                "DELETE FROM dead_exchanges WHERE rowid <= (SELECT max(rowid) FROM dead_exchanges) - ?",
+                (_DEAD_KEPT,),
+            )
+
+    def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """The newest dead letters, newest first."""
+        rows = self._database.connection().execute(
+            "SELECT id, reason, buried_at FROM dead_exchanges ORDER BY rowid DESC LIMIT ?", (limit,)
+        )
+        return [DeadLetter(*row) for row in rows]
+
+    def dead_exchange(self, exchange_id: str) -> Exchange | None:
+        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        row = (
+            self._database.connection()
+            .execute("SELECT payload FROM dead_exchanges WHERE id = ?", (exchange_id,))
+            .fetchone()
+        )
+        return dead_body(row[0], self._database.seal) if row else None
+
+    def lag(self) -> Lag:
+        """Count what is waiting, leased and dead."""
+        connection: sqlite3.Connection = self._database.connection()
+        now = self._clock()
+        total, leased, oldest = connection.execute(
+            "SELECT count(*), coalesce(sum(lease_until > ?), 0), min(queued_at) FROM exchanges", (now,)
+        ).fetchone()
+        (dead,) = connection.execute("SELECT count(*) FROM dead_exchanges").fetchone()
+        return Lag(total - leased, leased, dead, 0.0 if oldest is None else max(0.0, now - oldest))
+
+    def _for_each(self, statement: str, ids: Collection[str], value: float) -> None:
+        if ids:
+            with self._database.write() as connection:
+                connection.executemany(statement, [(value, exchange_id) for exchange_id in ids])

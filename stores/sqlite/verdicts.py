@@ -1,0 +1,300 @@
+"""The verdict log in a SQLite file."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from math import inf
+from typing import TYPE_CHECKING
+
+from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
+from evenkeel.monitor.approval import Approval
+from evenkeel.stores import sealed_verdict
+from evenkeel.stores.protocols import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+
+    from evenkeel.core.verdict import Evidence
+    from evenkeel.stores.protocols import Narrow
+    from evenkeel.stores.sqlite.database import Database
+
+
+_VERDICTS_KEPT = 500_000
+_EVIDENCE_KEPT = 20_000
+_TRIM_EVERY = 500
+_TRIMMED_AT_ONCE = 2_000
+"""More than come between two times of trimming, so that a limit that was lowered is reached."""
+
+
+class SqliteVerdictLog:
+    """The verdict log. Offsets are the table's row ids, which SQLite never gives twice.
+
+    The newest `kept` verdicts are there to be read, and up to `_TRIM_EVERY` more; those trimmed are counted.
+    What a monitor has not folded yet is not trimmed before the log holds twice as many. The file stays as
+    large as it was at its largest: SQLite fills the room again.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        kept: int = _VERDICTS_KEPT,
+        evidence_kept: int = _EVIDENCE_KEPT,
+        evidence_s: float = inf,
+        folded: Callable[[], int] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open the log.
+
+        Args:
+            database: the store's file.
+            kept: verdicts kept, the newest.
+            evidence_kept: pieces of evidence kept, the newest.
+            evidence_s: and how long. Default: as long as they are among those.
+            folded: the offset up to which a monitor has committed; called within a transaction. Default:
+                nobody folds.
+            clock: Unix time in seconds.
+        """
+        self._database = database
+        self._kept = kept
+        self._evidence_kept = evidence_kept
+        self._evidence_s = evidence_s
+        self._folded = folded
+        self._clock = clock
+        self._appended = 0
+        database.create(
+            """CREATE TABLE IF NOT EXISTS verdicts (
+                 offset INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, exchange_id TEXT NOT NULL,
+                 route TEXT NOT NULL, perturbation TEXT NOT NULL, rating INTEGER, body TEXT NOT NULL)""",
+            "CREATE INDEX IF NOT EXISTS verdicts_exchange ON verdicts (exchange_id)",
+            "CREATE INDEX IF NOT EXISTS verdicts_cell ON verdicts (route, perturbation)",
+            # Covers what `read_before` looks for, so that it reads no body in vain.
+            "CREATE INDEX IF NOT EXISTS verdicts_narrow ON verdicts (rating, route, perturbation)",
+            """CREATE TABLE IF NOT EXISTS evidence (
+                 offset INTEGER PRIMARY KEY, verdict_id TEXT NOT NULL UNIQUE, body BLOB NOT NULL)""",
+            "CREATE TABLE IF NOT EXISTS log_figures (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
+            """CREATE TABLE IF NOT EXISTS approvals (
+                 offset INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)""",
+        )
+
+    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+        """Store a verdict and its evidence in one transaction; False if the id is there already."""
+        seal = self._database.seal
+        packed = (
+            seal.close(zlib.compress(evidence_to_json(evidence).encode()), f"evidence/{verdict.id}")
+            if evidence
+            else None
+        )
+        with self._database.write() as connection:
+            # Not `INSERT OR IGNORE`: that takes an offset even if it ignores, and the limit counts offsets.
+            if connection.execute("SELECT 1 FROM verdicts WHERE id = ?", (verdict.id,)).fetchone():
+                return False
+            cursor = connection.execute(
+                "INSERT INTO verdicts (id, exchange_id, route, perturbation, rating, body)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    verdict.id,
+                    verdict.exchange_id,
+                    verdict.route,
+                    verdict.perturbation,
+                    verdict.rating,
+                    sealed_verdict.written(verdict, seal),
+                ),
+            )
+            offset = cursor.lastrowid
+            assert offset is not None
+            if packed is not None:
+                connection.execute(
+                    "INSERT OR REPLACE INTO evidence (offset, verdict_id, body) VALUES (?, ?, ?)",
+                    (offset, verdict.id, packed),
+                )
+            self._appended += 1
+            if self._appended % _TRIM_EVERY == 0:
+                self._trim(connection, offset)
+        return True
+
+    def trim(self) -> int:
+        """Remove all that is no longer kept, as after a limit was lowered; returns how many verdicts."""
+        total = 0
+        while True:
+            with self._database.write() as connection:
+                (newest,) = connection.execute("SELECT coalesce(max(offset), 0) FROM verdicts").fetchone()
+                removed = self._trim(connection, newest)
+            total += removed
+            if removed < _TRIMMED_AT_ONCE:
+                return total
+
+    def trimmed(self) -> int:
+        """How many verdicts are no longer kept."""
+        row = (
+            self._database.connection()
+            .execute("SELECT number FROM log_figures WHERE name = 'verdicts_trimmed'")
+            .fetchone()
+        )
+        return int(row[0]) if row else 0
+
+    def _trim(self, connection: sqlite3.Connection, newest: int) -> int:
+        """Remove a bounded number of verdicts, so that nobody waits long for the file."""
+        last = newest - self._kept
+        if self._folded is not None:
+            last = max(min(last, self._folded()), last - self._kept)
+        oldest = "SELECT offset FROM verdicts WHERE offset <= ? ORDER BY offset LIMIT ?"
+        removed = connection.execute(
+            f"DELETE FROM verdicts WHERE offset IN ({oldest})",  # noqa: S608 - a constant
+            (last, _TRIMMED_AT_ONCE),
+        ).rowcount
+        if removed:
+            connection.execute(
+                "INSERT INTO log_figures (name, number) VALUES ('verdicts_trimmed', ?1)"
+                " ON CONFLICT (name) DO UPDATE SET number = number + ?1",
+                (removed,),
+            )
+            connection.execute(
+                "DELETE FROM evidence WHERE offset < (SELECT coalesce(min(offset), ?) FROM verdicts)",
+                (newest + 1,),
+            )
+        connection.execute("DELETE FROM evidence WHERE offset <= ?", (newest - self._evidence_kept,))
+        self._trim_by_age(connection)
+        return removed
+
+    def _trim_by_age(self, connection: sqlite3.Connection) -> None:
+        before = self._clock() - self._evidence_s
+        last = None
+        rows = connection.execute(
+            "SELECT offset, verdicts.body FROM evidence JOIN verdicts USING (offset) ORDER BY offset"
+        )
+        for offset, body in rows:
+            if self._verdict(body).scored_at >= before:
+                break
+            last = offset
+        rows.close()
+        if last is not None:
+            connection.execute("DELETE FROM evidence WHERE offset <= ?", (last,))
+
+    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """Verdicts already logged for an exchange, oldest first."""
+        rows = self._database.connection().execute(
+            "SELECT body FROM verdicts WHERE exchange_id = ? ORDER BY offset", (exchange_id,)
+        )
+        return [self._verdict(body) for (body,) in rows.fetchall()]
+
+    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """Up to `limit` verdicts after `offset`, in log order."""
+        rows = self._database.connection().execute(
+            "SELECT offset, body FROM verdicts WHERE offset > ? ORDER BY offset LIMIT ?", (offset, limit)
+        )
+        return [LoggedVerdict(place, self._verdict(body)) for place, body in rows.fetchall()]
+
+    def approve(self, approval: Approval) -> bool:
+        """Store an approval behind all verdicts there are; False if it is there already."""
+        with self._database.write() as connection:
+            known = connection.execute("SELECT 1 FROM approvals WHERE id = ?", (approval.id,)).fetchone()
+            if known:
+                return False
+            # Takes the next place of the verdicts, which none of them gets any more.
+            offset = connection.execute(
+                "INSERT INTO verdicts (id, exchange_id, route, perturbation, body) VALUES (?, ?, ?, ?, ?)",
+                (f"approval/{approval.id}", "", "", "", ""),
+            ).lastrowid
+            connection.execute("DELETE FROM verdicts WHERE offset = ?", (offset,))
+            connection.execute(
+                "INSERT INTO approvals (offset, id, body) VALUES (?, ?, ?)",
+                (offset, approval.id, approval.to_json()),
+            )
+        return True
+
+    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
+        """Up to `limit` verdicts and approvals after `offset`, in log order."""
+        # One statement, so that both are read as of one moment: none is passed over.
+        rows = self._database.connection().execute(
+            "SELECT offset, 0, body FROM verdicts WHERE offset > ?1 UNION ALL"
+            " SELECT offset, 1, body FROM approvals WHERE offset > ?1 ORDER BY offset LIMIT ?2",
+            (offset, limit),
+        )
+        return [
+            LoggedApproval(place, Approval.from_json(body))
+            if approved
+            else LoggedVerdict(place, self._verdict(body))
+            for place, approved, body in rows.fetchall()
+        ]
+
+    def approvals(self) -> list[LoggedApproval]:
+        """Every approval, in log order."""
+        rows = self._database.connection().execute("SELECT offset, body FROM approvals ORDER BY offset")
+        return [LoggedApproval(place, Approval.from_json(body)) for place, body in rows.fetchall()]
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
+        """Up to `limit` verdicts before `offset` that are looked for, newest first; all that are read."""
+        conditions, values = _narrowed(narrow)
+        if offset is not None:
+            conditions.append("offset < ?")
+            values.append(offset)
+        chosen = f"SELECT offset FROM verdicts WHERE {' AND '.join(conditions) or '1'}"  # noqa: S608 - ours
+        rows = (
+            self._database.connection()
+            .execute(
+                "SELECT offset, body FROM verdicts WHERE offset IN "  # noqa: S608 - values are bound
+                f"({chosen} ORDER BY offset DESC LIMIT ?) ORDER BY offset DESC",
+                (*values, limit),
+            )
+            .fetchall()
+        )
+        found = [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
+        return Stretch(found, found[-1].offset if len(found) == limit else 0, len(found))
+
+    def latest(
+        self, limit: int, *, route: str | None = None, perturbation: str | None = None
+    ) -> list[Verdict]:
+        """The newest verdicts, newest first."""
+        rows = self._database.connection().execute(
+            "SELECT body FROM verdicts WHERE (?1 IS NULL OR route = ?1) AND (?2 IS NULL OR perturbation = ?2)"
+            " ORDER BY offset DESC LIMIT ?3",
+            (route, perturbation, limit),
+        )
+        return [self._verdict(body) for (body,) in rows.fetchall()]
+
+    def find(self, verdict_id: str) -> Verdict | None:
+        """The verdict with this id."""
+        row = (
+            self._database.connection()
+            .execute("SELECT body FROM verdicts WHERE id = ?", (verdict_id,))
+            .fetchone()
+        )
+        return self._verdict(row[0]) if row else None
+
+    def evidence(self, verdict_id: str) -> Evidence | None:
+        """Prompts and answers behind a verdict; None once they are no longer kept."""
+        row = (
+            self._database.connection()
+            .execute("SELECT body FROM evidence WHERE verdict_id = ?", (verdict_id,))
+            .fetchone()
+        )
+        if row is None:
+            return None
+        packed = self._database.seal.open(row[0], f"evidence/{verdict_id}")
+        return evidence_from_json(zlib.decompress(packed).decode())
+
+    def _verdict(self, body: str) -> Verdict:
+        return sealed_verdict.read(body, self._database.seal)
+
+
+def _narrowed(narrow: Narrow) -> tuple[list[str], list[str | int]]:
+    """Conditions on the columns, and the values bound in them."""
+    conditions: list[str] = []
+    values: list[str | int] = []
+    for column, value in (("route", narrow.route), ("perturbation", narrow.perturbation)):
+        if value is not None:
+            conditions.append(f"{column} = ?")
+            values.append(value)
+    if narrow.category is not None:
+        conditions.append("perturbation >= ? AND perturbation < ?")
+        values += [f"{narrow.category}.", f"{narrow.category}/"]  # "/" is the character after "."
+    if narrow.ratings is not None:
+        given = [rating for rating in narrow.ratings if rating is not None]
+        either = [f"rating IN ({','.join('?' * len(given))})"] if given else []
+        either += ["rating IS NULL"] if None in narrow.ratings else []
+        conditions.append(f"({' OR '.join(either) or '0'})")
+        values += given
+    return conditions, values

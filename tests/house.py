@@ -1,0 +1,156 @@
+"""The structure of the code, measured: rooms, imports, circles, lines. `python -m tests.house` prints the figures."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT: Final = Path(__file__).parents[1]
+
+MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
+    room: frozenset(others.split())
+    for room, others in {
+        "core": "",
+        "llm": "core",
+        "stores": "core",
+        "proxy": "core",
+        "metrics": "core llm",
+        "shadow": "core llm stores metrics",
+        "monitor": "core stores metrics",
+        "experiments": "core llm stores metrics shadow monitor",
+        "console": "core stores monitor experiments",
+        "simulate": "core",
+        "evenkeel": "core llm stores proxy metrics shadow monitor experiments console simulate",
+    }.items()
+}
+"""Which rooms a room may import, besides itself."""
+
+
+class Import(NamedTuple):
+    """One imported name."""
+
+    importer: str
+    """Dotted name of the module."""
+    line: int
+    imported: str
+    """Dotted name of the module it comes from."""
+
+
+def files(*folders: str) -> list[Path]:
+    """Python files that git tracks below these folders; links are not followed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", *(f"{folder}/*.py" for folder in folders)],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return [ROOT / name for name in listed.stdout.split("\0") if name and not (ROOT / name).is_symlink()]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the product by its dotted name."""
+    return {_dotted(path): path for path in files(*MAY_IMPORT)}
+
+
+def _dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    return ".".join(parts if parts[0] == "evenkeel" else ("evenkeel", *parts))
+
+
+def room_of(path: Path) -> str:
+    """The folder at the top of the repository that a module lies in."""
+    return path.relative_to(ROOT).parts[0]
+
+
+def imports(all_modules: Mapping[str, Path]) -> Iterator[Import]:
+    """Every import of one product module by another, also those inside functions."""
+    for importer, path in all_modules.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                found = {name if name in all_modules else str(node.module) for name in names}
+            elif isinstance(node, ast.Import):
+                found = {alias.name for alias in node.names}
+            else:
+                continue
+            for imported in sorted(found & all_modules.keys() - {importer}):
+                yield Import(importer, node.lineno, imported)
+
+
+def forbidden(all_modules: Mapping[str, Path]) -> list[str]:
+    """Imports that the design does not allow, each as one line."""
+    return [
+        f"{all_modules[one.importer].relative_to(ROOT)}:{one.line} imports {one.imported}"
+        for one in imports(all_modules)
+        if (here := room_of(all_modules[one.importer])) != (there := room_of(all_modules[one.imported]))
+        and there not in MAY_IMPORT[here]
+    ]
+
+
+def circles(all_modules: Mapping[str, Path]) -> list[list[str]]:
+    """Groups of modules that import each other in a circle (Tarjan's strongly connected components)."""
+    arrows: defaultdict[str, set[str]] = defaultdict(set)
+    for one in imports(all_modules):
+        arrows[one.importer].add(one.imported)
+    found: list[list[str]] = []
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for other in sorted(arrows[module]):
+            if other not in number:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], number[other])
+        if lowest[module] == number[module]:
+            group = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for module in all_modules:
+        if module not in number:
+            visit(module)
+    return found
+
+
+def lines(*folders: str) -> int:
+    """Lines of Python below these folders."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files(*folders))
+
+
+def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
+    """Modules that exactly one other module imports; packages do not count."""
+    importers: defaultdict[str, set[str]] = defaultdict(set)
+    for one in imports(all_modules):
+        importers[one.imported].add(one.importer)
+    return sorted(
+        module
+        for module, by in importers.items()
+        if len(by) == 1 and all_modules[module].name != "__init__.py"
+    )
+
+
+def main() -> None:
+    """Print the figures."""
+    all_modules = modules()
+    print(f"lines of the product (with grafana): {lines(*MAY_IMPORT, 'grafana'):,}")  # noqa: T201
+    print(f"lines of tests: {lines('tests'):,}; of benchmarks: {lines('benchmarks'):,}")  # noqa: T201
+    print(f"modules: {len(all_modules)}; with one importer: {len(single_importers(all_modules))}")  # noqa: T201
+    print(f"imports against the design: {len(forbidden(all_modules))}")  # noqa: T201
+    print(f"circles: {circles(all_modules)}")  # noqa: T201
+    for room in (*MAY_IMPORT, "grafana"):
+        print(f"  {room}: {len(files(room))} files, {lines(room):,} lines")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
