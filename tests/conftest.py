@@ -31,8 +31,6 @@ def _missing(name):
         return None if shutil.which(name) else _SERVICES[name]
     if name in _MODULES:
         return None if importlib.util.find_spec(name) else _MODULES[name]
-    if name == "shared-data":
-        return None if SHARED_DATA.is_dir() else "the public data set beside the checkout"
     raise ValueError(f"unknown service {name!r}")
 
 
@@ -43,6 +41,15 @@ def pytest_runtest_setup(item):
             install = _missing(name)
             if install:
                 pytest.skip(f"needs {name}: {install}")
+    if item.get_closest_marker("shared_data") and not SHARED_DATA.is_dir():
+        pytest.skip("needs the public data sets beside the checkout")
+
+
+def pytest_collection_modifyitems(items):
+    """A test that is handed a Redis needs that service, whether it is marked or not."""
+    for item in items:
+        if "redis_server" in item.fixturenames and not item.get_closest_marker("service"):
+            item.add_marker(pytest.mark.service("redis-server"))
 
 
 @pytest.hookimpl(wrapper=True)

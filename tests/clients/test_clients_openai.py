@@ -14,6 +14,8 @@ from pydantic import BaseModel
 
 from tests.clients.scripted import AUDIO, WORDS, Scripted, sent
 
+pytestmark = pytest.mark.system
+
 TEXT = "".join(WORDS)
 ASK = {"model": "scripted-1", "messages": [{"role": "user", "content": "caf\u00e9 \U0001f600?"}]}
 TOOL = {"type": "function", "function": {"name": "restart", "parameters": {"type": "object"}}}

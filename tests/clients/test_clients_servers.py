@@ -21,6 +21,8 @@ from tests.clients.recording import recording
 from tests.clients.relaying import running, settings_file
 from tests.clients.scripted import WORDS, Scripted, sent
 
+pytestmark = pytest.mark.system
+
 BODY = bytes(range(256)) * 400
 CALLS = [
     ("GET", "/v1/models?a=%2F&a", None),

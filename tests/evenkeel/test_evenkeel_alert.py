@@ -12,6 +12,8 @@ import yaml
 from evenkeel.simulate import make_case, summary_prompt
 from tests.services import receiver, wait_for
 
+pytestmark = pytest.mark.system
+
 
 def send(running, seeds):
     client = openai.OpenAI(base_url=f"{running.proxy}/v1", api_key="k", max_retries=0)

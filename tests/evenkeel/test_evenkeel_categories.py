@@ -6,8 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import openai
+import pytest
 
 from evenkeel.simulate import make_prompt
+
+pytestmark = pytest.mark.system
 
 SETTINGS = """\
 routes:

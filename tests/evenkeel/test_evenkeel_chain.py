@@ -24,6 +24,8 @@ from evenkeel.simulate import (
 )
 from tests.services import prometheus, receiver, service, wait_for
 
+pytestmark = pytest.mark.system
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BREACH, JUDGE = "EvenkeelRobustnessBreach", "EvenkeelJudgeUnusable"
 PLAIN = ["general.spelling", "general.casing"]

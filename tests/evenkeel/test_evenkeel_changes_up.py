@@ -20,6 +20,8 @@ from evenkeel.simulate import (
     serving,
 )
 
+pytestmark = pytest.mark.system
+
 MODEL = "simulated-1"
 
 

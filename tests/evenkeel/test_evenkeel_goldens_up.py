@@ -15,6 +15,8 @@ from evenkeel.runtime.data_plane import DATABASE_FILE
 from evenkeel.simulate import TaskName, make_prompt
 from evenkeel.stores.sqlite import Database
 
+pytestmark = pytest.mark.system
+
 TASKS = list(TaskName)
 KEY = "sk-application-secret-000"
 

@@ -295,7 +295,7 @@ def test_without_the_extra_the_tone_is_left_out_and_said_so(tmp_path, monkeypatc
     assert "turned 100" in shown
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_the_recorded_judges_of_llmbar_are_shown_with_their_known_figures(tmp_path):
     """GPT-4 with the vanilla prompt: accuracy .955, the same preference when swapped .95."""
     path = LLMBAR / "GPT-4_Vanilla.json.gz"

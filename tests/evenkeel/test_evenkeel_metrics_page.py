@@ -24,6 +24,8 @@ from evenkeel.simulate import (
 )
 from tests.services import prometheus, wait_for
 
+pytestmark = pytest.mark.system
+
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 

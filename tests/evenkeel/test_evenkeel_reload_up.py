@@ -15,6 +15,8 @@ import pytest
 
 from evenkeel.simulate import make_prompt
 
+pytestmark = pytest.mark.system
+
 PATIENCE_S = 30.0
 
 

@@ -22,7 +22,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.evenkeel.role_processes import Role, series, stopping, until
 from tests.redis_server import RedisServer, a_store
 
-pytestmark = pytest.mark.service("redis-server")
+pytestmark = [pytest.mark.service("redis-server"), pytest.mark.system]
 
 TEMPLATE = summary_prompt(make_case(1)).partition("\n\n")[0] + "\n\n{case}"
 KINDS = ["general.casing", "general.spelling", "general.whitespace"]

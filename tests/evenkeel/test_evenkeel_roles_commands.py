@@ -24,6 +24,8 @@ from tests.metrics.planted_verdicts import VERDICT
 from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
 from tests.redis_server import a_store
 
+pytestmark = pytest.mark.system
+
 REDIS = pytest.param("redis", marks=pytest.mark.service("redis-server"))
 
 

@@ -24,6 +24,8 @@ from evenkeel.simulate import (
 )
 from evenkeel.simulate.embeddings import DIMENSIONS, embed
 
+pytestmark = pytest.mark.system
+
 
 def test_words_make_the_vector_and_nothing_else():
     """Order and case do not count, repetitions do: two a and one b against a and b have 3 / sqrt(10)."""

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 
 import openai
+import pytest
 
 from evenkeel.simulate import (
     JUDGE_MODEL,
@@ -16,6 +17,8 @@ from evenkeel.simulate import (
     planted,
     serving,
 )
+
+pytestmark = pytest.mark.system
 
 TASKS = list(TaskName)
 

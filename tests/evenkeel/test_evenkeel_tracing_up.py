@@ -10,6 +10,8 @@ import pytest
 
 from tests.evenkeel.otlp_receiver import collecting, said
 
+pytestmark = pytest.mark.system
+
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 _SOON = {"OTEL_BSP_SCHEDULE_DELAY": "200"}
 

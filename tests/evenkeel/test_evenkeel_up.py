@@ -29,6 +29,8 @@ from evenkeel.simulate import (
     summary_prompt,
 )
 
+pytestmark = pytest.mark.system
+
 TOOLS = [{"type": "function", "function": {"name": "restart_host", "parameters": {"type": "object"}}}]
 
 

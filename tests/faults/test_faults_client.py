@@ -13,6 +13,8 @@ import pytest
 from tests.clients.raw import Raw, raw
 from tests.clients.recording import OK, fixed
 
+pytestmark = pytest.mark.system
+
 ROUNDS = 15
 BOUND_S = 1.0
 """Far above what is measured (milliseconds), so that a busy machine does not fail the tests."""

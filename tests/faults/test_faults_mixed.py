@@ -12,6 +12,8 @@ import pytest
 
 from tests.clients.raw import raw
 
+pytestmark = pytest.mark.system
+
 CLIENTS = 8
 REQUESTS = 60
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

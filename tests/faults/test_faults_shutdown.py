@@ -12,6 +12,8 @@ from tests.clients.raw import raw
 from tests.clients.recording import recording
 from tests.clients.relaying import running
 
+pytestmark = pytest.mark.system
+
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 EVENT = b"5\r\nfirst\r\n"
 END = EVENT * 3 + b"0\r\n\r\n"

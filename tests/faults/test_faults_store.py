@@ -23,6 +23,8 @@ from tests.clients.raw import raw
 from tests.clients.recording import recording
 from tests.clients.relaying import running
 
+pytestmark = pytest.mark.system
+
 QUESTION = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Say ok."}]}).encode()
 ANSWER = json.dumps(
     {

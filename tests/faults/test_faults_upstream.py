@@ -12,6 +12,8 @@ import pytest
 from tests.clients.raw import raw
 from tests.clients.recording import OK, fixed
 
+pytestmark = pytest.mark.system
+
 GET = b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 HEAD = b"HTTP/1.1 200 OK\r\n"

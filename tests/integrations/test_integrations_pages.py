@@ -21,6 +21,8 @@ from tests.integrations.pages import PAGES, every_program, exports, programs, se
 from tests.integrations.peers import PEERS, TEXT
 from tests.integrations.replaying import replayed
 
+pytestmark = pytest.mark.system
+
 OF_THE_SITE = {"langchain", "anthropic"}
 """Pages whose client is not in the project's own environment."""
 CREDENTIALS = {"azure-openai": ("api-key", "for-replays"), "anthropic": ("x-api-key", "for-replays")}

@@ -131,7 +131,7 @@ def test_errors_in_pairs_name_the_place(tmp_path, row, part):
     assert part in str(caught.value)
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("judge", "accuracy", "consistency"),
     [

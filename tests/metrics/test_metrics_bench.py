@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from benchmarks.metrics.table import Cell
 
-needs_data = pytest.mark.service("shared-data")
+needs_data = pytest.mark.shared_data
 
 
 def test_spearman_of_a_hand_worked_order() -> None:

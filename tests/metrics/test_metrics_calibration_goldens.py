@@ -78,7 +78,7 @@ def calibrated(table, seed):
     )
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_order_is_watched_by_the_metric_of_order(table):
     """Reordered steps go to τ, in every resample; no primary watches two modes."""
     modes = calibrated(table, 1).modes
@@ -87,7 +87,7 @@ def test_order_is_watched_by_the_metric_of_order(table):
     assert all(mode.primary.stability > 0.9 for mode in modes)
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_thresholds_of_half_of_the_goldens_hold_on_the_other_half(table):
     """False alerts and misses on goldens not seen lie in their intervals, over ten splits."""
     rng = Random(4)

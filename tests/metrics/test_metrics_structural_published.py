@@ -41,13 +41,13 @@ def goldens():
     return found
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_all_qualifying_goldens_are_there(goldens) -> None:
     """417 of them."""
     assert len(goldens) == 417
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("severity", "structure", "bleu", "gleu", "tau"),
     [(0.1, 0.908, 0.786, 0.803, 0.833), (0.3, 0.763, 0.534, 0.601, 0.618), (0.5, 0.613, 0.304, 0.431, 0.443)],
@@ -67,7 +67,7 @@ def test_missing_last_steps_give_the_published_means(goldens, severity, structur
     assert means[2:] == pytest.approx([bleu, gleu, tau], abs=0.02)
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens) -> None:
     """So the printed definition cannot have given the published column; weighted by coverage it does."""
     for number, gold in enumerate(goldens):
@@ -77,7 +77,7 @@ def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens) 
             assert tau is None or math.isclose(tau, 1.0)
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_nearly_all_public_goldens_can_be_reworded_by_rule(goldens) -> None:
     """At half of the steps, at most 3 % of the workflows have too few steps in plain English."""
     refused = 0

@@ -124,7 +124,7 @@ def test_refusal_agreement() -> None:
     assert metric.score(Pair(filtered, filtered, "")) == 1.0
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize("language", ["de", "en", "es", "fr", "it", "ja", "nl", "pt"])
 def test_answers_of_a_real_model_are_hardly_ever_refusals(language: str) -> None:
     """Of the recorded answers to harmless questions at most one in a hundred counts as declining."""

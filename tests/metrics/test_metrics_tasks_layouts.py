@@ -209,7 +209,7 @@ def _prompts() -> list[tuple[Task | None, list[Turn]]]:
     ]
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_precision_on_public_texts() -> None:
     """Of the prompts told to be of a task 95 in 100 are, and no public question is of any."""
     told: Counter[tuple[str, str]] = Counter()

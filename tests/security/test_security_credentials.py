@@ -15,6 +15,8 @@ from evenkeel.simulate import ModelState, Simulation, SimulationSettings, servin
 from tests.evenkeel.conftest import up
 from tests.evenkeel.otlp_receiver import collecting
 
+pytestmark = pytest.mark.system
+
 BODY = {"model": "simulated-1", "messages": [{"role": "user", "content": "When does the ferry leave?"}]}
 CLIENTS = {
     "authorization": "Bearer sk-marker-bearer-5e1f",

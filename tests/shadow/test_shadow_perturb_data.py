@@ -41,7 +41,7 @@ def sample(texts: list[str], count: int) -> list[str]:
     return [text[:MOST_CHARACTERS] for text in chosen if text.strip()]
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize("source", ["tickets", *LANGUAGES])
 def test_protected_spans_survive_in_real_texts(source: str) -> None:
     """Each kind at each severity keeps every protected span of every sampled text, in order."""
@@ -67,7 +67,7 @@ def test_protected_spans_survive_in_real_texts(source: str) -> None:
         assert applied["general.spelling"] >= 2 * 0.4 * len(texts), applied
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_protected_spans_survive_in_a_sample_of_every_file() -> None:
     """Logs, code, JSON answers, mathematics, plans, verdicts of judges: no file's texts lose a span."""
     files = data_files()
@@ -84,7 +84,7 @@ def test_protected_spans_survive_in_a_sample_of_every_file() -> None:
                 assert lost(text, result.input_text) is None, (path.name, kind.name, text)
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_language_of_questions_is_told(language: str) -> None:
     """Texts above 60 characters are taken for their own language in 95 of 100 cases and more."""

@@ -160,7 +160,7 @@ def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
         assert not any(map(str.isdigit, said))
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize("source", ["tickets", *BY_LANGUAGE])
 def test_tone_by_rule_on_real_texts(source) -> None:
     """Applies to nine in ten real texts of each language and keeps every protected span of each."""

@@ -227,7 +227,7 @@ def test_any_text_gets_a_verdict(original, text) -> None:
     faults_of(RewriteTask("translation", original, "de"), text)
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_the_language_of_real_questions_is_identified(language) -> None:
     """At least 95 % of the questions over 60 characters are identified rightly, in each language."""
@@ -238,7 +238,7 @@ def test_the_language_of_real_questions_is_identified(language) -> None:
     assert right >= 0.95 * len(turns), f"{right} of {len(turns)}"
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_a_text_in_its_own_language_is_told_from_one_in_english(language) -> None:
     """Real questions count as translations into their language, and as none into another."""
@@ -257,7 +257,7 @@ def test_a_text_in_its_own_language_is_told_from_one_in_english(language) -> Non
     assert refused >= 0.9 * len(turns)
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 def test_real_paraphrases_pass() -> None:
     """Of 700 rewordings by people at least 94 % pass; the others lose or invent a number or a name."""
     intents: dict[str, list[str]] = json.loads(
@@ -273,7 +273,7 @@ def test_real_paraphrases_pass() -> None:
     assert {one[0] for one in verdicts if one} <= {"lost_protected", "invented_number", "length"}
 
 
-@pytest.mark.service("shared-data")
+@pytest.mark.shared_data
 @pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_real_translations_pass(language) -> None:
     """Of the same questions in two languages three in four pass; quotations account for most others."""
