@@ -1,6 +1,9 @@
-# Everything here needs python3.11 with venv, and make. The rest is installed into .venv.
+# Everything here needs Python 3.11 or newer with venv, and make. The rest is installed into .venv.
 
-PYTHON ?= python3.11
+# The newest Python that is there and can make environments; name another with `make PYTHON=/path/to/python`.
+NEWEST = for name in python3.15 python3.14 python3.13 python3.12 python3.11 python3; do \
+	$$name -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; exit; }; done
+PYTHON ?= $(or $(shell $(NEWEST)),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
@@ -8,18 +11,20 @@ LINKS = $(shell $(BIN)/pip config get global.find-links 2>/dev/null)
 # Per cent of lines and branches, with all services there; may only rise.
 COVERAGE := 95
 # Extras that every container image has.
-IMAGE := notify encryption redaction
+IMAGE := notify
+# Three at a time: tests often wait for a process or a socket.
+PYTEST = $(BIN)/python -m pytest -q -n 3 --randomly-seed=1
 AUDITED ?= $(wildcard requirements/*.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage check lint types format lock semantic audit docs site bench-proxy clean
+.PHONY: help demo test check lint types services coverage fuzz format lock semantic audit docs site house bench-proxy clean
 
 help: ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(UV):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "make: $(PYTHON) is not there or older than Python 3.11; name one that will do: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "make: $(PYTHON) is not there, is older than Python 3.11 or lacks venv; name another: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check uv==0.13.8
 
@@ -35,11 +40,10 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.core
 demo: $(VENV)/.core ## Watch a simulated model being swapped for a fragile one (HEADLESS=1: exit at the end)
 	$(BIN)/evenkeel demo $(if $(HEADLESS),--headless)
 
-test: $(VENV)/.dev ## Run the tests (STRICT=1: nothing may skip)
-	$(BIN)/python -m pytest -q -n 3 $(if $(STRICT),--strict-services) $(ARGS)
+test: $(VENV)/.dev ## Run the tests that need no service (up to four minutes on two cores)
+	$(PYTEST) -m "not service and not system" $(ARGS)
 
-coverage: $(VENV)/.dev ## Run the tests with all services and hold their coverage against the floor (half as slow again)
-	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term:skip-covered --strict-services --cov-fail-under=$(COVERAGE) $(ARGS)
+check: lint types services ## Lint, types, and the tests that need services or run whole processes
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -48,7 +52,17 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-check: lint types test ## What CI runs: lint, types, tests
+services: $(VENV)/.dev ## Run the tests that need services (STRICT=1: nothing may skip)
+	$(PYTEST) -m "service or system" $(if $(STRICT),--strict-services) $(ARGS)
+
+coverage: $(VENV)/.dev ## Run all tests with all services and hold their coverage against the floor
+	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term:skip-covered --strict-services --cov-fail-under=$(COVERAGE) $(ARGS)
+
+fuzz: $(VENV)/.dev ## Run the property tests on examples drawn anew, in another order (ARGS="-k redaction")
+	$(PYTEST) -m "not service and not system" --hypothesis-profile=fuzz --randomly-seed=$$(date +%s) $(ARGS)
+
+house: $(VENV)/.dev ## Print the size of the code, imports against the design, and circles
+	$(BIN)/python -m tests.house
 
 format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only --quiet .
@@ -60,13 +74,13 @@ semantic: $(VENV)/.dev ## Add sentence embeddings (torch)
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/semantic.txt
 
 lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
-	$(UV) pip compile --quiet --no-header --generate-hashes pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
-	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic --extra reference \
+	$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes pyproject.toml -o requirements/core.txt
+	$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
+	$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --extra dev --extra semantic --extra reference \
 		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
-	for image in "image" "image-otel --extra otel" "image-semantic --extra otel --extra semantic"; do \
+	for image in "image" "image-semantic --extra semantic"; do \
 		set -- $$image; file=requirements/$$1.txt; shift; rm -f $$file; \
-		$(UV) pip compile --quiet --no-header --generate-hashes --constraint requirements/semantic.txt \
+		$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --constraint requirements/semantic.txt \
 		$(addprefix --extra ,$(IMAGE)) "$$@" --no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) \
 		pyproject.toml -o $$file || exit; \
 	done

@@ -1,6 +1,8 @@
-"""Packages of the wheel: the folders at the top of the repository become sub-packages of `evenkeel`."""
+"""What the wheel holds: the folders at the top become sub-packages of `evenkeel`; the documentation is shipped."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -16,11 +18,17 @@ ROOMS = (
     "console",
     "simulate",
 )
+# The README links to these pages; the console shows the runbooks where there is no network.
+PAGES = sorted(path for ending in ("md", "svg", "png") for path in Path("docs").rglob(f"*.{ending}"))
 
 setup(
     package_dir={"evenkeel": "evenkeel", **{f"evenkeel.{room}": room for room in ROOMS}},
     packages=[
         *find_packages(include=["evenkeel", "evenkeel.*"]),
         *(f"evenkeel.{package}" for room in ROOMS for package in find_packages(include=[room, f"{room}.*"])),
+    ],
+    data_files=[
+        (f"share/evenkeel/{folder}", [str(page) for page in PAGES if page.parent == folder])
+        for folder in sorted({page.parent for page in PAGES})
     ],
 )

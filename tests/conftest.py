@@ -6,7 +6,13 @@ import importlib.util
 import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The same examples in each run; `make fuzz` draws others.
+hypothesis.settings.register_profile("default", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("default")
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -10,8 +10,8 @@ from typing import Final
 
 _RUNBOOK: Final = re.compile(r"runbooks/([A-Za-z0-9]+)")
 _FOLDERS: Final = (
-    Path(__file__).parents[1] / "docs" / "runbooks",  # in a checkout
-    Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "runbooks",  # installed
+    Path(__file__).parents[2] / "docs" / "runbooks",  # in a checkout
+    Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs" / "runbooks",  # installed
 )
 
 
