@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.monitor import planted
 from evenkeel.experiments.report.document import csv_lines, document
-from evenkeel.experiments.report.making import Wish, make_report
+from evenkeel.experiments.report.findings import Wish, make_report
 from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
-from evenkeel.experiments.report.reading import span_of
+from evenkeel.experiments.report.period import span_of
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 

@@ -102,6 +102,6 @@ def generate(*, yes: bool, **given: Any) -> None:
     Each is checked (four documents, a chat of several turns, entities that the message holds word for word)
     and left out if it resembles one that is there already, in FILE or among those that come along.
     """
-    from evenkeel.experiments.bench.generating import run_from_command_line
+    from evenkeel.experiments.bench.generation import run_from_command_line
 
     sys.exit(run_from_command_line(given, confirmed=yes))

@@ -12,7 +12,7 @@ from rich.table import Table
 from evenkeel.console import wording
 from evenkeel.console.feedback_views import QUALITIES, RATINGS, agreement_lines
 from evenkeel.core import figures
-from evenkeel.experiments.judge_audit.from_labels import judge_lines, rating_lines
+from evenkeel.experiments.judge_audit.labels import judge_lines, rating_lines
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.settings import SettingsError
 

@@ -11,13 +11,12 @@ import click
 
 from evenkeel import settings as settings_module
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.bench.command import run_bench
+from evenkeel.experiments.bench.faults import AGAIN, NotConfirmedError, StoppedError
+from evenkeel.experiments.bench.items import BUILTIN, ItemError, builtin_items, read_items
 from evenkeel.experiments.bench.models import PARAMETERS, model_at, read_models
-from evenkeel.experiments.bench.options import BenchOptions, Outputs
 from evenkeel.experiments.bench.prompts import TASKS
-from evenkeel.experiments.bench.protocol import Protocol
-from evenkeel.experiments.bench.reading import BUILTIN, ItemError, builtin_items, read_items
-from evenkeel.experiments.bench.stopping import AGAIN, NotConfirmedError, StoppedError
+from evenkeel.experiments.bench.run import BenchOptions, Outputs, run_bench
+from evenkeel.experiments.bench.trials import Protocol
 from evenkeel.experiments.kit.terminal import confirmation, consoles, named_price, words
 from evenkeel.metrics.tasks import task_named
 from evenkeel.runtime import choices

@@ -13,15 +13,14 @@ from evenkeel import __version__
 from evenkeel.core.spreadsheets import harmless
 from evenkeel.core.surrogates import well_formed
 from evenkeel.experiments.bench.prompts import VERSION
-from evenkeel.experiments.bench.shares import scores
+from evenkeel.experiments.bench.scores import scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evenkeel.experiments.bench.outcome import Outcome
-    from evenkeel.experiments.bench.rounds import Trial
-    from evenkeel.experiments.bench.shares import Figure, Scores
-    from evenkeel.experiments.bench.tables import ModelRow
+    from evenkeel.experiments.bench.run import Outcome
+    from evenkeel.experiments.bench.scores import Figure, ModelRow, Scores
+    from evenkeel.experiments.bench.trials import Trial
 
 SCHEMA: Final = 1
 _COLUMNS: Final = (

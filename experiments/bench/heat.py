@@ -11,8 +11,7 @@ from evenkeel.experiments.bench import wording
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from evenkeel.experiments.bench.shares import Figure, Scores
-    from evenkeel.experiments.bench.tables import ModelRow, Tables
+    from evenkeel.experiments.bench.scores import Figure, ModelRow, Scores, Tables
 
 _PAIR = "crosslingual."
 _TO = "_to_"

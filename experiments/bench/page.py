@@ -12,8 +12,8 @@ from evenkeel.experiments.judge_audit.plots import Point, dot_plot
 from evenkeel.experiments.kit.single_page import console_style, single_page
 
 if TYPE_CHECKING:
-    from evenkeel.experiments.bench.outcome import Outcome
-    from evenkeel.experiments.bench.tables import Tables
+    from evenkeel.experiments.bench.run import Outcome
+    from evenkeel.experiments.bench.scores import Tables
     from evenkeel.experiments.judge_audit.plots import DotPlot
 
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)

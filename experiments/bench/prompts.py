@@ -1,20 +1,30 @@
-"""The prompts of the four tasks: what an application would write around an issue."""
+"""The prompts of an issue: one for each task, and its variants under each perturbation."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
 import re
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.core.verdict import BASELINE
 from evenkeel.metrics.tasks import Task
+from evenkeel.shadow.perturbations import Draft, NotApplicable, seed_for
+from evenkeel.shadow.perturbations.format import Free
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evenkeel.experiments.bench.items import Item
+    from evenkeel.shadow.perturbations import Outcome, Perturbation, RewriteTask
+    from evenkeel.shadow.rewriter import Rejection
+
 
 TASKS: Final = (Task.CASE_SUMMARY, Task.CHAT_SUMMARY, Task.QUESTION_ANSWERING, Task.SLOT_FILLING)
 """In the order of the tables."""
@@ -152,3 +162,110 @@ def _schema(item: Item) -> str:
         for slot in item.slots
     }
     return json.dumps({"type": "object", "properties": slots}, indent=2, ensure_ascii=False)
+
+
+FREE: Final = Free()
+"""What answers in a format are compared with: the free answer to the same prompt."""
+_FORMAT: Final = "format."
+_TROUBLES: Final = "rewriter_"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A prompt to be answered, and what its answer is compared with."""
+
+    kind: str
+    """Name of the perturbation."""
+    view: PromptView
+    wanted: Wanted = AS_BEFORE
+    to_free: bool = False
+    """Compared with the free answer in place of the original's."""
+    as_original: bool = False
+    """The original asks for this form already: its own answer is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One issue under one task."""
+
+    item: str
+    """Id of the issue."""
+    task: Task
+    original: PromptView
+    free: PromptView
+    """The prompt for a free answer; the original if it asks for one."""
+    variants: tuple[Variant, ...]
+    """The identical resend first."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Kind → why there is no variant of it."""
+
+
+def first_outcome(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Outcome:
+    """What a kind makes of a prompt before any rewriting; the same for the same seed."""
+    strength = severity if kind.graded else 1.0
+    return kind.apply(view, strength, random.Random(seed_for(seed, kind.name, strength, kind.version)))
+
+
+def free_view(view: PromptView) -> PromptView:
+    """The same prompt, asking for a free answer."""
+    outcome = FREE.apply(view, 1.0, random.Random(0))
+    return view if isinstance(outcome, NotApplicable) else outcome
+
+
+async def make_case(
+    item: str,
+    task: Task,
+    view: PromptView,
+    kinds: Sequence[Perturbation],
+    *,
+    severity: float,
+    seed: int,
+    rewrite: Callable[[RewriteTask], Awaitable[str | Rejection]] | None,
+) -> Case:
+    """All prompts of one issue under one task.
+
+    Args:
+        item: Id of the issue.
+        task: The task.
+        view: The original.
+        kinds: What to apply; the identical resend and the free form are there anyway.
+        severity: Of the kinds that have degrees, in [0, 1].
+        seed: Of all choices.
+        rewrite: Writes texts anew; None = kinds that need that are left out.
+    """
+    variants: list[Variant] = [Variant(BASELINE, view)]
+    left_out: dict[str, str] = {}
+    for kind in kinds:
+        if kind.name in (BASELINE, FREE.name):
+            continue
+        # Prose has no slots that could be compared: there the original's answer stands for the free one.
+        to_free = kind.name.startswith(_FORMAT) and task is not Task.SLOT_FILLING
+        outcome = await asyncio.to_thread(first_outcome, view, kind, severity, f"{seed}:{item}:{task}")
+        made = await _finished(outcome, rewrite)
+        if not isinstance(made, NotApplicable):
+            variants.append(Variant(kind.name, made, kind.wanted, to_free))
+        elif to_free and made.reason == "already_wanted":
+            variants.append(Variant(kind.name, view, kind.wanted, to_free, as_original=True))
+        else:
+            left_out[kind.name] = made.reason
+    return Case(item, task, view, free_view(view), tuple(variants), left_out)
+
+
+def is_trouble(reason: str) -> bool:
+    """Whether a kind was left out because something failed, not because it does not apply."""
+    return reason.startswith(_TROUBLES)
+
+
+async def _finished(
+    outcome: Outcome, rewrite: Callable[[RewriteTask], Awaitable[str | Rejection]] | None
+) -> PromptView | NotApplicable:
+    while isinstance(outcome, Draft):
+        if rewrite is None:
+            return NotApplicable("no_rewriter", "no rewriter is named")
+        texts: list[str] = []
+        for text in await asyncio.gather(*(rewrite(task) for task in outcome.tasks)):
+            if not isinstance(text, str):
+                return NotApplicable(f"{_TROUBLES}{text.reason}", text.detail)
+            texts.append(text)
+        outcome = await asyncio.to_thread(outcome.finish, texts)
+    return outcome

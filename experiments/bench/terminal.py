@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.bench.outcome import Outcome
-    from evenkeel.experiments.bench.shares import Figure, Scores
-    from evenkeel.experiments.bench.tables import ModelRow, Tables
+    from evenkeel.experiments.bench.run import Outcome
+    from evenkeel.experiments.bench.scores import Figure, ModelRow, Scores, Tables
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

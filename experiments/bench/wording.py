@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.core.figures import duration, number, usd
-from evenkeel.experiments.bench.stopping import FAULTS
+from evenkeel.experiments.bench.faults import FAULTS
 
 if TYPE_CHECKING:
-    from evenkeel.experiments.bench.outcome import Outcome
-    from evenkeel.experiments.bench.shares import Figure
+    from evenkeel.experiments.bench.run import Outcome
+    from evenkeel.experiments.bench.scores import Figure
 
 MISSING = "–"
 """Where nothing was measured."""

@@ -25,7 +25,7 @@ from evenkeel.experiments.calibrate.score_table import TableError
 from evenkeel.experiments.calibrate.terminal import show
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.golden import GoldenError
-from evenkeel.experiments.judge_audit.command import JudgeAddress
+from evenkeel.experiments.judge_audit.run import JudgeAddress
 from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
 from evenkeel.llm.budget import Prices
 from evenkeel.metrics.registry import UnknownMetricError

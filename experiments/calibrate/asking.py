@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal, Row
     from evenkeel.experiments.calibrate.judged import Asked
-    from evenkeel.experiments.judge_audit.command import JudgeAddress
+    from evenkeel.experiments.judge_audit.run import JudgeAddress
 
 FAMILY = "judge"
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.rewriting import Rewriter
-    from evenkeel.experiments.judge_audit.command import JudgeAddress
+    from evenkeel.experiments.judge_audit.run import JudgeAddress
     from evenkeel.settings import Settings
 
 JOURNAL = "calibration-journal.jsonl"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
-    from evenkeel.experiments.judge_audit.command import JudgeAddress
+    from evenkeel.experiments.judge_audit.run import JudgeAddress
     from evenkeel.llm.budget import Spend
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))

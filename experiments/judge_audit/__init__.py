@@ -4,7 +4,6 @@
 with `plots` laying out its pictures).
 """
 
-from evenkeel.experiments.judge_audit.command import AuditOptions, run_judge_audit
-from evenkeel.experiments.judge_audit.outcome import Outcome
+from evenkeel.experiments.judge_audit.run import AuditOptions, Outcome, run_judge_audit
 
 __all__ = ["AuditOptions", "Outcome", "run_judge_audit"]

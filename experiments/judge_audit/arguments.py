@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.experiments.judge_audit.command import (
+from evenkeel.experiments.judge_audit.judgements import Strategy
+from evenkeel.experiments.judge_audit.questions import Design
+from evenkeel.experiments.judge_audit.ratings import Scale
+from evenkeel.experiments.judge_audit.rows import InputError, metric_key, suggestion
+from evenkeel.experiments.judge_audit.run import (
     AuditOptions,
     JudgeAddress,
     JudgeFailedError,
     NotConfirmedError,
     run_judge_audit,
 )
-from evenkeel.experiments.judge_audit.plan import Design
-from evenkeel.experiments.judge_audit.rows import InputError, suggestion
-from evenkeel.experiments.judge_audit.rubrics import metric_key
-from evenkeel.experiments.judge_audit.scale import Scale
-from evenkeel.experiments.judge_audit.strategies import Strategy
 from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
 from evenkeel.llm.budget import Prices
 from evenkeel.settings import SettingsError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.experiments.judge_audit.scale import Scale
+    from evenkeel.experiments.judge_audit.ratings import Scale
 
 
 def human_mode(ratings: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ from evenkeel import __version__
 from evenkeel.core.verdict import Failure
 
 if TYPE_CHECKING:
-    from evenkeel.experiments.judge_audit.outcome import Outcome
+    from evenkeel.experiments.judge_audit.run import Outcome
 
 
 def document(outcome: Outcome) -> str:

@@ -15,9 +15,9 @@ from evenkeel.experiments.kit.single_page import console_style, single_page
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.experiments.judge_audit.outcome import Outcome
-    from evenkeel.experiments.judge_audit.report import MetricReport
-    from evenkeel.experiments.judge_audit.swap import PairwiseReport
+    from evenkeel.experiments.judge_audit.measures import MetricReport
+    from evenkeel.experiments.judge_audit.pairs import PairwiseReport
+    from evenkeel.experiments.judge_audit.run import Outcome
     from evenkeel.monitor.estimate.agreement import Agreement
     from evenkeel.monitor.estimate.shares import Share
 

@@ -1,20 +1,24 @@
-"""Pairs of answers of which people said which is better, and what a judge said in both orders."""
+"""Pairwise judges: how often they prefer the answer that people do, and how often the order decides."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.calls import Call
 from evenkeel.experiments.judge_audit.rows import Row, check_columns, is_missing, read_rows
 from evenkeel.metrics.judge.prompts import Message, Question, unforgeable_tag
+from evenkeel.monitor.estimate.shares import Share, cluster_share, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from random import Random
 
     from evenkeel.metrics.judge.client import Reply
+
 
 METRIC = "audit.preference"
 VERSION = 1
@@ -168,3 +172,63 @@ def _question(case: PairCase, *, swapped: bool) -> Question:
         '{"explanation": "<what decides it>", "rating": <1 or 2, the number of the better answer>}'
     )
     return Question(METRIC, VERSION, (Message("system", system), Message("user", user)), scale=_SIDES)
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseReport:
+    """One pairwise judge."""
+
+    judge: str
+    pairs: int
+    accuracy: Share
+    """Share of rulings, over both orders, that name the answer people preferred. Its interval is
+    drawn over pairs, because the two rulings about one pair are not independent."""
+    swap_consistency: Share
+    """Share of pairs with the same preference in both orders."""
+    right_both_ways: Share
+    """Share of pairs with the right preference in both orders."""
+    first_shown: Share
+    """Share of rulings for the answer that was shown first; 0.5 without a liking for a place."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Rulings that are none, by reason."""
+
+
+def pairwise_report(
+    judge: str, cases: Sequence[PairCase], preferences: Sequence[Preference], *, times: int, rng: Random
+) -> PairwiseReport:
+    """Count one judge's preferences against the labels.
+
+    A ruling that failed is neither right nor wrong: it is in `failures` only, and its pair is left out of
+    the consistency.
+
+    Args:
+        judge: its name.
+        cases: the pairs.
+        preferences: one per pair.
+        times: resamples for the intervals of accuracy and place.
+        rng: draws them.
+    """
+    right: list[tuple[int, int]] = []
+    first: list[tuple[int, int]] = []
+    failures: Counter[str] = Counter()
+    consistent = both_right = both = 0
+    for case, preference in zip(cases, preferences, strict=True):
+        sides = (preference.in_order, preference.swapped)
+        failures.update(side.reason for side in sides if isinstance(side, Failure))
+        given = [(place, side) for place, side in enumerate(sides, start=1) if not isinstance(side, Failure)]
+        right.append((sum(side == case.label for _, side in given), len(given)))
+        # In order, answer 1 is shown first; swapped, answer 2 is.
+        first.append((sum(side == place for place, side in given), len(given)))
+        if len(given) == len(sides):
+            both += 1
+            consistent += sides[0] == sides[1]
+            both_right += sides[0] == sides[1] == case.label
+    return PairwiseReport(
+        judge=judge,
+        pairs=len(cases),
+        accuracy=cluster_share(right, times=times, rng=rng),
+        swap_consistency=wilson(consistent, both),
+        right_both_ways=wilson(both_right, both),
+        first_shown=cluster_share(first, times=times, rng=rng),
+        failures=dict(sorted(failures.items())),
+    )

@@ -1,8 +1,9 @@
-"""Human ratings: what several people said of the same texts, one quality at a time."""
+"""Human ratings: what several people said of the same texts, one quality at a time, on a scale."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,48 @@ from evenkeel.experiments.judge_audit.rows import (
     Row,
     check_columns,
     is_missing,
+    metric_key,
     read_rows,
     suggestion,
 )
-from evenkeel.experiments.judge_audit.rubrics import metric_key
-from evenkeel.experiments.judge_audit.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+
+_WRITTEN = re.compile(r"\A\s*\[?\s*(-?\d{1,4})\s*(?:\.\.|,|;|to|[-\u2013])\s*(-?\d{1,4})\s*\]?\s*\Z")
+_MOST_STEPS = 101
+"""0–100; structured output lists every rating that is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Every whole number from `low` (worst) to `high` (best)."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high < self.low + _MOST_STEPS:
+            raise ValueError(f"a scale goes from a lower to a higher number, at most 100 apart, not {self}")
+
+    def __str__(self) -> str:
+        return f"{self.low}\u2013{self.high}"
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """All ratings, ascending."""
+        return tuple(range(self.low, self.high + 1))
+
+    @classmethod
+    def parse(cls, text: str) -> Scale:
+        """Read "1-5", "1–5", "1..5", "1 to 5" or "[1, 5]"; ValueError says what is wrong."""
+        written = _WRITTEN.match(text)
+        if not written:
+            raise ValueError(f'"{text}" is not a scale; write it like 1-5')
+        return cls(int(written[1]), int(written[2]))
+
 
 RATER_PREFIXES = ("rater_", "human_", "annotator_", "expert_")
 """What the columns of a wide file begin with, one column a person."""

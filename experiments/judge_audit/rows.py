@@ -194,3 +194,8 @@ def _table_rows(source: str, text: str, *, tabs: bool) -> Iterator[Row]:
             yield Row(source, place, dict(zip(columns, record, strict=True)))
     except csv.Error as error:
         raise InputError(f"{source}, line {reader.line_num}: {error}") from error
+
+
+def metric_key(name: str) -> str:
+    """A metric's name as used throughout: lower case, "_" for spaces and hyphens."""
+    return "_".join(name.strip().lower().replace("-", " ").replace("_", " ").split())

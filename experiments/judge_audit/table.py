@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.judge_audit.outcome import Outcome
-    from evenkeel.experiments.judge_audit.report import AuditReport
-    from evenkeel.experiments.judge_audit.swap import PairwiseReport
+    from evenkeel.experiments.judge_audit.measures import AuditReport
+    from evenkeel.experiments.judge_audit.pairs import PairwiseReport
+    from evenkeel.experiments.judge_audit.run import Outcome
 
 
 def show(outcome: Outcome, console: Console) -> None:

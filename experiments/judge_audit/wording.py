@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from evenkeel.core.figures import number, percent
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.attack import Move
-from evenkeel.experiments.judge_audit.strategies import Strategy
+from evenkeel.experiments.judge_audit.judgements import Strategy
 
 if TYPE_CHECKING:
-    from evenkeel.experiments.judge_audit.report import AuditReport
-    from evenkeel.experiments.judge_audit.sentiment import ToneShift
+    from evenkeel.experiments.judge_audit.measures import AuditReport, ToneShift
     from evenkeel.monitor.estimate.agreement import Agreement
     from evenkeel.monitor.estimate.shares import Share
 

@@ -13,7 +13,7 @@ from evenkeel.core.figures import number
 from evenkeel.experiments.kit.terminal import plain_console
 from evenkeel.experiments.report import sentences
 from evenkeel.experiments.report.document import change_lines, csv_lines, document
-from evenkeel.experiments.report.making import Wish, make_report
+from evenkeel.experiments.report.findings import Wish, make_report
 from evenkeel.experiments.report.markdown import markdown
 from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.report.outcome import Report
+    from evenkeel.experiments.report.findings import Report
 
 FORMATS: Final = ("html", "pdf", "json", "csv", "md")
 _UNSAFE: Final = re.compile(r"[^\w.-]+")

@@ -13,14 +13,14 @@ from evenkeel import __version__
 from evenkeel.core.spreadsheets import harmless
 from evenkeel.core.surrogates import well_formed
 from evenkeel.experiments.report import sentences
-from evenkeel.experiments.report.lines import MEASURES
 from evenkeel.experiments.report.sides import COMPARED
+from evenkeel.experiments.report.tables import MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.experiments.report.outcome import Report
+    from evenkeel.experiments.report.findings import Report
 
 SCHEMA: Final = 1
 _MEASURES: Final = (*MEASURES, "quality_worse", "quality_better", "mean_of_categories")

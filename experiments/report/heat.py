@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.heatmap import band
-from evenkeel.experiments.report import wording
-from evenkeel.experiments.report.lines import BASELINE_CATEGORY
+from evenkeel.experiments.report import sentences as wording
+from evenkeel.experiments.report.tables import BASELINE_CATEGORY
 
 if TYPE_CHECKING:
-    from evenkeel.experiments.report.lines import Line
-    from evenkeel.experiments.report.outcome import Report
+    from evenkeel.experiments.report.findings import Report
+    from evenkeel.experiments.report.tables import Line
 
 MOST_ROWS: Final = 16
 """So that the picture and the words stand on one page."""

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.rendering import visible
 from evenkeel.core.figures import number, usd
-from evenkeel.experiments.report import sentences, wording
+from evenkeel.experiments.report import sentences
+from evenkeel.experiments.report import sentences as wording
 from evenkeel.experiments.report.page import MOST_ALERTS, shown
 from evenkeel.experiments.report.sides import COMPARED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.experiments.report.outcome import Report
+    from evenkeel.experiments.report.findings import Report
     from evenkeel.experiments.report.sides import Difference, SideTable
     from evenkeel.experiments.report.tables import Table
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.console.heatmap import BANDS, band
 from evenkeel.core import figures
 from evenkeel.experiments.kit.single_page import console_style, single_page
-from evenkeel.experiments.report import sentences, wording
+from evenkeel.experiments.report import sentences
+from evenkeel.experiments.report import sentences as wording
 from evenkeel.experiments.report.heat import heat_of
 from evenkeel.experiments.report.sides import COMPARED
 from evenkeel.experiments.report.tables import ranked
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from evenkeel.experiments.report.lines import Line
-    from evenkeel.experiments.report.outcome import Report
+    from evenkeel.experiments.report.findings import Report
+    from evenkeel.experiments.report.tables import Line
 
 MOST_LINES: Final = 150
 """Of a table that is written for people; the rest is in the files for machines."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.console import wording
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.report.folding import LANGUAGE_KINDS, CellKey, Folder, GroupKey, worth_a_table
-from evenkeel.experiments.report.lines import Rules, cell_line, group_line
+from evenkeel.experiments.report.tables import Rules, cell_line, group_line
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import Estimate
     from evenkeel.experiments.report.folding import Group, Kind
-    from evenkeel.experiments.report.lines import Line
+    from evenkeel.experiments.report.tables import Line
     from evenkeel.monitor.changes.record import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.changes.tally import Tally

@@ -12,8 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.experiments.bench.generate import fault_of, read_written, requests, resembles, write_item
-from evenkeel.experiments.bench.reading import builtin_items, read_items
+from evenkeel.experiments.bench.generation import (
+    fault_of,
+    read_written,
+    requests,
+    resembles,
+    write_item,
+)
+from evenkeel.experiments.bench.items import builtin_items, read_items
 
 KNOWN = builtin_items()
 

@@ -10,11 +10,10 @@ import pytest
 from rapidfuzz import fuzz
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.experiments.bench.entities import entity_match, entity_quality
-from evenkeel.experiments.bench.generate import fault_of
-from evenkeel.experiments.bench.prompts import TASKS, prompt_of
-from evenkeel.experiments.bench.reading import ItemError, builtin_items, read_items, written
-from evenkeel.experiments.bench.variants import first_outcome, free_view
+from evenkeel.experiments.bench.generation import fault_of
+from evenkeel.experiments.bench.items import ItemError, builtin_items, read_items, written
+from evenkeel.experiments.bench.prompts import TASKS, first_outcome, free_view, prompt_of
+from evenkeel.experiments.bench.trials import entity_match, entity_quality
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
 from tests.evenkeel.planted_issues import planted_issue

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from evenkeel.experiments.bench.batches import batches_of, margin, settled
+from evenkeel.experiments.bench.costs import batches_of, margin, settled
 from evenkeel.experiments.bench.heat import matrices
 from evenkeel.experiments.bench.layout import Grid, laid_out
-from evenkeel.experiments.bench.rounds import Trial
-from evenkeel.experiments.bench.tables import make_tables
+from evenkeel.experiments.bench.scores import make_tables
+from evenkeel.experiments.bench.trials import Trial
 
 FIGURE = "91.0 ± 0.4\n[88.2, 93.1]"
 

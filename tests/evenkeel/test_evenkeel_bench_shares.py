@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from evenkeel.experiments.bench.rounds import Trial
-from evenkeel.experiments.bench.shares import Part, interval, scores
-from evenkeel.experiments.bench.tables import make_tables
+from evenkeel.experiments.bench.scores import Part, interval, make_tables, scores
+from evenkeel.experiments.bench.trials import Trial
 
 
 def trials(outcomes, *, kind="general.casing", model="m", task="t"):

@@ -56,7 +56,7 @@ def test_an_export_is_what_the_audit_reads(folder, tmp_path, monkeypatch):
 
     One of the two differences is 3 against 2, the other 2 against 1, so alpha is high and not 1.
     """
-    monkeypatch.setattr("evenkeel.experiments.judge_audit.command.installed_analysers", tuple)
+    monkeypatch.setattr("evenkeel.experiments.judge_audit.run.installed_analysers", tuple)
     people, judge, out = (tmp_path / name for name in ("labels.jsonl.gz", "judge.jsonl", "audit.json"))
     said = run("feedback", "export", "--data-dir", folder, "-o", people, "--recorded", judge)
     assert "20 rows; verdicts: 10, people: 2" in said

@@ -285,7 +285,7 @@ def test_several_recorded_pairwise_judges_are_compared(tmp_path):
 
 def test_without_the_extra_the_tone_is_left_out_and_said_so(tmp_path, monkeypatch):
     """Everything else is measured."""
-    monkeypatch.setattr("evenkeel.experiments.judge_audit.command.installed_analysers", tuple)
+    monkeypatch.setattr("evenkeel.experiments.judge_audit.run.installed_analysers", tuple)
     path = write_ratings(tmp_path / "r.csv", [(1, 1), (2, 2), (3, 2)])
     record = tmp_path / "judge.csv"
     record.write_text("item,metric,condition,rating\nt0,fluency,plain,1\nt0,fluency,attacked,5\n")

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from evenkeel.core.verdict import Failure
+from evenkeel.experiments.judge_audit.calls import progress
 from evenkeel.experiments.judge_audit.plots import (
     BOTTOM,
     LEFT,
@@ -18,7 +19,6 @@ from evenkeel.experiments.judge_audit.plots import (
     bar_plot,
     dot_plot,
 )
-from evenkeel.experiments.judge_audit.progress import progress
 from evenkeel.metrics.judge.client import Reply
 from evenkeel.metrics.judge.reading import Ruling
 

@@ -23,12 +23,12 @@ from evenkeel.console.api import api_handlers
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.experiments.report.command import run
 from evenkeel.experiments.report.document import csv_lines
-from evenkeel.experiments.report.lines import Rules
-from evenkeel.experiments.report.making import Wish, make_report
+from evenkeel.experiments.report.findings import Wish, make_report
 from evenkeel.experiments.report.markdown import markdown
 from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import Period
+from evenkeel.experiments.report.tables import Rules
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.runtime.stores import opened, settings_of_stores

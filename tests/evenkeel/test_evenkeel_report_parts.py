@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
-from evenkeel.experiments.report import wording
-from evenkeel.experiments.report.alerts import alerts_of
+from evenkeel.experiments.report import sentences as wording
 from evenkeel.experiments.report.command import formats_of
+from evenkeel.experiments.report.findings import alerts_of
 from evenkeel.experiments.report.folding import Folder, GroupKey, worth_a_table
-from evenkeel.experiments.report.lines import Rules, group_line, mean_of
-from evenkeel.experiments.report.period import Period, period_of
-from evenkeel.experiments.report.reading import read_period, span_of
+from evenkeel.experiments.report.period import Period, period_of, read_period, span_of
 from evenkeel.experiments.report.sides import Difference, Stretch, difference
-from evenkeel.experiments.report.tables import make_tables
+from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.settings import SettingsError

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.experiments.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
-from evenkeel.experiments.judge_audit.scale import Scale
+from evenkeel.experiments.judge_audit.ratings import Scale
 
 
 def as_printed(ratings, scale):

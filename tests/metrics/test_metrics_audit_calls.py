@@ -7,8 +7,14 @@ from collections import Counter
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.judge_audit.cache import ReplyCache, question_key
-from evenkeel.experiments.judge_audit.calls import Call, JudgeUnusableError, ask_all, estimate
+from evenkeel.experiments.judge_audit.calls import (
+    Call,
+    JudgeUnusableError,
+    ReplyCache,
+    ask_all,
+    estimate,
+    question_key,
+)
 from evenkeel.experiments.judge_audit.rows import InputError
 from evenkeel.metrics.judge.client import Reply
 from evenkeel.metrics.judge.prompts import Message, Question

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from evenkeel.experiments.judge_audit.ratings import read_ratings
-from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.experiments.judge_audit.rubrics import BUILTIN, metric_key, rubrics
-from evenkeel.experiments.judge_audit.scale import Scale
+from evenkeel.experiments.judge_audit.questions import BUILTIN, rubrics
+from evenkeel.experiments.judge_audit.ratings import Scale, read_ratings
+from evenkeel.experiments.judge_audit.rows import InputError, metric_key
 
 WIDE = """\
 Item,Metric,Scale,Text,Context,rater_ana,rater_bo

@@ -5,12 +5,16 @@ import json
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.judge_audit.judged import Judged, Slot
-from evenkeel.experiments.judge_audit.ratings import Item, Ratings
-from evenkeel.experiments.judge_audit.recorded import read_recorded, recorded_lines
+from evenkeel.experiments.judge_audit.judgements import (
+    Condition,
+    Judged,
+    Slot,
+    Strategy,
+    read_recorded,
+    recorded_lines,
+)
+from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.experiments.judge_audit.scale import Scale
-from evenkeel.experiments.judge_audit.strategies import Condition, Strategy
 
 RATINGS = Ratings(tuple(Item(name, "fluency", Scale(1, 5), "", "", (3,)) for name in ("a", "b", "c")), ("x",))
 

@@ -4,11 +4,9 @@ import pytest
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.attack import Move
-from evenkeel.experiments.judge_audit.judged import Judged, Slot
-from evenkeel.experiments.judge_audit.ratings import Item
-from evenkeel.experiments.judge_audit.report import audit
-from evenkeel.experiments.judge_audit.scale import Scale
-from evenkeel.experiments.judge_audit.strategies import Condition, Strategy
+from evenkeel.experiments.judge_audit.judgements import Condition, Judged, Slot, Strategy
+from evenkeel.experiments.judge_audit.measures import audit
+from evenkeel.experiments.judge_audit.ratings import Item, Scale
 from evenkeel.monitor.estimate.agreement import Agreement
 
 KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT

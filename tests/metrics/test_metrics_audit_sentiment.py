@@ -3,7 +3,12 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.judge_audit.sentiment import Polarity, Vader, installed_analysers, tone_shift
+from evenkeel.experiments.judge_audit.measures import (
+    Polarity,
+    Vader,
+    installed_analysers,
+    tone_shift,
+)
 
 
 class Length:

@@ -4,18 +4,18 @@ from random import Random
 
 import pytest
 
-from evenkeel.experiments.judge_audit.plan import Design, RatingPlan, choose
-from evenkeel.experiments.judge_audit.ratings import Item, Ratings
-from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.experiments.judge_audit.rubrics import rubrics
-from evenkeel.experiments.judge_audit.scale import Scale
-from evenkeel.experiments.judge_audit.strategies import (
-    Condition,
+from evenkeel.experiments.judge_audit.judgements import Condition, Strategy
+from evenkeel.experiments.judge_audit.questions import (
+    Design,
     Examples,
-    Strategy,
+    RatingPlan,
+    choose,
     choose_examples,
     question,
+    rubrics,
 )
+from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
+from evenkeel.experiments.judge_audit.rows import InputError
 from evenkeel.metrics.judge.endpoint import Accepted
 from evenkeel.metrics.judge.reading import Ruling, Unreadable, read_ruling
 

@@ -11,12 +11,12 @@ from evenkeel.experiments.judge_audit.pairs import (
     PairCase,
     Preference,
     holds_pairs,
+    pairwise_report,
     plan,
     preferences,
     read_pairs,
 )
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.experiments.judge_audit.swap import pairwise_report
 from evenkeel.metrics.judge.client import Reply
 from evenkeel.metrics.judge.reading import Ruling
 

@@ -10,14 +10,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, Failure, QualityScore
-from evenkeel.experiments.judge_audit.from_labels import (
-    METRICS,
-    judge_lines,
-    rating_lines,
-)
+from evenkeel.experiments.judge_audit.judgements import read_recorded
+from evenkeel.experiments.judge_audit.labels import METRICS, judge_lines, rating_lines
+from evenkeel.experiments.judge_audit.questions import rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
-from evenkeel.experiments.judge_audit.recorded import read_recorded
-from evenkeel.experiments.judge_audit.rubrics import rubrics
 from evenkeel.monitor.labels import LabelError, Said, SqliteLabels, human_agreement, label_of
 from evenkeel.monitor.labels.agreement import people_say
 from evenkeel.monitor.labels.exporter import LabelCollector

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from evenkeel.console.downloads import Table, as_csv
 from evenkeel.console.trial_filter import TrialFilter
 from evenkeel.core.exchange import Exchange
-from evenkeel.experiments.bench.reading import ItemError, item_of, written
+from evenkeel.experiments.bench.items import ItemError, item_of, written
 from evenkeel.monitor.labels.label import label_from_json, label_to_json
 from evenkeel.settings import SettingsError
 from evenkeel.settings.reading import load

@@ -6,9 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.judge_audit.judged import Judged, Slot
-from evenkeel.experiments.judge_audit.recorded import recorded_lines
-from evenkeel.experiments.judge_audit.strategies import Condition, Strategy
+from evenkeel.experiments.judge_audit.judgements import Condition, Judged, Slot, Strategy, recorded_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -1,27 +1,73 @@
-"""Ratings that a judge gave earlier, read from a file and written to one."""
+"""Judgements: what a judge said of each item under each strategy and condition, and files of them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.judge_audit.judged import Judged, Slot
-from evenkeel.experiments.judge_audit.rows import Row, check_columns, read_rows, suggestion
-from evenkeel.experiments.judge_audit.rubrics import metric_key
-from evenkeel.experiments.judge_audit.strategies import VERSION, Condition, Strategy
+from evenkeel.experiments.judge_audit.rows import Row, check_columns, metric_key, read_rows, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from evenkeel.experiments.judge_audit.judged import Judgements
     from evenkeel.experiments.judge_audit.ratings import Item, Ratings
+
+
+VERSION = 1
+"""Raised with every change of wording: ratings under different wordings must not be mixed."""
+
+
+class Strategy(StrEnum):
+    """How the judge is asked."""
+
+    ZERO_SHOT = "zero_shot"
+    KNOWLEDGE = "knowledge"
+    FEW_SHOT = "few_shot"
+    STEP_BY_STEP = "step_by_step"
+
+
+class Condition(StrEnum):
+    """Under which circumstances the same question is put."""
+
+    PLAIN = "plain"
+    AGAIN = "again"
+    """The same bytes once more: what changes here is the judge's noise."""
+    ATTACKED = "attacked"
+    """With the claim that an expert gave the opposite rating."""
+
+
+class Slot(NamedTuple):
+    """One place in the design: who is asked what, how."""
+
+    item: str
+    metric: str
+    strategy: Strategy
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A rating and the judge's reason for it, "" if it gave none."""
+
+    rating: int
+    justification: str
+    claim: int | None = None
+    """The rating that the attack claimed, where a record says so."""
+
+
+Judgements = Mapping[Slot, Judged | Failure]
+"""A slot that is missing was not asked."""
+
 
 _FIELDS = (
     "item", "metric", "strategy", "condition", "rating", "justification", "claim", "failure",
 )  # fmt: skip
+
 
 _Word = TypeVar("_Word", bound=StrEnum)
 

@@ -1,4 +1,4 @@
-"""The body of `evenkeel judge-audit`."""
+"""One audit: files in, calls out, an outcome."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from evenkeel.core.figures import number, usd
-from evenkeel.experiments.judge_audit.cache import ReplyCache
-from evenkeel.experiments.judge_audit.calls import JudgeUnusableError, ask_all, estimate
+from evenkeel.experiments.judge_audit.calls import (
+    JudgeUnusableError,
+    ReplyCache,
+    Spent,
+    ask_all,
+    estimate,
+    progress,
+)
 from evenkeel.experiments.judge_audit.document import document
-from evenkeel.experiments.judge_audit.outcome import Outcome, Spent
+from evenkeel.experiments.judge_audit.judgements import read_recorded, recorded_lines
+from evenkeel.experiments.judge_audit.measures import RESAMPLES, audit, installed_analysers
 from evenkeel.experiments.judge_audit.page import page
-from evenkeel.experiments.judge_audit.pairs import holds_pairs, plan, preferences, read_pairs
-from evenkeel.experiments.judge_audit.plan import Design, RatingPlan, choose
-from evenkeel.experiments.judge_audit.progress import progress
+from evenkeel.experiments.judge_audit.pairs import holds_pairs, pairwise_report, plan, preferences, read_pairs
+from evenkeel.experiments.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
-from evenkeel.experiments.judge_audit.recorded import read_recorded, recorded_lines
-from evenkeel.experiments.judge_audit.report import RESAMPLES, audit
 from evenkeel.experiments.judge_audit.rows import InputError, suggestion
-from evenkeel.experiments.judge_audit.rubrics import rubrics
-from evenkeel.experiments.judge_audit.sentiment import installed_analysers
-from evenkeel.experiments.judge_audit.swap import pairwise_report
 from evenkeel.experiments.judge_audit.table import show
 from evenkeel.llm.budget import Prices
 from evenkeel.metrics.judge.client import Judge
@@ -34,10 +35,25 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.experiments.judge_audit.calls import Call, CallEstimate, Place
-    from evenkeel.experiments.judge_audit.ratings import Ratings
-    from evenkeel.experiments.judge_audit.scale import Scale
-    from evenkeel.experiments.judge_audit.swap import PairwiseReport
+    from evenkeel.experiments.judge_audit.measures import AuditReport
+    from evenkeel.experiments.judge_audit.pairs import PairwiseReport
+    from evenkeel.experiments.judge_audit.ratings import Ratings, Scale
     from evenkeel.metrics.judge.client import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that is shown. Either `ratings` is set, or `pairwise` has an entry."""
+
+    judge: str
+    sources: tuple[str, ...]
+    """Names of the files."""
+    ratings: AuditReport | None = None
+    pairwise: tuple[PairwiseReport, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was left out, and why."""
+    spent: Spent | None = None
+    """None if no judge was asked."""
 
 
 @dataclass(frozen=True, slots=True)

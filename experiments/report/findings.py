@@ -1,35 +1,181 @@
-"""Reads the stores and puts a report together."""
+"""The findings: everything that a report says, read from the stores."""
 
 from __future__ import annotations
 
 import difflib
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.sources import RouteFlow, Untried
 from evenkeel.console.wording import listing
-from evenkeel.experiments.report.alerts import alerts_of
 from evenkeel.experiments.report.folding import Folder
-from evenkeel.experiments.report.lines import Rules
-from evenkeel.experiments.report.outcome import Gaps, JudgeLine, Report
-from evenkeel.experiments.report.period import Period
-from evenkeel.experiments.report.reading import read_period, span_of
+from evenkeel.experiments.report.period import Period, read_period, span_of
 from evenkeel.experiments.report.sides import Sides, change_sides
-from evenkeel.experiments.report.tables import make_tables
+from evenkeel.experiments.report.tables import Rules, make_tables
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from evenkeel.core.verdict import Scorer
+    from evenkeel.experiments.report.folding import Cost
+    from evenkeel.experiments.report.sides import ChangeSides
+    from evenkeel.experiments.report.tables import Line, Tables
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.noise import JudgeEstimates
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.stores.protocols import AlertEvent, VerdictLog
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An alert that was up at some time of the period. Times are Unix seconds."""
+
+    route: str
+    model: str
+    perturbation: str
+    what: str
+    """"excess": above the threshold. "drift": away from what it was."""
+    raised_at: float | None
+    """None if that is no longer known."""
+    resolved_at: float | None
+    """None if it was still up at the end of the period."""
+    summary: str
+    """One sentence for people, of when it was raised or else of when it was resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeLine:
+    """What is known of the judge on one model of one route."""
+
+    route: str
+    model: str
+    found: JudgeEstimates
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """What was not measured, and why."""
+
+    failures: Mapping[str, Mapping[str, int]]
+    """By route: trials without a rating, by reason."""
+    unscored: Mapping[str, Mapping[str, int]]
+    """By route: shifted trials of which a quality could not be measured, by reason."""
+    thin: tuple[Line, ...]
+    """Perturbations with too few trials for a figure."""
+    flows: tuple[RouteFlow, ...]
+    """From request to verdict, since the service started; not of the period."""
+    untried: tuple[Untried, ...]
+    """Perturbations that did not apply to a prompt, since the service started."""
+    notes: tuple[str, ...] = ()
+    """What could not be read, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report."""
+
+    store: str
+    """Where the verdicts are."""
+    made_at: float
+    """Unix time in seconds."""
+    period: Period
+    route: str | None
+    """The only one that is looked at; None for all."""
+    rules: Rules
+    exchanges: int
+    """Exchanges that were replayed."""
+    trials: int
+    """Trials, the identical resends and those without a rating among them."""
+    scorers: Mapping[Scorer, int]
+    """Ratings by who gave them."""
+    first_at: float
+    """Unix time in seconds of the first verdict; likewise the last."""
+    last_at: float
+    tables: Tables
+    judges: tuple[JudgeLine, ...]
+    alerts: tuple[Alert, ...]
+    """The newest first."""
+    changes: tuple[ChangeReport, ...]
+    """Those noticed in the period, the newest first."""
+    change: ChangeSides | None
+    """The one that the report is about."""
+    gaps: Gaps
+    costs: Mapping[str, Cost]
+    """By route: replays and judge; not the rewriter, which is paid for by the exchange."""
+    days: Mapping[int, Cost]
+    """The same by UTC day, in days since 1970."""
+
+
+def alerts_of(events: Iterable[AlertEvent], period: Period, route: str | None = None) -> tuple[Alert, ...]:
+    """The alerts that were up at some time of the period, the newest first.
+
+    Args:
+        events: Of all times, in any order; the same one may occur twice.
+        period: From when to when.
+        route: Only of this one; None for all.
+    """
+    cells: dict[tuple[str, str, str, str], dict[str, AlertEvent]] = defaultdict(dict)
+    for event in events:
+        if route is None or event.route == route:
+            cells[event.route, event.model, event.perturbation, event.what][event.id] = event
+    found = [
+        alert
+        for cell in cells.values()
+        for alert in _paired(sorted(cell.values(), key=lambda event: (event.at, event.offset)))
+        if (alert.raised_at is None or alert.raised_at < period.until)
+        and (alert.resolved_at is None or alert.resolved_at >= period.since)
+    ]
+    closed = [_as_of(alert, period.until) for alert in found]
+    return tuple(
+        sorted(closed, key=lambda one: (-_time(one), one.route, one.model, one.perturbation, one.what))
+    )
+
+
+def _paired(events: list[AlertEvent]) -> Iterator[Alert]:
+    raised: AlertEvent | None = None
+    for event in events:
+        if event.kind == "raised":
+            raised = raised or event
+        else:
+            yield _alert(raised, event)
+            raised = None
+    if raised is not None:
+        yield _alert(raised, None)
+
+
+def _alert(raised: AlertEvent | None, resolved: AlertEvent | None) -> Alert:
+    one = raised or resolved
+    assert one is not None
+    return Alert(
+        one.route,
+        one.model,
+        one.perturbation,
+        one.what,
+        raised.at if raised else None,
+        resolved.at if resolved else None,
+        one.summary,
+    )
+
+
+def _as_of(alert: Alert, until: float) -> Alert:
+    """The alert as it stood at the end of the period."""
+    if alert.resolved_at is None or alert.resolved_at < until:
+        return alert
+    return Alert(
+        alert.route, alert.model, alert.perturbation, alert.what, alert.raised_at, None, alert.summary
+    )
+
+
+def _time(alert: Alert) -> float:
+    return alert.raised_at if alert.raised_at is not None else alert.resolved_at or 0.0
+
 
 _EVENTS_READ: Final = 10_000
 _DAY_S: Final = 86_400.0

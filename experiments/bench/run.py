@@ -1,47 +1,142 @@
-"""All issues in stages: the first ones show what the others will cost, and the user is asked in between."""
+"""One run: all issues in stages, with the user's consent, and what was found.
+
+The first issues show what the others will cost, and the user is asked in between.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import sqlite3
+import time
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evenkeel import __version__
 from evenkeel.core.figures import number, percent, usd
 from evenkeel.experiments.bench import prompts
-from evenkeel.experiments.bench.batches import batches_of, margin, settled
-from evenkeel.experiments.bench.estimate import Judging, factors_of, planned
-from evenkeel.experiments.bench.journal import Measured, plan_key
-from evenkeel.experiments.bench.protocol import Course, joined, measure
-from evenkeel.experiments.bench.spending import BudgetUsedUpError
-from evenkeel.experiments.bench.stopping import (
+from evenkeel.experiments.bench.costs import (
+    Judging,
+    Measured,
+    batches_of,
+    factors_of,
+    margin,
+    open_journal,
+    plan_key,
+    planned,
+    settled,
+)
+from evenkeel.experiments.bench.document import csv_lines, document, trial_lines
+from evenkeel.experiments.bench.faults import (
     AGAIN,
     NotConfirmedError,
     StoppedError,
     UnusableError,
     unwritable,
 )
+from evenkeel.experiments.bench.ledger import BudgetUsedUpError, Ledger
+from evenkeel.experiments.bench.models import Asker
+from evenkeel.experiments.bench.page import page
+from evenkeel.experiments.bench.scores import make_tables
+from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_of, scorer_of, without_slots
+from evenkeel.experiments.bench.terminal import show
+from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.llm.price import NO_EXPENSE, Expense
+from evenkeel.metrics.similarity import Cutoffs
+from evenkeel.runtime import choices
+from evenkeel.runtime.encoders import Encoder, make_encoder
+from evenkeel.runtime.replays import prices
+from evenkeel.settings import SettingsError
+from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.sqlite import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from rich.console import Console
 
-    from evenkeel.experiments.bench.estimate import Planned
+    from evenkeel.experiments.bench.costs import Planned
     from evenkeel.experiments.bench.items import Item
-    from evenkeel.experiments.bench.options import BenchOptions
-    from evenkeel.experiments.bench.rewriting import OnceRewritten
-    from evenkeel.experiments.bench.rounds import Rounds
-    from evenkeel.experiments.bench.spending import Ledger
+    from evenkeel.experiments.bench.scores import Tables
+    from evenkeel.experiments.bench.services import OnceRewritten
+    from evenkeel.experiments.bench.trials import Protocol, Trial
     from evenkeel.experiments.calibrate.progress import Stage
     from evenkeel.llm.budget import Prices
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
+    from evenkeel.settings import Settings
     from evenkeel.stores.sqlite import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """Files to write, each if wanted."""
+
+    json: Path | None = None
+    csv: Path | None = None
+    html: Path | None = None
+    trials: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOptions:
+    """Everything that a run needs to be told."""
+
+    settings: Settings
+    """Judge, rewriter, prices, embeddings."""
+    protocol: Protocol
+    items: tuple[Item, ...]
+    """In the order in which they are put."""
+    source: str
+    """Where the issues come from."""
+    not_measured: dict[str, int] = field(default_factory=dict)
+    """What is missing ("judge", "rewriter") → kinds that were asked for and need it."""
+    journal: Path
+    concurrency: int = 8
+    timeout_s: float = 120.0
+    most_usd: float | None = None
+    outputs: Outputs = field(default_factory=Outputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All of it."""
+
+    tables: Tables
+    trials: tuple[Trial, ...]
+    items: int
+    source: str
+    """Where the issues come from."""
+    tasks: tuple[str, ...]
+    runs: int
+    severity: float
+    seed: int
+    scored_by: str
+    """"the judge NAME", or "metrics, without a judge"."""
+    rewritten_by: str
+    """Name of the rewriter, "" without one."""
+    ledger: Ledger
+    thumb_usd: float | None = None
+    """Estimate by rule of thumb, before the first call; None where costs were measured by an earlier run."""
+    measured_usd: float | None = None
+    """Estimate of the whole run, made when its first issues were through; None if there was none."""
+    spent_usd: float = 0.0
+    """Spent by this run and those before it that had the same plan and journal."""
+    notes: tuple[str, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    """Models that stopped answering → what they said last."""
+    duration_s: float = 0.0
+
+    @property
+    def estimate_ratio(self) -> float | None:
+        """The estimate over what was spent; by rule of thumb where none was measured, None without both."""
+        estimate = self.thumb_usd if self.measured_usd is None else self.measured_usd
+        return estimate / self.spent_usd if estimate is not None and self.spent_usd else None
 
 
 class Stages:
@@ -242,3 +337,142 @@ def _plan(options: BenchOptions) -> dict[str, object]:
         "prompts": prompts.VERSION,
         "prices": sorted(options.settings.prices),
     }
+
+
+_SHOWN = 8
+"""Kinds that are named in a line."""
+
+
+def run_bench(
+    options: BenchOptions, *, out: Console, err: Console, confirm: Callable[[str], bool]
+) -> Outcome:
+    """Ask, score, and write what was asked for.
+
+    Args:
+        options: What to do.
+        out: Gets the tables.
+        err: Gets progress.
+        confirm: Asked with an estimate before the first call, and with a measured one after the first issues.
+
+    Raises: SettingsError for files that cannot be used; NotConfirmedError; StoppedError, with every answer
+        until then in the journal.
+    """
+    _check_files(options)
+    with ExitStack() as stack:
+        database = open_journal(options.journal)
+        stack.callback(database.close)
+        try:
+            outcome = asyncio.run(_measured(options, database, err, confirm))
+        except sqlite3.Error as error:
+            raise unwritable(options.journal, error) from error
+    show(outcome, out)
+    for path in _write(outcome, options.outputs):
+        err.print(f"wrote {path}", soft_wrap=True)
+    return outcome
+
+
+def _write(outcome: Outcome, outputs: Outputs) -> list[Path]:
+    wanted: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
+        (outputs.json, lambda: document(outcome).encode()),
+        (outputs.csv, lambda: "".join(csv_lines(outcome)).encode()),
+        (outputs.trials, lambda: "".join(trial_lines(outcome)).encode()),
+        (outputs.html, lambda: page(outcome)),
+    )
+    done = []
+    for target, made in wanted:
+        if target is not None:
+            try:
+                target.write_bytes(made())
+            except OSError as error:
+                raise StoppedError(f"{target}: cannot be written ({error.strerror}); {AGAIN}") from error
+            done.append(target)
+    return done
+
+
+def _check_files(options: BenchOptions) -> None:
+    outputs = options.outputs
+    for target in (outputs.json, outputs.csv, outputs.html, outputs.trials, options.journal):
+        if target is not None and not target.absolute().parent.is_dir():
+            raise SettingsError(f"{target}: there is no folder {target.parent}")
+        if target is not None and target.is_dir():
+            raise SettingsError(f"{target}: is a folder; name a file")
+
+
+async def _measured(
+    options: BenchOptions, database: Database, err: Console, confirm: Callable[[str], bool]
+) -> Outcome:
+    started = time.monotonic()
+    settings = options.settings
+    known, ledger = prices(settings), Ledger(options.most_usd)
+    bundles = without_slots(choices.bundles(settings))
+    stages = Stages(options, database, ledger, prices=known, bundles=bundles, err=err, confirm=confirm)
+    async with AsyncExitStack() as stack:
+        judge = judge_of(settings, database, known)
+        meaning = Encoder(None, Cutoffs())
+        if judge is not None:
+            stack.push_async_callback(judge.close)
+        else:
+            with err.status("loading metrics"):
+                meaning = make_encoder(settings, known)
+            stack.push_async_callback(meaning.close)
+        replayer = Replayer(
+            concurrency=options.concurrency,
+            timeout_s=options.timeout_s,
+            user_agent=f"evenkeel/{__version__}",
+        )
+        stack.push_async_callback(replayer.close)
+        rewrite = rewriter_of(settings, judge, database, known, ledger, stack)
+        asker = Asker(replayer, database, known, ledger, models=len(options.protocol.models))
+        items = {item.id: item for item in options.items}
+        scorer = scorer_of(settings, judge, meaning, bundles)
+        rounds = Rounds(asker, scorer, items, ledger, judge_watch(settings))
+        course = await stages.course(rounds, rewrite)
+    return _outcome(options, course, stages, ledger, asker, time.monotonic() - started)
+
+
+def _outcome(
+    options: BenchOptions, course: Course, stages: Stages, ledger: Ledger, asker: Asker, took_s: float
+) -> Outcome:
+    protocol, judge, rewriter = options.protocol, options.settings.judge, options.settings.rewriter
+    names = [one.name for one in protocol.models]
+    return Outcome(
+        tables=make_tables(names, course.trials, course.entities),
+        trials=tuple(course.trials),
+        items=len(options.items),
+        source=options.source,
+        tasks=tuple(task.value for task in protocol.tasks),
+        runs=protocol.runs,
+        severity=protocol.severity,
+        seed=protocol.seed,
+        scored_by=f"the judge {judge.model}" if judge else "metrics, without a judge",
+        rewritten_by=rewriter.model if rewriter else "",
+        ledger=ledger,
+        thumb_usd=stages.thumb_usd,
+        measured_usd=stages.measured_usd,
+        spent_usd=stages.spent_usd,
+        notes=tuple(_notes(options.not_measured, course)),
+        unusable=asker.unusable_as_told,
+        duration_s=took_s,
+    )
+
+
+def _notes(not_measured: Mapping[str, int], course: Course) -> list[str]:
+    notes = [
+        f"{number(count)} kind{' was' if count == 1 else 's were'} not measured for want of a {name} "
+        f"(--{name}-model)."
+        for name, count in not_measured.items()
+    ]
+    if course.troubles:
+        notes.append(
+            f"{number(course.troubles)} variants are missing because the rewriter failed or wrote nothing "
+            "usable."
+        )
+    idle: dict[str, int] = {}
+    for (task, kind, reason), count in sorted(course.left_out.items()):
+        if not reason.startswith("rewriter_"):
+            idle[f"{kind} on {task} ({reason})"] = count
+    if idle:
+        shown = ", ".join(list(idle)[:_SHOWN])
+        more = f" and {number(len(idle) - _SHOWN)} more" if len(idle) > _SHOWN else ""
+        notes.append(f"Not applicable: {shown}{more}.")
+    return notes

@@ -1,4 +1,4 @@
-"""What a run asks for and what that costs, by who is paid."""
+"""The ledger of a run: what each payee was asked for and what that cost, and the limit of all together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from evenkeel.llm.price import Expense
 if TYPE_CHECKING:
     from evenkeel.llm.budget import Spend
 
+
 JUDGE: Final = "the judge"
+
+
 REWRITER: Final = "the rewriter"
 
 

@@ -1,0 +1,380 @@
+"""Trials: every model answers every prompt of every issue in every run, and the answers are compared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.pair import Pair
+from evenkeel.core.verdict import Failure, Judgement, QualityScore
+from evenkeel.experiments.bench.ledger import JUDGE
+from evenkeel.experiments.bench.prompts import is_trouble, make_case, prompt_of
+from evenkeel.metrics.entity.slots import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
+from evenkeel.metrics.similarity.rouge_l import rouge_l
+from evenkeel.metrics.structured.tree import UnreadableError
+from evenkeel.metrics.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from evenkeel.core.pair import Answer, Format
+    from evenkeel.experiments.bench.faults import Service
+    from evenkeel.experiments.bench.items import Item
+    from evenkeel.experiments.bench.ledger import Ledger
+    from evenkeel.experiments.bench.models import Asker, ModelUnderTest
+    from evenkeel.experiments.bench.prompts import Case, Variant
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.shadow.perturbations import Perturbation, RewriteTask
+    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.rewriter import Rejection
+
+
+NAME: Final = "entity_match"
+VERSION: Final = 1
+_EMPTY: Final = frozenset(("", "null", "none", "unknown", "n/a", "-"))
+
+
+def entity_match(item: Item, answer: Answer, wanted: Format | None = None) -> float | Failure:
+    """F1 of the slots that an answer fills, against those that the message does.
+
+    Values of choices and numbers must be equal, other ones reach a ROUGE-L F1 of 0.7.
+
+    Args:
+        item: Holds the schema and the expected entities.
+        answer: Filled slots in any structured format; without any structure it fills none.
+        wanted: The format that the answer should have, where the prompt names one.
+
+    Returns: ratio in [0, 1]; 1 = exactly the expected ones. A `Failure` "too_large" or "too_deep".
+    Source: Entity Match, section 4.2 of the enterprise perturbation paper.
+    """
+    read = read_slots(answer.text, wanted)
+    if isinstance(read, UnreadableError):
+        return Failure(NAME, VERSION, read.reason, str(read))
+    exact = {slot.name for slot in item.slots if slot.type != "string"}
+    expected = [Slot(name, _text(value)) for name, value in item.entities.items()]
+    filled = [
+        Slot(slot_key(slot.key), slot.value)
+        for slot in read or ()
+        if slot.value.strip().lower() not in _EMPTY
+    ]
+
+    def alike(left: Slot, right: Slot) -> float:
+        if left.key in exact:
+            return float(left.value.strip() == right.value.strip())
+        return float(rouge_l(left.value, right.value) >= SAME_TEXT)
+
+    return slot_f1(expected, filled, alike)
+
+
+def entity_quality(item: Item, pair: Pair, reference_format: Format | None = None) -> QualityScore | Failure:
+    """How well both answers of a pair fill the slots, as a quality of the second stage.
+
+    Args:
+        item: What was asked about.
+        pair: Two answers.
+        reference_format: Format that the reference was asked for.
+    """
+    reference = entity_match(item, pair.reference, reference_format)
+    candidate = entity_match(item, pair.candidate, pair.wanted.format)
+    if isinstance(reference, Failure):
+        return reference
+    if isinstance(candidate, Failure):
+        return candidate
+    return QualityScore(NAME, VERSION, reference, candidate, "ratio", 1e-9)
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+_SAME: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One pair of answers."""
+
+    model: str
+    item: str
+    task: str
+    kind: str
+    run: int
+    rating: int | None = None
+    """3, 2 or 1; None if there is none."""
+    changed: bool | None = None
+    """Of a shifted pair: whether a quality changed; None if that is not known, or nothing shifted."""
+    failure: str = ""
+    """Why there is no rating, or no quality."""
+
+    @property
+    def shifted(self) -> bool:
+        """Whether the content moved."""
+        return self.rating is not None and self.rating < _SAME
+
+    @property
+    def category(self) -> str:
+        """First part of the kind's name."""
+        return self.kind.partition(".")[0]
+
+    def row(self) -> dict[str, str | int | bool | None]:
+        """For a file."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What came of one model, prompt and run."""
+
+    trials: tuple[Trial, ...]
+    entities: float | None = None
+    """Of slot filling: F1 of the answer to the original against the expected entities."""
+
+
+class Rounds:
+    """Makes rounds."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        scorer: TwoStageScorer,
+        items: Mapping[str, Item],
+        ledger: Ledger,
+        watch: Service | None = None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            asker: Asks the models.
+            scorer: Compares answers.
+            items: The issues by id.
+            ledger: Books what the judge costs.
+            watch: Ends the run if the judge never answers; None without a judge.
+        """
+        self._asker = asker
+        self._scorer = scorer
+        self._items = items
+        self._ledger = ledger
+        self._watch = watch
+
+    async def make(self, model: ModelUnderTest, case: Case, run: int) -> Round:
+        """Ask for the original, its identical resend and all variants, and compare.
+
+        The original is asked first; if it is not answered, no variant is asked.
+
+        Raises: BudgetUsedUpError; UnusableError if no model answers any more, or the judge never does.
+        """
+        original = await self._asker.ask(model, case.original, f"{run} original")
+        if isinstance(original, Failure):
+            return Round(tuple(_failed(model, case, one, run, original) for one in case.variants))
+        wants_free = any(one.to_free for one in case.variants)
+        free = await self._free(model, case, original, run) if wants_free else original
+        calls = [
+            asyncio.create_task(self._trial(model, case, one, run, original, free)) for one in case.variants
+        ]
+        try:
+            trials = await asyncio.gather(*calls)
+        finally:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+        return Round(tuple(trials), self._entities(case, original))
+
+    async def _free(self, model: ModelUnderTest, case: Case, original: Answer, run: int) -> Answer | Failure:
+        if case.free is case.original:
+            return original
+        return await self._asker.ask(model, case.free, f"{run} free")
+
+    async def _trial(
+        self,
+        model: ModelUnderTest,
+        case: Case,
+        variant: Variant,
+        run: int,
+        original: Answer,
+        free: Answer | Failure,
+    ) -> Trial:
+        reference = free if variant.to_free else original
+        if isinstance(reference, Failure):
+            return _failed(model, case, variant, run, reference)
+        candidate: Answer | Failure = original
+        if not variant.as_original:
+            candidate = await self._asker.ask(model, variant.view, f"{run} {variant.kind}")
+        if isinstance(candidate, Failure):
+            return _failed(model, case, variant, run, candidate)
+        if reference.model and candidate.model and reference.model != candidate.model:
+            changed = Failure("bench", 1, "model_changed", f"{reference.model}, then {candidate.model}")
+            return _failed(model, case, variant, run, changed)
+        # What the answers rest on: the prompt that both had, which for a format is the one without it.
+        context: PromptView = case.original
+        pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
+        judgement = await self._scorer.score(pair)
+        account = self._ledger.of(JUDGE)
+        account.tokens += judgement.tokens
+        account.usd += judgement.cost_usd
+        self._see(judgement)
+        return self._judged(model, case, variant, run, pair, judgement)
+
+    def _see(self, judgement: Judgement) -> None:
+        if self._watch is None:
+            return
+        if judgement.rated_by:
+            self._watch.answered()
+        elif judgement.rating is None:
+            self._watch.failed(judgement.failures[0].reason, judgement.failures[0].detail)
+
+    def _judged(
+        self,
+        model: ModelUnderTest,
+        case: Case,
+        variant: Variant,
+        run: int,
+        pair: Pair,
+        judgement: Judgement,
+    ) -> Trial:
+        if judgement.rating is None:
+            return _failed(model, case, variant, run, judgement.failures[0])
+        known = (model.name, case.item, case.task.value, variant.kind, run, judgement.rating)
+        if judgement.rating == _SAME:
+            return Trial(*known)
+        scores = list(judgement.quality)
+        failures = list(judgement.failures)
+        if case.task is Task.SLOT_FILLING:
+            found = entity_quality(self._items[case.item], pair)
+            if isinstance(found, Failure):
+                failures.append(found)
+            else:
+                scores.append(found)
+        if any(score.changed for score in scores):
+            return Trial(*known, changed=True)
+        if failures or not scores:
+            return Trial(*known, failure=f"quality_{failures[0].reason if failures else 'missing'}")
+        return Trial(*known, changed=False)
+
+    def _entities(self, case: Case, answer: Answer) -> float | None:
+        if case.task is not Task.SLOT_FILLING:
+            return None
+        found = entity_match(self._items[case.item], answer)
+        return None if isinstance(found, Failure) else found
+
+
+def _failed(model: ModelUnderTest, case: Case, variant: Variant, run: int, failure: Failure) -> Trial:
+    return Trial(model.name, case.item, case.task.value, variant.kind, run, failure=failure.reason)
+
+
+_CASES_AT_ONCE = 4
+"""Prompts with all their variants in memory together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What is measured, apart from the issues."""
+
+    models: tuple[ModelUnderTest, ...]
+    tasks: tuple[Task, ...]
+    kinds: tuple[Perturbation, ...]
+    runs: int = 5
+    severity: float = 0.3
+    seed: int = 0
+
+    def rounds(self, items: int) -> int:
+        """Rounds that so many issues take."""
+        return items * len(self.tasks) * len(self.models) * self.runs
+
+
+@dataclass(slots=True)
+class Course:
+    """What a run leaves behind."""
+
+    trials: list[Trial] = field(default_factory=list)
+    entities: dict[str, list[float]] = field(default_factory=dict)
+    """By model: F1 of each slot filling against the expected entities."""
+    left_out: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Task, kind and reason → issues for which there is no variant."""
+
+    @property
+    def troubles(self) -> int:
+        """Variants that are missing because the rewriter failed."""
+        return sum(count for (_, _, reason), count in self.left_out.items() if is_trouble(reason))
+
+
+async def measure(
+    protocol: Protocol,
+    items: Sequence[Item],
+    rounds: Rounds,
+    *,
+    rewrite: Callable[[RewriteTask], Awaitable[str | Rejection]] | None,
+    progress: Callable[[], None],
+) -> Course:
+    """Everything about some issues.
+
+    Args:
+        protocol: What is measured.
+        items: The issues.
+        rounds: Asks and compares.
+        rewrite: Writes texts anew; None = kinds that need that are left out.
+        progress: Told after each round.
+
+    Raises: BudgetUsedUpError, with every answer until then in the journal.
+    """
+    waiting = iter([(item, task) for item in items for task in protocol.tasks])
+    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]] = {}
+
+    async def work() -> None:
+        for item, task in waiting:
+            case = await make_case(
+                item.id,
+                task,
+                prompt_of(item, task),
+                protocol.kinds,
+                severity=protocol.severity,
+                seed=protocol.seed,
+                rewrite=rewrite,
+            )
+
+            async def one(model: ModelUnderTest, run: int) -> tuple[ModelUnderTest, Round]:
+                made = await rounds.make(model, case, run)  # noqa: B023 - awaited within this turn of the loop
+                progress()
+                return model, made
+
+            async with asyncio.TaskGroup() as group:
+                begun = [
+                    group.create_task(one(model, run))
+                    for model in protocol.models
+                    for run in range(protocol.runs)
+                ]
+            found[item.id, task.value] = ([task.result() for task in begun], dict(case.left_out))
+
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(_CASES_AT_ONCE):
+            workers.create_task(work())
+    return _collected(items, protocol, found)
+
+
+def _collected(
+    items: Sequence[Item],
+    protocol: Protocol,
+    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]],
+) -> Course:
+    """In the order of the issues, whoever was answered first."""
+    course = Course(entities={model.name: [] for model in protocol.models})
+    for item in items:
+        for task in protocol.tasks:
+            made, left_out = found[item.id, task.value]
+            for model, one in made:
+                course.trials += one.trials
+                if one.entities is not None:
+                    course.entities[model.name].append(one.entities)
+            course.left_out.update((task.value, kind, reason) for kind, reason in left_out.items())
+    return course
+
+
+def joined(first: Course, second: Course) -> Course:
+    """Two courses over different issues as one."""
+    entities = {
+        model: first.entities.get(model, []) + second.entities.get(model, [])
+        for model in dict.fromkeys((*first.entities, *second.entities))
+    }
+    return Course(first.trials + second.trials, entities, first.left_out + second.left_out)
