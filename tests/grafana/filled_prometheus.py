@@ -27,9 +27,9 @@ from evenkeel.simulate import (
 )
 from evenkeel.stores.sqlite import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from grafana.preview import Scene
 from tests.evenkeel.conftest import up
 from tests.evenkeel.otlp_receiver import collecting
+from tests.grafana.scene import Scene
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

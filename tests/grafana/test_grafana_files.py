@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from grafana import BUILTIN, Addresses, to_json
 from grafana.__main__ import main
-from grafana.preview import panels
+from tests.grafana.scene import panels
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))

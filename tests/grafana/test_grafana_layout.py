@@ -10,7 +10,7 @@ import pytest
 from grafana import BUILTIN, Addresses, to_json
 from grafana.board import Board, Section, Shelf
 from grafana.panels import Query, Words, number
-from grafana.preview import panels
+from tests.grafana.scene import panels
 
 DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
 UNITS = {"percentunit", "short", "none", "s", "reqps", "ops", "cps", "bytes", "currencyUSD", "locale"}

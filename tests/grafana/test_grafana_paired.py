@@ -9,8 +9,8 @@ import pytest
 
 from evenkeel.reference.metrics import documented
 from grafana import BUILTIN, Addresses, to_json
-from grafana.preview import expressions
 from grafana.promql import increase, rate, total
+from tests.grafana.scene import expressions
 
 DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
 SHARED = {series.name for series in documented() if series.shared}

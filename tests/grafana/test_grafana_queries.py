@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from grafana import BUILTIN, Addresses, to_json
-from grafana.preview import page, panels, targets
 from tests.grafana.filled_prometheus import filled
+from tests.grafana.scene import targets
 
 NEED_MORE = {
     ("Worker errors", "A"): "the worker met no error",
@@ -24,7 +24,7 @@ NEED_MORE = {
 @pytest.mark.service("prometheus")
 @pytest.mark.timeout(300)
 def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
-    """After traffic, a model swap and some faults, no panel but those listed is empty; all can be drawn."""
+    """After traffic, a model swap and some faults, no panel but those listed is empty."""
     empty, answered = {}, set()
     with filled(tmp_path) as (scene, console):
         for board in BUILTIN:
@@ -38,8 +38,6 @@ def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
                     answered.add(key)
                 elif key not in NEED_MORE:
                     empty[key] = chosen.interpolated(target["expr"])
-            html, _ = page(dashboard, scene)
-            assert html.count("<section") == len(list(panels(dashboard)))
         (change, *_) = scene.now("evenkeel_change_timestamp_seconds")
         golden, _ = next(iter(scene.now("evenkeel_golden_score"))).labels["golden"].split("@")
         for path in (

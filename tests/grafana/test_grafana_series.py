@@ -11,7 +11,7 @@ import yaml
 
 from evenkeel.reference import metrics as metrics_reference
 from grafana import BUILTIN, Addresses, to_json
-from grafana.preview import expressions
+from tests.grafana.scene import expressions
 
 ROOT = Path(__file__).parents[2]
 DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}

@@ -1,4 +1,4 @@
-"""What is looked at: a time and values of the variables; and what Prometheus says to it."""
+"""A dashboard as Grafana would query it: variables filled in, queries sent to a Prometheus."""
 
 from __future__ import annotations
 
