@@ -6,17 +6,221 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
-from grafana.boards.route_cells import CELLS, DRIFT, FAILURES, RATINGS
-from grafana.boards.route_changes import BEFORE_AFTER, GOLDENS, KINDS
-from grafana.panels import Band, Query, Words, bands, bars, number
-from grafana.promql import highest
+from grafana.panels import Band, Column, Query, Words, bands, bars, lines, number, rows
+from grafana.promql import RATE, highest, increase, series
+
+_HERE: Final = ('route="$route"', 'model="$model"')
+_WINDOW: Final = 'window="$window"'
+_CELL_LINK: Final = (
+    "/?route=${route:percentencode}&perturbation=${__data.fields.Perturbation:percentencode}#verdicts"
+)
+
+
+def _cell_column(name: str) -> str:
+    return highest(f"evenkeel_window_{name}", *_HERE, _WINDOW, by="perturbation")
+
+
+CELLS: Final = rows(
+    Words(
+        "All perturbations",
+        "Over the chosen window; evidence since the alert last began to look. At 100 % a cell is raised "
+        "on its own, cells that move together earlier.",
+        "too few trials",
+        runbook="EvenkeelRobustnessBreach",
+    ),
+    {"perturbation": "Perturbation"},
+    (
+        Column(Query(_cell_column("robustness_score")), "Robustness", scale=scales.ROBUSTNESS, decimals=0),
+        Column(Query(_cell_column("content_delta")), "Shifted", decimals=0),
+        Column(Query(_cell_column("content_delta_lower")), "at least", decimals=0),
+        Column(Query(_cell_column("content_delta_upper")), "at most", decimals=0),
+        Column(Query(_cell_column("excess")), "Excess", decimals=0),
+        Column(Query(_cell_column("excess_lower")), "excess at least", decimals=0),
+        Column(Query(_cell_column("excess_upper")), "excess at most", decimals=0),
+        Column(
+            Query(
+                f"{highest('evenkeel_excess_evidence_log10', *_HERE, by='perturbation')}"
+                f" / {highest('evenkeel_excess_alarm_log10', *_HERE, by='perturbation')}"
+            ),
+            "Evidence",
+            scale=scales.EVIDENCE,
+            decimals=0,
+        ),
+        Column(Query(_cell_column("content_delta_observations")), "Trials", "locale", decimals=0),
+    ),
+    sort_by="Robustness",
+    ascending=True,
+    link=_CELL_LINK,
+)
+
+DRIFT: Final = lines(
+    Words(
+        "Evidence of drift",
+        "Evidence, in powers of ten, that the rate of shifted answers has left the cell's own baseline; "
+        "the eight highest.",
+        "no cell has a baseline yet",
+        runbook="EvenkeelDrift",
+    ),
+    (
+        Query(
+            f"topk(8, {highest('evenkeel_drift_evidence_log10', *_HERE, by='perturbation')})",
+            "{{perturbation}}",
+        ),
+    ),
+    "none",
+)
+
+FAILURES: Final = lines(
+    Words(
+        "Trials without a rating",
+        "Trials in each step of the graph that could not be scored, by reason. They are in no estimate.",
+        "none failed in this time",
+        runbook="EvenkeelVerdictsFailing",
+    ),
+    (
+        Query(
+            increase("evenkeel_verdict_failures_total", *_HERE, by="reason", over=RATE),
+            "{{reason}}",
+        ),
+    ),
+    "none",
+    stacked=True,
+)
+
+RATINGS: Final = lines(
+    Words(
+        "Ratings",
+        "Trials in each step of the graph by similarity rating: 3 = same content, 2 = some shifted, "
+        "= other content.",
+        "no trial rated",
+    ),
+    (
+        Query(
+            increase(
+                "evenkeel_verdicts_total",
+                *_HERE,
+                'perturbation!="baseline.identical"',
+                by="rating",
+                over=RATE,
+            ),
+            "rating {{rating}}",
+        ),
+    ),
+    "none",
+    stacked=True,
+)
+
 
 _ROUTE: Final = 'route="$route"'
-_MODEL: Final = 'model="$model"'
-_WINDOW: Final = 'window="$window"'
-_HERE: Final = (_ROUTE, _MODEL)
-_BY_MODEL: Final = 'level="model"'
 _BY_ROUTE: Final = 'level="route"'
+_MEASURES: Final = {
+    "robustness_score": "Robustness",
+    "content_delta": "Shifted",
+    "noise_floor": "Noise floor",
+    "excess": "Excess",
+}
+
+
+def _measures(expr: str) -> str:
+    """One series for each measure, from an expression with `NAME` in it."""
+    return " or ".join(
+        f'label_replace({expr.replace("NAME", name)}, "measure", "{title}", "", "")'
+        for name, title in _MEASURES.items()
+    )
+
+
+def _level(name: str, window: str) -> str:
+    over = f'window="{window}"'
+    return f"max({highest(f'evenkeel_rollup_{name}', _BY_ROUTE, _ROUTE, over, by='route')})"
+
+
+_since = _level("NAME", "since_change")
+_n_all, _n_since = _level("NAME_observations", "all"), _level("NAME_observations", "since_change")
+_before = f"({_level('NAME', 'all')} * {_n_all} - {_since} * {_n_since}) / ({_n_all} - {_n_since} > 0)"
+
+_lowest, _highest = _level("NAME_lower", "since_change"), _level("NAME_upper", "since_change")
+_moved = f"({_before} < bool {_lowest}) + ({_before} > bool {_highest})"
+
+BEFORE_AFTER: Final = rows(
+    Words(
+        "Before and since the last change",
+        "Over the whole route, whichever model answered: everything before the last change, and "
+        "everything since with its interval. Moved: “before” lies outside of it, so the change mattered.",
+        "too few exchanges on both sides of a change",
+        runbook="EvenkeelChangeRegression",
+        console="/changes?route=${route:percentencode}",
+    ),
+    {"measure": "Measure"},
+    (
+        Column(Query(_measures(_before)), "Before", decimals=1),
+        Column(Query(_measures(_since)), "Since", decimals=1),
+        Column(Query(_measures(_lowest)), "at least", decimals=1),
+        Column(Query(_measures(_highest)), "at most", decimals=1),
+        Column(
+            Query(_measures(_moved)), "Moved", "none", scale=scales.ANY_IS_A_LOOK, words={0: "no", 1: "yes"}
+        ),
+        Column(Query(_measures(_n_since)), "Exchanges since", "locale", decimals=0),
+    ),
+)
+
+KINDS: Final = rows(
+    Words(
+        "Changes seen",
+        "By kind: how long ago the last was, and how many so far.",
+        "no change so far",
+        console="/changes?route=${route:percentencode}",
+    ),
+    {"kind": "Kind"},
+    (
+        Column(
+            Query(f"time() - {highest('evenkeel_last_change_timestamp_seconds', _ROUTE, by='kind')}"),
+            "Last, ago",
+            "s",
+            decimals=0,
+        ),
+        Column(
+            Query(highest("evenkeel_changes_total", _ROUTE, by="kind")),
+            "So far",
+            "locale",
+            width=80,
+            decimals=0,
+        ),
+    ),
+    sort_by="Last, ago",
+    ascending=True,
+)
+
+# The label is the golden and its version; the console's pages are by golden.
+_golden_score = (
+    f"max by (golden, metric) (label_replace({series('evenkeel_golden_score', _ROUTE)},"
+    ' "golden", "$1", "golden", "(.+)@[0-9]+"))'
+)
+
+GOLDENS: Final = rows(
+    Words(
+        "Goldens, asked again",
+        "How close the latest answers to the approved goldens are to what was approved; 100 % = the same.",
+        "no golden was asked again (goldens are approved in the console)",
+        console="/goldens?route=${route:percentencode}",
+    ),
+    {"golden": "Golden", "metric": "Metric"},
+    (
+        Column(
+            Query(_golden_score),
+            "Score",
+            scale=scales.ROBUSTNESS,
+            width=80,
+            decimals=0,
+        ),
+    ),
+    sort_by="Score",
+    ascending=True,
+    link="/goldens/${__data.fields.Golden:percentencode}",
+)
+
+
+_MODEL: Final = 'model="$model"'
+_BY_MODEL: Final = 'level="model"'
 _ROLLED: Final = (_BY_MODEL, *_HERE, _WINDOW)
 _rated_at = highest("evenkeel_rollup_last_score_timestamp_seconds", _BY_MODEL, *_HERE, by="route")
 

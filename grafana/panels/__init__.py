@@ -4,13 +4,10 @@ Every panel has a description, a unit, and a text for "no data" (`words`). None 
 `grafana.board` gives it one.
 """
 
-from grafana.panels.bars import bars
+from grafana.panels.base import DATASOURCE, Query, Words
 from grafana.panels.lines import Band, bands, lines
-from grafana.panels.number import number
-from grafana.panels.query import DATASOURCE, Query
-from grafana.panels.spread import spread
+from grafana.panels.stats import bars, number, spread
 from grafana.panels.tables import Column, matrix, rows
-from grafana.panels.words import Words
 
 __all__ = [
     "DATASOURCE",

@@ -10,9 +10,7 @@ from grafana_foundation_sdk.builders.dashboard import FieldColor
 from grafana_foundation_sdk.models import common as commons
 from grafana_foundation_sdk.models import dashboard
 
-from grafana.panels.override import colour, value
-from grafana.panels.query import Query, over_time
-from grafana.panels.words import Unit, Words, begin
+from grafana.panels.base import Query, Unit, Words, begin, colour, over_time, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

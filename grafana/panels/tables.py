@@ -12,9 +12,7 @@ from grafana_foundation_sdk.models import dashboard
 from grafana_foundation_sdk.models import table as tables
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from grafana.panels.override import value
-from grafana.panels.query import Query, now
-from grafana.panels.words import Unit, Words, begin
+from grafana.panels.base import Query, Unit, Words, begin, now, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

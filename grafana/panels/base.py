@@ -1,18 +1,59 @@
-"""What every panel says besides its numbers."""
+"""What every panel says besides its numbers, and how it asks Prometheus."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
+from grafana_foundation_sdk.builders import common, prometheus
 from grafana_foundation_sdk.builders.dashboard import DashboardLink
 from grafana_foundation_sdk.models import common as commons
 from grafana_foundation_sdk.models import dashboard
-
-from grafana.panels.query import DATASOURCE
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from grafana_foundation_sdk.cog.builder import Builder
+
+
+DATASOURCE: Final = commons.DataSourceRef("prometheus", "${datasource}")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question to Prometheus."""
+
+    expr: str
+    legend: str = ""
+    """Name of each series, with its labels as `{{label}}`."""
+
+
+def target(query: Query, place: int) -> prometheus.Dataquery:
+    """One query, of which the place says the letter."""
+    return (
+        prometheus.Dataquery()
+        .datasource(DATASOURCE)
+        .expr(query.expr)
+        .legend_format(query.legend or "__auto")
+        .ref_id(chr(ord("A") + place))
+    )
+
+
+def over_time(queries: Sequence[Query]) -> list[Any]:
+    """Asked over the shown time."""
+    return [target(query, place).range() for place, query in enumerate(queries)]
+
+
+def now(queries: Sequence[Query], form: PromQueryFormat = PromQueryFormat.TIME_SERIES) -> list[Any]:
+    """Asked for the end of the shown time."""
+    return [target(query, place).instant().format(form) for place, query in enumerate(queries)]
+
+
+def last() -> common.ReduceDataOptions:
+    """The latest value of each series."""
+    return common.ReduceDataOptions().calcs(["lastNotNull"]).values(False).fields("")
+
 
 Unit = Literal["percentunit", "short", "none", "s", "reqps", "ops", "cps", "bytes", "currencyUSD", "locale"]
 
@@ -59,3 +100,13 @@ def begin(panel: _Panel, words: Words, unit: Unit) -> _Panel:
 
 def _link(title: str, url: str) -> DashboardLink:
     return DashboardLink(title).type(dashboard.DashboardLinkType.LINK).url(url).target_blank(True)
+
+
+def value(name: str, value: object) -> dashboard.DynamicConfigValue:
+    """One property."""
+    return dashboard.DynamicConfigValue(name, value)
+
+
+def colour(name: str) -> dashboard.DynamicConfigValue:
+    """One colour whatever the value."""
+    return value("color", {"mode": "fixed", "fixedColor": name})
