@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.llm.price import Expense
 from evenkeel.metrics.cascade import CascadeRater
+from evenkeel.metrics.judge.noise import JudgeNoise
 from evenkeel.metrics.judge.quality import JudgedQuality
 from evenkeel.metrics.judge.similarity import JudgeRater
 from evenkeel.metrics.quality.bundles import BUNDLES
@@ -17,7 +18,6 @@ from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from evenkeel.metrics.similarity.protocol import SCALE
 from evenkeel.metrics.tasks import Task, find_task
-from evenkeel.monitor.noise.sampler import JudgeNoise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

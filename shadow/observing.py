@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from evenkeel.llm.observing import CallObserver, Unobserved
+from evenkeel.llm.observer import CallObserver, Unobserved
 
 if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange

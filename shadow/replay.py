@@ -18,7 +18,7 @@ import httpx2
 
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.observing import NO_REPORT, CallResult
+from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody
 from evenkeel.shadow.upstream_errors import excerpt
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from evenkeel.core.pair import Answer
-    from evenkeel.llm.observing import CallReport
+    from evenkeel.llm.observer import CallReport
     from evenkeel.shadow.prompt import Api
 
 VERSION = 1

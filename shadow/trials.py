@@ -11,7 +11,7 @@ from evenkeel.core.names import named_if
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.budget import NOTHING, RewriterPurse, Spend, estimate_tokens
-from evenkeel.llm.observing import ModelCall, Said
+from evenkeel.llm.observer import ModelCall, Said
 from evenkeel.shadow.observing import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable
 from evenkeel.shadow.replay import Replay
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.llm.budget import Ledger, Prices, Refused
-    from evenkeel.llm.observing import Operation
+    from evenkeel.llm.observer import Operation
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.observing import ShadowObserver, TrialReport
     from evenkeel.shadow.original import Original

@@ -11,7 +11,7 @@ from benchmarks.workflowperturb.published import Spread
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
-from evenkeel.metrics.semantic.bert_score import load_bert_score
+from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, packaged_minilm
 from evenkeel.metrics.workflow import (
     Embedded,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.experiments.calibrate.degrade.workflow import Degradation
-    from evenkeel.metrics.semantic.bert_score import BertScore
+    from evenkeel.metrics.similarity.bert_score import BertScore
     from evenkeel.metrics.workflow import Aligner, Workflow
 
 PRINTED: Final = "Kendall's τ, as printed"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
 from evenkeel.llm.limits import RateLimits
-from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.languages import Coverage, base_tag
 from evenkeel.metrics.similarity import Cutoffs, EmbeddingsUnavailableError, load_embeddings
 from evenkeel.runtime.choices import encoder_name
@@ -17,8 +17,8 @@ from evenkeel.runtime.preflight import notes
 
 if TYPE_CHECKING:
     from evenkeel.llm.budget import Prices
-    from evenkeel.llm.observing import CallObserver
-    from evenkeel.metrics.semantic.client import EmbeddingsClient
+    from evenkeel.llm.embeddings import EmbeddingsClient
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
     from evenkeel.metrics.similarity import Embeddings
     from evenkeel.settings import Settings
@@ -59,7 +59,7 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
             return Encoder(None, Cutoffs())
         return Encoder(embeddings, _cutoffs(settings))
     # They bring the SDK, which only those with an endpoint need.
-    from evenkeel.metrics.semantic.client import EmbeddingsClient  # noqa: PLC0415
+    from evenkeel.llm.embeddings import EmbeddingsClient  # noqa: PLC0415
     from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings  # noqa: PLC0415
 
     client = EmbeddingsClient(

@@ -202,7 +202,7 @@ class RedisStores:
     def ledger(self) -> Ledger:
         """As `Stores`: what all workers spend together."""
         from evenkeel.runtime.replays import budgets
-        from evenkeel.shadow.redis_budget import RedisSpendLedger
+        from evenkeel.stores.redis.budget import RedisSpendLedger
 
         limits = budgets(self._settings)
         return RedisSpendLedger(self.store, limits.all_routes, time.time, limits.routes)

@@ -10,7 +10,7 @@ from evenkeel import __version__
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.llm.budget import Budget, ModelPrice, Prices, RewriterPurse
-from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.runtime import choices
 from evenkeel.settings import Credential, route_table
 from evenkeel.shadow.archive import Archivist
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import Exchange
     from evenkeel.llm.budget import Ledger
-    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.judge import Judge
     from evenkeel.settings import Settings
     from evenkeel.shadow.original import Original

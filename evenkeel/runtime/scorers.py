@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
-from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.judge import Breaker, RateLimits
 from evenkeel.metrics.scoring import cheap_scorer, judge_scorer
 from evenkeel.metrics.similarity.cheap import CheapRater
@@ -15,7 +15,7 @@ from evenkeel.runtime.judge_health import JudgeHealth
 
 if TYPE_CHECKING:
     from evenkeel.llm.budget import Prices
-    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.judge import Judge, JudgeCache
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.runtime.encoders import Encoder

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from opentelemetry.trace import SpanKind, get_current_span, set_span_in_context
 
 from evenkeel.core.surrogates import well_formed
-from evenkeel.llm.observing import NO_REPORT
+from evenkeel.llm.observer import NO_REPORT
 from evenkeel.tracing import names
 from evenkeel.tracing.attributes import mark_failed, sendable
 from evenkeel.tracing.content import input_messages, output_messages
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span, Tracer
 
-    from evenkeel.llm.observing import CallReport, CallResult, ModelCall
+    from evenkeel.llm.observer import CallReport, CallResult, ModelCall
 
 
 class CallSpans:

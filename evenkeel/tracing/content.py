@@ -14,7 +14,7 @@ from evenkeel.core.surrogates import well_formed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.llm.observing import CallResult, Said
+    from evenkeel.llm.observer import CallResult, Said
 
 LONGEST_CHARS: Final = 16_000
 """Of the texts of one attribute together: spans wait in memory while a collector is away."""

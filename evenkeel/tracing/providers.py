@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from evenkeel.llm.observing import ModelCall
+    from evenkeel.llm.observer import ModelCall
 
 _BY_HOST: Final = (
     ("openai.azure.com", "azure.ai.openai"),

@@ -12,8 +12,8 @@ from evenkeel.experiments.calibrate.candidates import Candidate, made
 from evenkeel.experiments.calibrate.cheap import score
 from evenkeel.experiments.calibrate.columns import Column, encoder_columns
 from evenkeel.experiments.calibrate.journal import Row
-from evenkeel.metrics.semantic.bert_score import load_bert_score
 from evenkeel.metrics.semantic.kept import KeptEncoder
+from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
 from evenkeel.metrics.workflow import StepBertScore
 

@@ -9,7 +9,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.calls import Calls
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import RateLimits
-from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import Expense, Price, free
 from evenkeel.metrics.judge.cache import CarefulCache, ruling_key
 from evenkeel.metrics.judge.completion import Usage, read_completion, reported
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
     from evenkeel.llm.breaker import Breaker
-    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.judge.cache import JudgeCache
     from evenkeel.metrics.judge.prompts import Question
 

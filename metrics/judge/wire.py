@@ -10,13 +10,13 @@ from openai.types.chat import ChatCompletion
 
 from evenkeel.llm.bounded import bounded_client
 from evenkeel.llm.faults import Fault, fault
-from evenkeel.llm.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
+from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, Said, result_of
 from evenkeel.metrics.judge.endpoint import Accepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.judge.prompts import Question
 
 _SEED = 7

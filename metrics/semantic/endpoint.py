@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evenkeel.core.pair import Pair
+    from evenkeel.llm.embeddings import EmbeddingsClient
     from evenkeel.llm.price import Expense
-    from evenkeel.metrics.semantic.client import EmbeddingsClient
 
 _PIECE_WORDS = 1000
 """Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""

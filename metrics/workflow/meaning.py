@@ -29,7 +29,7 @@ class StepBertScore:
         """Compare steps by a metric.
 
         Args:
-            score: From `evenkeel.metrics.semantic.bert_score.load_bert_score`, as the paper has it, or any other
+            score: From `evenkeel.metrics.similarity.bert_score.load_bert_score`, as the paper has it, or any other
                 that scores many pairs at once.
             baseline: What unrelated steps have with that model, in [0, 1): it becomes 0, and 1 stays.
                 The paper's figures are rescaled so; 0 leaves the scores as they are.

@@ -20,7 +20,7 @@ of one kind if two ratings err independently, so half of a small noise is what e
 judge. Noise that repeats itself, such as a judge that always misreads the same table, shows in none
 of these series: that takes the judge audit against people.
 
-`evenkeel.monitor.noise.sampler` is not imported here: the monitor counts without any judge's code.
+`evenkeel.metrics.judge.noise` is not imported here: the monitor counts without any judge's code.
 """
 
 from evenkeel.monitor.noise.counts import JudgeCounts, JudgeEstimates

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, get_args
 
-from evenkeel.llm.observing import UNOBSERVED
+from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import free
 from evenkeel.shadow.rewriter.cache import cache_key
 from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
@@ -17,7 +17,7 @@ from evenkeel.shadow.rewriter.protocol import Fault, Rejection
 from evenkeel.shadow.rewriter.reply import NoText, declines
 
 if TYPE_CHECKING:
-    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Price
     from evenkeel.shadow.perturbations.protocol import RewriteTask
     from evenkeel.shadow.rewriter.protocol import Count, EqualMeaning, Purse, RewriteCache

@@ -15,7 +15,7 @@ from evenkeel.llm.bounded import bounded_client
 from evenkeel.llm.breaker import Breaker
 from evenkeel.llm.budget import Spend
 from evenkeel.llm.faults import described, reason_of
-from evenkeel.llm.observing import UNOBSERVED, CallResult, ModelCall, Said, result_of
+from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, Said, result_of
 from evenkeel.llm.price import free
 from evenkeel.shadow.replay import retry_after_s
 from evenkeel.shadow.rewriter.options import Options
@@ -24,7 +24,7 @@ from evenkeel.shadow.rewriter.reply import NoText, read_reply
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Price
     from evenkeel.metrics.judge.prompts import Message
     from evenkeel.shadow.rewriter.protocol import Purse

@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.semantic.client import EmbeddingsClient
+from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
 from evenkeel.simulate import (
     EMBEDDINGS_MODEL,

@@ -249,7 +249,7 @@ def test_texts_to_be_timed_have_the_length_that_is_said() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_batch_scores_each_pair_as_it_would_alone() -> None:
     """Padding beside longer texts changes nothing that can be seen."""
-    from evenkeel.metrics.semantic.bert_score import load_bert_score  # noqa: PLC0415 - takes seconds
+    from evenkeel.metrics.similarity.bert_score import load_bert_score  # noqa: PLC0415 - takes seconds
 
     metric = load_bert_score()
     short = ("The queue is empty.", "Nothing waits in the queue.")

@@ -33,10 +33,10 @@ from evenkeel.metrics.cascade import (
     bands_to_json,
     read_bands,
 )
+from evenkeel.metrics.judge.noise import JudgeNoise
 from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity import CheapRater, NormalisedEquality, Rating
 from evenkeel.metrics.similarity.meaning import Measured
-from evenkeel.monitor.noise.sampler import JudgeNoise
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
 NEAR = "The import of order 4711 failed at nooon"

@@ -24,12 +24,12 @@ from evenkeel.core.provenance import (
     PROVENANCE,
 )
 from evenkeel.core.verdict import BASELINE, Failure, Verdict
+from evenkeel.metrics.judge.noise import JudgeNoise
 from evenkeel.metrics.similarity import Rating
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.noise import JudgeCounts, Judges
-from evenkeel.monitor.noise.sampler import JudgeNoise
 from evenkeel.stores.protocols import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 

@@ -10,7 +10,12 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.semantic.bert_score import BertScore, Match, available, load_bert_score
+from evenkeel.metrics.similarity.bert_score import (
+    BertScore,
+    Match,
+    available,
+    load_bert_score,
+)
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 
 if TYPE_CHECKING:
@@ -82,7 +87,7 @@ def test_a_failing_model_and_a_foreign_language_are_failures() -> None:
 
 def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is one line with the command."""
-    monkeypatch.setattr("evenkeel.metrics.semantic.bert_score.find_spec", lambda _: None)
+    monkeypatch.setattr("evenkeel.metrics.similarity.bert_score.find_spec", lambda _: None)
     assert not available("any-model")
     with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel\[semantic\]\""):
         load_bert_score()

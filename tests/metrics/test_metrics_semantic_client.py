@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel.llm.breaker import Breaker
+from evenkeel.llm.embeddings import Embedded, EmbeddingsClient
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import RateLimits
-from evenkeel.metrics.semantic.client import Embedded, EmbeddingsClient
 from tests.metrics.test_metrics_semantic_endpoint import KEY, serving, vectors
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from evenkeel.experiments.goldens.redis_store import RedisGoldens
 from evenkeel.llm.budget import Budget, Spend
 from evenkeel.metrics.judge.reading import Ruling
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
-from evenkeel.shadow.redis_budget import RedisSpendLedger
+from evenkeel.stores.redis.budget import RedisSpendLedger
 from evenkeel.stores.redis.connection import RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.exchanges import RedisExchangeArchive

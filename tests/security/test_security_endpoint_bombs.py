@@ -14,8 +14,8 @@ import pytest
 
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.bounded import LARGEST_ANSWER_BYTES
+from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.metrics.judge import Judge
-from evenkeel.metrics.semantic.client import EmbeddingsClient
 from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
 from evenkeel.shadow.rewriter.reply import NoText
 

@@ -6,7 +6,7 @@ import pytest
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.llm.budget import Budget, Spend, SpendLedger
-from evenkeel.shadow.redis_budget import RedisSpendLedger
+from evenkeel.stores.redis.budget import RedisSpendLedger
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.sqlite import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue

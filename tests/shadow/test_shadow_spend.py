@@ -15,7 +15,7 @@ from evenkeel.llm.budget import (
     Spend,
     SpendLedger,
 )
-from evenkeel.shadow.redis_budget import RedisSpendLedger
+from evenkeel.stores.redis.budget import RedisSpendLedger
 from evenkeel.stores.sqlite import Database
 from tests.redis_server import a_store
 

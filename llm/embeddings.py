@@ -11,14 +11,14 @@ from evenkeel.llm.bounded import bounded_client
 from evenkeel.llm.calls import Calls
 from evenkeel.llm.faults import Fault, fault
 from evenkeel.llm.limits import RateLimits
-from evenkeel.llm.observing import UNOBSERVED, CallResult, ModelCall, result_of
+from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of
 from evenkeel.llm.price import Expense, Price, free
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evenkeel.llm.breaker import Breaker
-    from evenkeel.llm.observing import CallObserver
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.semantic.vectors import Vector
 
 _LEAST_BYTES_PER_TOKEN = 2
