@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from evenkeel.llm.breaker import Breaker
     from evenkeel.llm.observer import CallObserver
-    from evenkeel.metrics.semantic.vectors import Vector
+    from evenkeel.metrics.similarity.vectors import Vector
 
 _LEAST_BYTES_PER_TOKEN = 2
 """Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 from evenkeel.metrics.entity.slots import SlotMatch, SlotRouge
 from evenkeel.metrics.lexical.bleu import Bleu
 from evenkeel.metrics.lexical.gleu import Gleu
-from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
 from evenkeel.metrics.similarity.bert_score import BertScore
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.edit import EditSimilarity
 from evenkeel.metrics.similarity.embeddings import Embeddings
+from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from evenkeel.metrics.similarity.rouge_l import RougeL
 from evenkeel.metrics.similarity.tool_calls import ToolCalls

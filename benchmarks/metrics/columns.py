@@ -12,8 +12,8 @@ from benchmarks.metrics.character_ngrams import CharacterNGrams
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.registry import CHEAP, METRICS
-from evenkeel.metrics.semantic.vectors import VectorCache
 from evenkeel.metrics.similarity import CheapRater, Embeddings, bert_score, embeddings
+from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from benchmarks.metrics.corpus import Texts, gpt4o, pbss, rated, runs
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.lexical.tokens import tokens
-from evenkeel.metrics.semantic.vectors import VectorCache
 from evenkeel.metrics.similarity import CheapRater
 from evenkeel.metrics.similarity.embeddings import load_embeddings, packaged_minilm
+from evenkeel.metrics.similarity.vectors import VectorCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

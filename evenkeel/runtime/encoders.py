@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from evenkeel.llm.budget import Prices
     from evenkeel.llm.embeddings import EmbeddingsClient
     from evenkeel.llm.observer import CallObserver
-    from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
     from evenkeel.metrics.similarity import Embeddings
+    from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
     from evenkeel.settings import Settings
 
 log = logging.getLogger("evenkeel")
@@ -60,7 +60,7 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
         return Encoder(embeddings, _cutoffs(settings))
     # They bring the SDK, which only those with an endpoint need.
     from evenkeel.llm.embeddings import EmbeddingsClient  # noqa: PLC0415
-    from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings  # noqa: PLC0415
+    from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings  # noqa: PLC0415
 
     client = EmbeddingsClient(
         base_url=chosen.base_url,

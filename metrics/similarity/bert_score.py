@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
-from evenkeel.metrics.semantic.vectors import pieces
 from evenkeel.metrics.similarity.embeddings import (
     MINILM_LANGUAGES,
     EmbeddingsUnavailableError,
     packaged_minilm,
 )
+from evenkeel.metrics.similarity.vectors import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import NO_EXPENSE
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
-from evenkeel.metrics.semantic.vectors import Vector, VectorCache, cosine, pieces, pool
+from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

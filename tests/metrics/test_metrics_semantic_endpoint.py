@@ -18,9 +18,9 @@ from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.metrics.languages import Coverage, base_tag, languages_of
-from evenkeel.metrics.semantic.endpoint import EndpointEmbeddings
-from evenkeel.metrics.semantic.vectors import VectorCache, cosine, pieces, pool, unit
 from evenkeel.metrics.similarity import Embeddings
+from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
+from evenkeel.metrics.similarity.vectors import VectorCache, cosine, pieces, pool, unit
 from evenkeel.metrics.structured import JsonSimilarity
 
 if TYPE_CHECKING:
