@@ -37,8 +37,7 @@ from evenkeel.metrics.workflow.tau import Tau, WeightedTau
 from evenkeel.metrics.workflow.wording import WorkflowBleu, WorkflowGleu
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.semantic.protocol import AsyncMetric
-    from evenkeel.metrics.similarity.protocol import Metric
+    from evenkeel.metrics.similarity.protocol import AsyncMetric, Metric
 
 Family = Literal[
     "equality",

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evenkeel.core.pair import Wanted
-    from evenkeel.metrics.semantic.protocol import BatchMetric
-    from evenkeel.metrics.similarity.protocol import Metric
+    from evenkeel.metrics.similarity.protocol import BatchMetric, Metric
 
 FLOOR: Final = "rouge_l"
 """What every other metric has to beat."""

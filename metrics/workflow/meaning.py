@@ -14,7 +14,7 @@ from evenkeel.metrics.workflow.reading.detect import read_answer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.metrics.semantic.protocol import BatchMetric
+    from evenkeel.metrics.similarity.protocol import BatchMetric
     from evenkeel.metrics.workflow.compare import Both, Reader
     from evenkeel.metrics.workflow.workflow import Workflow
 
