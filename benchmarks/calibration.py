@@ -37,12 +37,12 @@ from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.candidates import Source, places
 from evenkeel.experiments.calibrate.columns import TELLING, cheap_columns, chosen_columns, encoder_columns
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
+from evenkeel.experiments.calibrate.encoded import KeptEncoder
 from evenkeel.experiments.calibrate.journal import Journal, Run
 from evenkeel.experiments.calibrate.score_table import score_table
 from evenkeel.experiments.calibrate.scores import Field, gather
 from evenkeel.experiments.calibrate.written import write
 from evenkeel.metrics.languages import ANY_LANGUAGE
-from evenkeel.metrics.semantic.kept import KeptEncoder
 from evenkeel.metrics.similarity import Embeddings
 from evenkeel.metrics.workflow import write_node_edge
 

@@ -6,9 +6,9 @@ from evenkeel.experiments.calibrate import encoded
 from evenkeel.experiments.calibrate.candidates import places, source_of
 from evenkeel.experiments.calibrate.cheap import Task
 from evenkeel.experiments.calibrate.columns import chosen_columns, encoder_columns
+from evenkeel.experiments.calibrate.encoded import KeptEncoder
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.languages import ANY_LANGUAGE
-from evenkeel.metrics.semantic.kept import KeptEncoder
 from evenkeel.metrics.similarity import Embeddings
 from tests.evenkeel.planted_goldens import data, workflow, write_goldens
 
