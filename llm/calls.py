@@ -6,9 +6,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from evenkeel.llm.breaker import Breaker
 from evenkeel.llm.faults import UNHEALTHY, Fault, pause_s
-from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.limits import Breaker, RateLimits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -17,7 +17,7 @@ from evenkeel.llm.price import Expense, Price, free
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evenkeel.llm.breaker import Breaker
+    from evenkeel.llm.limits import Breaker
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.similarity.vectors import Vector
 

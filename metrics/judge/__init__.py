@@ -11,8 +11,7 @@ any OpenAI-compatible endpoint, at the pace of its limits, behind a breaker and 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from evenkeel.llm.breaker import Breaker
-from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.price import Expense, Price
 from evenkeel.metrics.judge.cache import JudgeCache, MemoryJudgeCache
 from evenkeel.metrics.judge.prompts import rubric_prompt

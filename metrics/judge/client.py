@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from openai.types.chat import ChatCompletion
 
-    from evenkeel.llm.breaker import Breaker
+    from evenkeel.llm.limits import Breaker
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.judge.cache import JudgeCache
     from evenkeel.metrics.judge.prompts import Question

@@ -12,9 +12,9 @@ import openai
 from openai.types.chat import ChatCompletion
 
 from evenkeel.llm.bounded import bounded_client
-from evenkeel.llm.breaker import Breaker
 from evenkeel.llm.budget import Spend
 from evenkeel.llm.faults import described, reason_of
+from evenkeel.llm.limits import Breaker
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, Said, result_of
 from evenkeel.llm.price import free
 from evenkeel.shadow.replay import retry_after_s

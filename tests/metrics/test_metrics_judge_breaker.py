@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.llm.breaker import Breaker
+from evenkeel.llm.limits import Breaker
 
 
 class Clock:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel.llm.breaker import Breaker
 from evenkeel.llm.embeddings import Embedded, EmbeddingsClient
 from evenkeel.llm.faults import Fault
-from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.limits import Breaker, RateLimits
 from tests.metrics.test_metrics_semantic_endpoint import KEY, serving, vectors
 
 if TYPE_CHECKING:
