@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from evenkeel.llm.bounded import bounded_client
-from evenkeel.llm.calls import Calls
+from evenkeel.llm.client import Calls, bounded_client
 from evenkeel.llm.faults import Fault, fault
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of

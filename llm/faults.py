@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import openai
 
-from evenkeel.llm.bounded import OversizedAnswer
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -38,6 +36,10 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (openai.APIStatusError, "bad_request"),
 )
 """First match wins: a timeout is a connection error to the SDK, and everything is a status error."""
+
+
+class OversizedAnswer(Exception):  # noqa: N818 - named as the outcome it is
+    """An answer that is larger than any honest one, or in an encoding that cannot be bounded."""
 
 
 class Fault(NamedTuple):

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.calls import Calls
+from evenkeel.llm.client import Calls
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED

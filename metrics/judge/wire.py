@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import openai
 from openai.types.chat import ChatCompletion
 
-from evenkeel.llm.bounded import bounded_client
+from evenkeel.llm.client import bounded_client
 from evenkeel.llm.faults import Fault, fault
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, Said, result_of
 from evenkeel.metrics.judge.endpoint import Accepted

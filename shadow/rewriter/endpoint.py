@@ -11,8 +11,8 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
-from evenkeel.llm.bounded import bounded_client
 from evenkeel.llm.budget import Spend
+from evenkeel.llm.client import bounded_client
 from evenkeel.llm.faults import described, reason_of
 from evenkeel.llm.limits import Breaker
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, Said, result_of

@@ -13,7 +13,7 @@ import brotli
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.bounded import LARGEST_ANSWER_BYTES
+from evenkeel.llm.client import LARGEST_ANSWER_BYTES
 from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.metrics.judge import Judge
 from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
