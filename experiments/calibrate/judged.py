@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.columns import SIMILARITY_SCORE
 from evenkeel.experiments.calibrate.journal import Row
-from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
-from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError

@@ -3,11 +3,14 @@
 Everything a judged model or a user wrote stands between markers that carry a tag. The tag is
 hashed out of those very texts and checked to occur in none of them, so no text can write its own
 end marker, and the same question always gives the same bytes (a judge's cache and seed can work).
+
+What a call to a judge may cost, before it is made.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,6 +20,7 @@ from evenkeel.metrics.similarity.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
 
 _TAG_DIGITS = 16
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -236,3 +240,37 @@ PROBE = Prompt(
     scale="Scale: 3 - the same; 2 - partly; 1 - not at all.",
 )
 """Asked once at the start of a process to see whether the endpoint takes the key and can answer."""
+
+
+_WORDING_CHARS_PER_TOKEN = 3
+"""Of the rubrics, which are plain English: usual tokenizers need a token for four or five characters."""
+_LEAST_BYTES_PER_TOKEN = 2
+"""Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""
+_MESSAGE_TOKENS = 16
+"""What a chat template may put around a message."""
+
+
+def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: int) -> int:
+    """Upper estimate of the prompt tokens of one call.
+
+    A text is taken to need at most a token for each of its characters: some four times what English
+    needs, and about what Chinese or Japanese may need.
+
+    Args:
+        prompt: the rubric.
+        labels: of the texts that are filled in.
+        texts_chars: characters of these texts, all together.
+    """
+    bare = prompt.fill(dict.fromkeys(labels, ""))
+    wording = sum(
+        math.ceil(len(one.content) / _WORDING_CHARS_PER_TOKEN) + _MESSAGE_TOKENS for one in bare.messages
+    )
+    return wording + max(0, texts_chars)
+
+
+def question_tokens_at_most(question: Question) -> int:
+    """Upper estimate of the prompt tokens of a question that is there already, by its bytes."""
+    return sum(
+        len(one.content.encode("utf-8", "replace")) // _LEAST_BYTES_PER_TOKEN + _MESSAGE_TOKENS
+        for one in question.messages
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
+from evenkeel.metrics.judge.prompts import prompt_tokens_at_most
 from evenkeel.metrics.judge.votes import Vote, check_votes, decide, poll
 from evenkeel.metrics.similarity.rendering import render
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
-from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.judge.reading import Ruling
 from evenkeel.metrics.judge.swap import relabelled, swaps
 from evenkeel.metrics.judge.votes import Vote, check_votes, decide, poll

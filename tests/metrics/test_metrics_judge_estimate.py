@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.judge import Expense, Judge, JudgedQuality, JudgeRater
-from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
-from evenkeel.metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY
+from evenkeel.metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY, prompt_tokens_at_most
 from tests.metrics.scripted_judge import GOOD, Canned, ScriptedJudge, run
 
 if TYPE_CHECKING:
