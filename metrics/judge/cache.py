@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge.prompts import Question
-    from evenkeel.metrics.judge.reading import Ruling
+    from evenkeel.metrics.judge.reply import Ruling
 
 log = logging.getLogger("evenkeel.judge")
 

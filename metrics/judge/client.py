@@ -12,10 +12,8 @@ from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import Expense, Price, free
 from evenkeel.metrics.judge.cache import CarefulCache, ruling_key
-from evenkeel.metrics.judge.completion import Usage, read_completion, reported
 from evenkeel.metrics.judge.prompts import PROBE, question_tokens_at_most, reminded
-from evenkeel.metrics.judge.reading import Ruling, Unreadable
-from evenkeel.metrics.judge.reply import Reply
+from evenkeel.metrics.judge.reply import Reply, Ruling, Unreadable, Usage, read_completion, reported
 from evenkeel.metrics.judge.wire import Wire
 
 if TYPE_CHECKING:

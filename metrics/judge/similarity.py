@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.judge.swap import relabelled, swaps
 from evenkeel.metrics.judge.votes import Vote, check_votes, decide, poll
 from evenkeel.metrics.similarity.rendering import render

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.similarity.protocol import Rating
 
 if TYPE_CHECKING:

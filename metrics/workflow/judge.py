@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import Prompt
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.reading.detect import read_answer
 from evenkeel.metrics.workflow.reading.node_edge import write_node_edge

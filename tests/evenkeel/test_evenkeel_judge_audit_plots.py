@@ -20,7 +20,7 @@ from evenkeel.experiments.judge_audit.plots import (
     dot_plot,
 )
 from evenkeel.metrics.judge.client import Reply
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 
 
 def test_dots_lie_where_their_values_are():

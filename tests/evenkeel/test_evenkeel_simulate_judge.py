@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, PROBE, SIMILARITY
-from evenkeel.metrics.judge.reading import Ruling, read_ruling
+from evenkeel.metrics.judge.reply import Ruling, read_ruling
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,

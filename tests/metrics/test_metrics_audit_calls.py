@@ -18,7 +18,7 @@ from evenkeel.experiments.judge_audit.calls import (
 from evenkeel.experiments.judge_audit.rows import InputError
 from evenkeel.metrics.judge.client import Reply
 from evenkeel.metrics.judge.prompts import Message, Question
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 
 
 def asked(number, prompt="audit.knowledge"):

@@ -18,7 +18,7 @@ from evenkeel.experiments.judge_audit.pairs import (
 )
 from evenkeel.experiments.judge_audit.rows import InputError
 from evenkeel.metrics.judge.client import Reply
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 
 LLMBAR = Path(__file__).parents[3] / "shared" / "data" / "llmbar" / "evaluators_Natural"
 NONE = Failure("audit.preference", 1, "refused")

@@ -20,7 +20,7 @@ from evenkeel.metrics.judge.prompts import (
     Question,
     unforgeable_tag,
 )
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 from tests.metrics.scripted_judge import Canned, ScriptedJudge, rated, run
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.metrics.judge.reading import Ruling, Unreadable, read_ruling
+from evenkeel.metrics.judge.reply import Ruling, Unreadable, read_ruling
 
 
 @pytest.mark.parametrize(

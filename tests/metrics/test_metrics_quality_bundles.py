@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.judge import JudgedQuality, Reply
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.quality import (
     BUNDLES,
     Bundle,

@@ -15,8 +15,8 @@ from evenkeel.core.pair import Answer
 from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.experiments.goldens.redis_store import RedisGoldens
 from evenkeel.llm.budget import Budget, Spend
-from evenkeel.metrics.judge.reading import Ruling
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
+from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.redis.budget import RedisSpendLedger
 from evenkeel.stores.redis.connection import RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore

@@ -16,8 +16,8 @@ from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.experiments.goldens.redis_store import RedisGoldens
 from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.metrics.judge import SqliteJudgeCache
-from evenkeel.metrics.judge.reading import Ruling
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
+from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
 from evenkeel.stores.redis.exchanges import RedisExchangeArchive
 from evenkeel.stores.redis.verdicts import RedisVerdictLog

@@ -8,8 +8,7 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge.reading import Ruling
-from evenkeel.metrics.judge.reply import Reply
+from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.metrics.workflow import sequence
 from evenkeel.metrics.workflow.judge import WORKFLOW, WorkflowJudge
 from tests.metrics.scripted_judge import judging, rated

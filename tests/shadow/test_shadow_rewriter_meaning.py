@@ -10,7 +10,7 @@ import pytest
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.budget import Spend
 from evenkeel.metrics.judge.client import Reply
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning
 
 if TYPE_CHECKING:
