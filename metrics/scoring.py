@@ -10,8 +10,7 @@ from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.llm.price import Expense
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.judge.noise import JudgeNoise
-from evenkeel.metrics.judge.quality import JudgedQuality
-from evenkeel.metrics.judge.similarity import JudgeRater
+from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measuring import measure_all
 from evenkeel.metrics.similarity.cheap import CheapRater

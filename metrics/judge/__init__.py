@@ -15,9 +15,8 @@ from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.price import Expense, Price
 from evenkeel.metrics.judge.cache import JudgeCache, MemoryJudgeCache
 from evenkeel.metrics.judge.prompts import rubric_prompt
-from evenkeel.metrics.judge.quality import JudgedQuality
+from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.reply import Reply
-from evenkeel.metrics.judge.similarity import JudgeRater
 from evenkeel.metrics.judge.sqlite_cache import SqliteJudgeCache
 
 if TYPE_CHECKING:

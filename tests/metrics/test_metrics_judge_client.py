@@ -12,7 +12,7 @@ from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import Breaker, Judge, JudgeRater
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
-from evenkeel.metrics.judge.quality import JudgedQuality
+from evenkeel.metrics.judge.raters import JudgedQuality
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.scoring import judge_scorer
 from tests.metrics.scripted_judge import (

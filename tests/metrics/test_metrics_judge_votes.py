@@ -13,9 +13,8 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import JudgedQuality, JudgeRater, MemoryJudgeCache
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY
+from evenkeel.metrics.judge.raters import Vote, decide, relabelled, swaps
 from evenkeel.metrics.judge.reply import Reply, Ruling
-from evenkeel.metrics.judge.swap import relabelled, swaps
-from evenkeel.metrics.judge.votes import Vote, decide
 from tests.metrics.scripted_judge import Canned, ScriptedJudge, error, rated, run, said
 
 if TYPE_CHECKING:
