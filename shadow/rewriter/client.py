@@ -10,8 +10,7 @@ from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import free
 from evenkeel.shadow.rewriter.cache import cache_key
 from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
-from evenkeel.shadow.rewriter.gate import faults_of, may_stay
-from evenkeel.shadow.rewriter.keep import passages_to_keep
+from evenkeel.shadow.rewriter.gate import faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.rewriter.prompts import Rejected, marker_tag, request_for
 from evenkeel.shadow.rewriter.protocol import Fault, Rejection
 from evenkeel.shadow.rewriter.reply import NoText, declines

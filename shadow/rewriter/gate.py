@@ -2,24 +2,302 @@
 
 Pure functions of the task and the text. All faults are found, the gravest first: its reason is
 counted, and the sentences of all go back to the model.
+
+What models write around a text that they were asked for alone.
+
+What of a text must stand in its rewriting: protected passages and numerals, each as often as before.
+
+The layout of a text: which marks begin its lines.
+
+The prose of a text: without what must be kept anyway, weighed by script, and its language.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.languages import language_of
-from evenkeel.shadow.rewriter.chatter import chatter_in
-from evenkeel.shadow.rewriter.keep import invented_numbers, lost_passages
-from evenkeel.shadow.rewriter.layout import layout_faults
-from evenkeel.shadow.rewriter.script import TOO_SHORT, prose_of, speaks, weight
+from evenkeel.core.language_tags import base_tag, english_name
+from evenkeel.core.languages import identifiable, language_of
+from evenkeel.shadow.perturbations.protect import protected_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from evenkeel.shadow.perturbations.protocol import RewriteTask
     from evenkeel.shadow.rewriter.protocol import Fault
+
+
+_COLON: Final = r"[:\uff1a]"
+_WRITING: Final = (
+    r"(?:version|text|translat\w+|paraphras\w+|re-?writ\w+|reword\w+|rephras\w+|übersetzung|traduction|texte"
+    r"|traducción|texto|traduzione|testo|tradução|vertaling|tekst|翻訳|訳文|書き換え)"
+)
+_ASSENT: Final = (
+    r"(?:sure|certainly|of\ course|absolutely|okay|ok|claro|natürlich|gerne|bien\ sûr|certo|zeker|natuurlijk"
+    r"|もちろん(?:です)?)"
+)
+_POINTING: Final = (
+    r"(?:here(?:\ is|\ are|['’]s)|below\ is|this\ is|the\ following\ is|hier\ (?:ist|folgt|is)|voici"
+    r"|aquí\ (?:está|tienes|va)|aqui\ está|ecco|以下|こちら)"
+)
+_ALONE: Final = re.compile(
+    rf"\s*(?:{_ASSENT}\s*[!,.。、\uff01]?\s*)?{_POINTING}[^\n]{{0,120}}{_COLON}[ \t]*\n", re.IGNORECASE
+)
+"""An introduction on a line of its own."""
+_LABEL: Final = re.compile(
+    rf"\s*(?:{_ASSENT}\s*[!,.。、\uff01]?\s*)?(?:{_POINTING}[^\n:]{{0,60}})?"
+    rf"\W{{0,3}}(?:the\ )?\b{_WRITING}(?:\ {_WRITING})?\W{{0,3}}\s*{_COLON}"
+    rf"|\s*{_POINTING}[^\n:]{{0,60}}{_WRITING}[^\n:]{{0,60}}{_COLON}",
+    re.IGNORECASE,
+)
+"""One that speaks of the rewriting: "Here is the French version: …", "Translation: …"."""
+_AGREES: Final = re.compile(rf"\s*{_ASSENT}\s*[!,.][^\n]{{0,120}}\n", re.IGNORECASE)
+_CLOSER: Final = re.compile(
+    r"""
+    \n\s* (?: \W{0,2}note\b\W{0,2}\s*: | \(note\b | let\ me\ know\ (?:if|whether)\b
+      | i\ hope\ (?:this|that)\ helps | feel\ free\ to\b
+      | (?:i|we)(?:['’]ve|\ have)\ (?:kept|preserved|translated|rewritten|rephrased|changed)\b
+      | (?:all|the)\ (?:numbers|passages)\b[^\n]*\b(?:kept|preserved|unchanged)\b
+    ) [^\n]* \s* \Z
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_FENCED: Final = re.compile(r"\s*(```|~~~)[^\n]*\n.*\n\s*\1\s*", re.DOTALL)
+_MARKER: Final = re.compile(r"<<<\s*/?\s*(?:BEGIN|END)\b", re.IGNORECASE)
+_QUOTES: Final = ('""', "''", "“”", "„“", "„”", "«»", "「」", "『』")
+
+
+def chatter_in(original: str, text: str, tag: str) -> str:
+    """What a reply has around the text: "an introduction", "quotation marks" …; "" if nothing.
+
+    What the original has itself is no chatter.
+    """
+    return next((name for name, there in _kinds(original, text, tag) if there), "")
+
+
+def _kinds(original: str, text: str, tag: str) -> Iterator[tuple[str, bool]]:
+    yield "a marker line", (bool(tag) and tag in text) or _new(_MARKER.search, original, text)
+    # A text may begin with "This is what happened:", if its first line ended like that before.
+    leads = re.match(rf"[^\n]*{_COLON}[ \t]*\n", original)
+    yield (
+        "an introduction",
+        not leads and (_new(_ALONE.match, original, text) or _new(_AGREES.match, original, text)),
+    )
+    yield "an introduction", _new(_LABEL.match, original, text)
+    yield "a remark at its end", _new(_CLOSER.search, original, text)
+    yield "a code fence around it", _new(_FENCED.fullmatch, original, text)
+    yield "quotation marks around it", _quoted(original, text)
+
+
+def _new(rule: Callable[[str], object], original: str, text: str) -> bool:
+    return bool(rule(text)) and not rule(original)
+
+
+def _quoted(original: str, text: str) -> bool:
+    """Whether a pair of marks stands around the text that the original has not got anywhere."""
+    return any(
+        text[:1] == opens
+        and text[-1:] == closes
+        and text.count(opens) + text.count(closes) > original.count(opens) + original.count(closes)
+        for opens, closes in _QUOTES
+    )
+
+
+_DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
+"""Full-width digits, which are those of ASCII to a reader."""
+_NUMERAL: Final = re.compile(r"\d+(?:[.,:/\-’']\d+)*")
+_WORD: Final = re.compile(r"[a-z]+")
+_CARDINALS: Final = "one two three four five six seven eight nine ten eleven twelve"
+_ORDINALS: Final = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_SPELLED: Final = {
+    word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)
+}
+_MONTHS: Final = frozenset(map(str, range(1, 13)))
+_T: Final = r"[^\s\u3000-\u30ff\u4e00-\u9fff]"
+_CORE: Final = re.compile(rf"{_T}*[A-Za-z]{_T}*\d[A-Za-z]* | {_T}*\d(?:{_T}*\d)?", re.VERBOSE)
+"""What a translation keeps of a token with digits: all of a code ("0x1F2E", "v2beta"), and of an amount
+with its unit ("3kg") what stands up to the last digit."""
+
+_LOOSE: Final = re.compile(
+    r"""
+      [^\W\d_]+ / [^\W\d_]+                 # and/or
+    | (?:[^\W\d_]{1,2}\.)+[^\W\d_]{0,2}     # e.g.  z.B.  U.S.
+    | [a-zß-öø-ÿ]+ (?:-[a-zß-öø-ÿ]+)+       # state-of-the-art
+    | [^\W\d_]+ \( (?:s|es|e|n|en|r|in|innen|x|a|as|os) \)   # customer(s)
+    """,
+    re.VERBOSE,
+)
+"""Words that look like paths, identifiers or calls, and may well be put into other words."""
+_LAYOUT: Final = frozenset({"marker"})
+"""Rules whose spans are compared by `layout`, which knows that blanks around them do not matter."""
+
+
+def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
+    """The passages that must survive, in the order of the text, each as often as it occurs.
+
+    Verbatim, with these allowances: words that only look protected ("and/or") are free; and in a
+    translation an amount keeps its number, not its unit ("3 hours"), a date its numerals, and a
+    quotation its words, not its marks; months may be named or numbered.
+    """
+    kept: list[str] = []
+    for span in protected_spans(task.text):
+        passage = task.text[span.start : span.end].strip()
+        if span.rule in _LAYOUT or not passage or _LOOSE.fullmatch(passage):
+            continue
+        if task.kind != "translation":
+            kept.append(passage)
+        elif span.rule == "date":
+            kept += _NUMERAL.findall(passage)
+        elif span.rule == "number" and not passage.endswith("月"):
+            kept += [core[0] for core in _CORE.finditer(passage.translate(_DIGITS))]
+        elif span.rule == "quotation":
+            kept.append(passage[1:-1].strip())
+        elif span.rule != "number":
+            kept.append(passage)
+    return tuple(one for one in kept if one)
+
+
+def lost_passages(task: RewriteTask, text: str) -> list[str]:
+    """The passages that a rewriting has not got, or not as often as the original."""
+    if task.kind == "translation":
+        text = text.translate(_DIGITS)
+    lost: list[str] = []
+    # The longest first, each taking its place, so that the 5 in "5 kg" does not stand for another 5.
+    for passage in sorted(passages_to_keep(task), key=len, reverse=True):
+        found = _as_a_whole(passage).search(text)
+        if found:
+            text = f"{text[: found.start()]}\0{text[found.end() :]}"
+        else:
+            lost.append(passage)
+    return lost
+
+
+def invented_numbers(task: RewriteTask, text: str) -> list[str]:
+    """The numerals of a rewriting that the original has not got, or not as often.
+
+    A translation may number a month for each date of the original ("May 3" → "5月3日"), and write in
+    digits what English spells out ("two" → "2つ").
+    """
+    known = Counter(_NUMERAL.findall(task.text.translate(_DIGITS)))
+    if task.kind == "translation":
+        known.update(_SPELLED[word] for word in _WORD.findall(task.text.lower()) if word in _SPELLED)
+    invented = list((Counter(_NUMERAL.findall(text.translate(_DIGITS))) - known).elements())
+    if invented and task.kind == "translation":
+        dates = sum(span.rule == "date" for span in protected_spans(task.text))
+        for month in [one for one in invented if one in _MONTHS][:dates]:
+            invented.remove(month)
+    return invented
+
+
+def _as_a_whole(passage: str) -> re.Pattern[str]:
+    """Finds it where it does not go on at its edges: "13" and "3.5" are no "3", but "3rd" is one."""
+    if not any(map(str.isalpha, passage)):
+        goes_on_before, goes_on_behind = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
+    else:
+        goes_on_before, goes_on_behind = r"(?<![0-9A-Za-z])", r"(?![0-9A-Za-z])"
+    opens = goes_on_before if passage[0].isalnum() and passage[0].isascii() else ""
+    closes = goes_on_behind if passage[-1].isalnum() and passage[-1].isascii() else ""
+    return re.compile(f"{opens}{re.escape(passage)}{closes}")
+
+
+_MARKS: Final = {
+    "bulleted item": re.compile(r"^[ \t]*[-*+•・][ \t]+\S", re.MULTILINE),
+    "numbered item": re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE),
+    "lettered item": re.compile(r"^[ \t]*\(?[A-Za-z][.)][ \t]+\S", re.MULTILINE),
+    "heading": re.compile(r"^[ \t]*#{1,6}[ \t]+\S", re.MULTILINE),
+    "quoted line": re.compile(r"^[ \t]*>", re.MULTILINE),
+    "table row": re.compile(r"^[ \t]*\|[^\n]*\|[ \t]*$", re.MULTILINE),
+    "code fence": re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE),
+}
+
+
+def layout_of(text: str) -> Counter[str]:
+    """How many lines begin with each kind of mark."""
+    return Counter({name: len(mark.findall(text)) for name, mark in _MARKS.items()})
+
+
+def layout_faults(before: str, after: str) -> list[str]:
+    """How the layout of a rewriting differs: "3 bulleted items instead of 4"; empty if it does not."""
+    had, has = layout_of(before), layout_of(after)
+    return [
+        f"{has[name]} {name if has[name] == 1 else f'{name}s'} instead of {had[name]}"
+        for name in _MARKS
+        if had[name] != has[name]
+    ]
+
+
+_DENSE: Final = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Kana, ideographs, syllables of Hangul: one of them says as much as two or three letters."""
+_DENSE_WEIGHT: Final = 2.4
+
+_SHORT: Final = 120
+"""Weight below which a text may be too short for its language to be told: one Spanish sentence in
+sixteen of 60 to 100 characters is not identified (STS-B in eight languages), but none wrongly apart
+from the pairs below."""
+
+TOO_SHORT: Final = 40
+"""Below it what is identified as the original's own language is not relied on."""
+
+_ALIKE: Final = (
+    frozenset({"en", "pcm"}),
+    frozenset({"de", "lb"}),
+    frozenset({"nl", "af"}),
+    frozenset({"pt", "gl"}),
+    frozenset({"es", "an", "ast", "ext", "gl"}),
+    frozenset({"it", "vec", "lij"}),
+    frozenset({"no", "nb", "nn", "da"}),
+    frozenset({"hr", "bs", "sr"}),
+    frozenset({"id", "ms"}),
+    frozenset({"zh", "yue", "wuu"}),
+    frozenset({"tl", "fil"}),
+)
+"""Languages that are written so much alike that short texts do not tell them apart."""
+
+
+def prose_of(text: str) -> str:
+    """The text without its protected spans, on one line."""
+    pieces: list[str] = []
+    at = 0
+    for span in protected_spans(text):
+        pieces.append(text[at : span.start])
+        at = span.end
+    pieces.append(text[at:])
+    return " ".join(" ".join(pieces).split())
+
+
+def weight(text: str) -> float:
+    """Length in letters of a script like the Latin one: an ideograph counts for 2.4."""
+    return len(text) + (_DENSE_WEIGHT - 1) * len(_DENSE.findall(text))
+
+
+def speaks(before: str, after: str, target: str | None) -> str:
+    """What is wrong with the language of a rewritten text; "" if nothing is, or it can't be told.
+
+    Regions are not told apart: fr-CA is checked as French. A language that can't be identified is
+    a fault only in a text of some length, and what should stay in its language is not checked if it is
+    very short.
+
+    Args:
+        before: Prose of the original.
+        after: Prose of the result.
+        target: Tag of the language it should be in; None for that of the original.
+    """
+    if target is None and weight(before) < TOO_SHORT:
+        return ""
+    wanted = language_of(before) if target is None else base_tag(target)
+    if wanted is None or wanted not in identifiable():
+        return ""
+    found = language_of(after)
+    if found is None:
+        # An original that says little in words ("PowerShell 7, Excel, SharePoint?") gives a result like it.
+        unclear = weight(after) >= _SHORT and language_of(before) is not None
+        return f"The reply is not clearly in {english_name(target or wanted)}." if unclear else ""
+    if found == wanted or any({found, wanted} <= group for group in _ALIKE):
+        return ""
+    return f"The reply is in {english_name(found)}, it must be in {english_name(target or wanted)}."
 
 
 @dataclass(frozen=True, slots=True)

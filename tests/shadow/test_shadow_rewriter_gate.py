@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from evenkeel.core.languages import language_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import faults_of
-from evenkeel.shadow.rewriter.keep import passages_to_keep
-from evenkeel.shadow.rewriter.script import weight
+from evenkeel.shadow.rewriter.gate import passages_to_keep, weight
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "mt_bench"
 
