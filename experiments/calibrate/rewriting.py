@@ -15,8 +15,7 @@ from evenkeel.experiments.calibrate.judged import ModelFailedError, NotConfirmed
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.judge.prompts import Message
-from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
-from evenkeel.shadow.rewriter.reply import NoText
+from evenkeel.shadow.rewriter.client import ModelEndpoint, NoText
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

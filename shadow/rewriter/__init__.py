@@ -26,8 +26,7 @@ from evenkeel.shadow.rewriter.protocol import (
 )
 
 if TYPE_CHECKING:
-    from evenkeel.shadow.rewriter.client import Rewriter
-    from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
+    from evenkeel.shadow.rewriter.client import ModelEndpoint, Rewriter
 else:
 
     def __getattr__(name: str) -> object:

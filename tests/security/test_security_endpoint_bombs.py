@@ -16,8 +16,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.client import LARGEST_ANSWER_BYTES
 from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.metrics.judge import Judge
-from evenkeel.shadow.rewriter.endpoint import ModelEndpoint
-from evenkeel.shadow.rewriter.reply import NoText
+from evenkeel.shadow.rewriter.client import ModelEndpoint, NoText
 
 RULING = {"rating": 3, "explanation": "the same"}
 COMPLETION = {
