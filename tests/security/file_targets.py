@@ -19,7 +19,7 @@ from evenkeel.monitor.labels.label import label_from_json, label_to_json
 from evenkeel.settings import SettingsError
 from evenkeel.settings.reading import load
 from evenkeel.shadow.protection import BUILTIN, Redactor
-from evenkeel.shadow.upstream_errors import LONGEST, excerpt
+from evenkeel.shadow.replay import LONGEST, excerpt
 from evenkeel.stores.packing import dead_body, lease_of
 from evenkeel.stores.sealing import MAGIC, PayloadKey, Seal, SealError, payload_keys
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.shadow.upstream_errors import LONGEST, excerpt
+from evenkeel.shadow.replay import LONGEST, excerpt
 
 CONTEXT = "This model's maximum context length is 8192 tokens, and your messages hold 9000."
 KEY = "Bearer team7-shadow-credential"
