@@ -11,7 +11,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.resampling import STRICT, Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode  # noqa: TC001 - read when a file is
 from evenkeel.experiments.calibrate.threshold import Placement, Threshold  # noqa: TC001 - the same
-from evenkeel.metrics.cascade.bands import Bands, BandsError
+from evenkeel.metrics.cascade import Bands, BandsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

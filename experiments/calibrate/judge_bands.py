@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.provenance import PROVENANCE
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.cascade.bands import Band, Bands
+from evenkeel.metrics.cascade import Band, Bands
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.metrics.similarity.normalised import NormalisedEquality

@@ -1,17 +1,31 @@
-"""Bands: where cheap scores leave no doubt what the judge would say."""
+"""The cascade: a judge's ratings at a part of its price.
+
+`rater` decides in three stages: equality after normalisation (free), `bands` over cheap metrics
+where those leave no doubt what the judge would say, and the judge for the rest. A random share of
+what the bands decide goes to the judge all the same; how often the two agree is watched for as long
+as the cascade runs. What a rating's details say about this is named in `evenkeel.core.provenance`.
+
+Bands: where cheap scores leave no doubt what the judge would say.
+
+The cascade as a rater of pairs: equality, bands over cheap scores, judge.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.core.draw import draw
+from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY, STAGES
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.cheap import CROSS_LANGUAGE, CheapRater
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import MINILM, Embeddings
+from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from evenkeel.metrics.similarity.rouge_l import RougeL
 from evenkeel.metrics.similarity.tool_calls import ToolCalls
 from evenkeel.metrics.structured.json_rouge import JsonRouge
@@ -19,7 +33,10 @@ from evenkeel.metrics.structured.json_rouge import JsonRouge
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel.metrics.similarity.protocol import Rating
+    from evenkeel.core.pair import Pair
+    from evenkeel.core.provenance import Stage
+    from evenkeel.metrics.similarity.protocol import Rater, Rating
+
 
 _SAME, _OTHER = 3, 1
 
@@ -191,3 +208,89 @@ def read_bands(text: str) -> Bands:
 def bands_to_json(bands: Bands) -> str:
     """The bands as JSON, which `read_bands` reads."""
     return _ADAPTER.dump_json(bands, indent=2).decode()
+
+
+_AUDIT = "cascade_audit"
+
+
+class CascadeRater:
+    """Rates as a judge does, and asks it only where cheap metrics leave a doubt.
+
+    Which pairs of those that the bands decided are judged all the same is drawn from their content,
+    so it has nothing to do with how they were rated, and a replay audits the same ones: the share
+    on which both agree estimates how often an unaudited rating is the one the judge would have
+    given.
+    """
+
+    name = "cascade"
+    version = 1
+
+    def __init__(
+        self,
+        cheap: CheapRater,
+        judge: Rater,
+        bands: Bands | None = None,
+        *,
+        audit_share: float = 0.05,
+    ) -> None:
+        """Put a cascade together.
+
+        Args:
+            cheap: Scores every pair. Give it a `language_of`, or pairs in two languages are not
+                told from others.
+            judge: Decides what the bands leave open.
+            bands: Default: `DEFAULT_BANDS`.
+            audit_share: Of the pairs the bands decide, those that the judge rates all the same, in
+                [0, 1]. Its rating is then the rating.
+
+        Raises:
+            BandsError: The bands belong to another version of the cheap rater, or to another encoder.
+            ValueError: The share is none.
+        """
+        if not 0 <= audit_share <= 1:
+            raise ValueError(f"audit_share must be in [0, 1], not {audit_share}")
+        self._cheap = cheap
+        self._judge = judge
+        self._bands = bands or DEFAULT_BANDS
+        self._bands.check()
+        self._bands.check_encoder(cheap.encoder)
+        self._audit_share = audit_share
+
+    async def rate(self, pair: Pair) -> Rating:
+        """The rating, and in its details who decided it.
+
+        Returns: a `Rating`. Its details hold the cheap scores, whatever the judge's rating holds,
+            `DECIDED_BY`, and for an audited pair `BANDS_RATING`. A `Failure` "no_text" if neither
+            side has text or a tool call, else those of the judge. If the judge fails on an audited
+            pair, the bands' rating stands, as it would have without the audit.
+        """
+        cheap = await self._cheap.rate(pair)
+        if isinstance(cheap.outcome, Failure) and cheap.outcome.reason != CROSS_LANGUAGE:
+            return cheap
+        if cheap.details.get(NormalisedEquality.name) == 1.0:
+            return _decided(cheap, "equality")
+        decided = self._bands.decide(cheap)
+        if decided is None:
+            return _judged(cheap, await self._judge.rate(pair))
+        if draw(pair, _AUDIT) >= self._audit_share:
+            return _decided(cheap, "bands")
+        judged = await self._judge.rate(pair)
+        if isinstance(judged.outcome, Failure):
+            kept = _decided(cheap, "bands")
+            return replace(kept, **_price(cheap, judged))
+        audited = _judged(cheap, judged)
+        return replace(audited, details=audited.details | {BANDS_RATING: float(decided)})
+
+
+def _decided(cheap: Rating, stage: Stage) -> Rating:
+    return replace(cheap, details=cheap.details | {DECIDED_BY: float(STAGES.index(stage))})
+
+
+def _judged(cheap: Rating, judged: Rating) -> Rating:
+    details = cheap.details | judged.details | {DECIDED_BY: float(STAGES.index("judge"))}
+    return replace(judged, details=details, **_price(cheap, judged))
+
+
+def _price(cheap: Rating, judged: Rating) -> dict[str, Any]:
+    """Of both: the embeddings behind a cheap rating may cost something."""
+    return {"tokens": cheap.tokens + judged.tokens, "cost_usd": cheap.cost_usd + judged.cost_usd}
