@@ -24,10 +24,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.metrics.similarity import CheapRater
 from evenkeel.runtime.data_plane import new_event_loop
@@ -43,6 +44,7 @@ from evenkeel.simulate import make_prompt
 from evenkeel.simulate.model import Message, SimulatedModel
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 if TYPE_CHECKING:
@@ -163,7 +165,7 @@ def main() -> None:
             SqliteVerdictLog(database),
             cheap_scorer(CheapRater(language_of=language_of)),
             upstream,  # scripted: it answers without a connection
-            SpendLedger(database, Budget(), time.time),
+            SqliteCostTracker(database, Budget(), time.time),
             Prices(),
             target=lambda exchange: Target(exchange.path),
             tally=tally,

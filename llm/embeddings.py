@@ -7,11 +7,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from evenkeel.core.budget import Spend
 from evenkeel.llm.client import Calls, bounded_client
 from evenkeel.llm.faults import Fault, fault
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of
-from evenkeel.llm.price import Expense, Price, free
+from evenkeel.llm.price import Price, free
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -106,9 +107,9 @@ class EmbeddingsClient:
         """Close the connections. Calls under way fail."""
         await self._client.close()
 
-    def expense(self, texts_chars: int) -> Expense:
+    def expense(self, texts_chars: int) -> Spend:
         """What texts of so many characters cost at most: a token each, as Chinese or Japanese may need."""
-        return Expense(texts_chars, self._price(self.model, texts_chars, 0))
+        return Spend(texts_chars, self._price(self.model, texts_chars, 0))
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """The texts' vectors.

@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure, Judgement
-from evenkeel.llm.price import Expense
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.judge.noise import JudgeNoise
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 _SAME = max(SCALE)
 
 
-def no_expense(answers_chars: int, context_chars: int, task: Task) -> Expense:  # noqa: ARG001 - an estimate
+def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # noqa: ARG001 - an estimate
     """The estimate of a scorer that asks nobody."""
-    return Expense(0, 0.0)
+    return Spend(0, 0.0)
 
 
 class TwoStageScorer:
@@ -55,7 +55,7 @@ class TwoStageScorer:
         scorer: Scorer,
         rater: Rater,
         measures: Mapping[Task, tuple[PairQuality, ...]],
-        estimate: Callable[[int, int, Task], Expense] = no_expense,
+        estimate: Callable[[int, int, Task], Spend] = no_expense,
     ) -> None:
         """Put a scorer together.
 
@@ -76,7 +76,7 @@ class TwoStageScorer:
         """Who decides the rating of answers that are not equal."""
         return self._scorer
 
-    def estimate(self, answers_chars: int, context_chars: int, task: str | None) -> Expense:
+    def estimate(self, answers_chars: int, context_chars: int, task: str | None) -> Spend:
         """What scoring a pair costs at most, before it is scored.
 
         Args:
@@ -175,14 +175,14 @@ def judge_scorer(
         rater = CascadeRater(cheap, rater, bands, audit_share=audit_share)
     judged = partial(JudgedQuality, judge, votes=votes)
 
-    def estimate(answers_chars: int, context_chars: int, task: Task) -> Expense:
+    def estimate(answers_chars: int, context_chars: int, task: Task) -> Spend:
         calls = [asked.estimate(answers_chars)]
         if cheap is not None:
             calls.append(cheap.expense(answers_chars))
         # Each quality is asked of each answer; half of the answers' characters is that of one.
         one_chars = context_chars + answers_chars // 2
         calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]
-        return Expense(sum(one.tokens for one in calls), sum(one.usd for one in calls))
+        return Spend(sum(one.tokens for one in calls), sum(one.usd for one in calls))
 
     return TwoStageScorer(
         "judge", rater, {task: bundle.measures(judged) for task, bundle in bundles.items()}, estimate

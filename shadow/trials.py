@@ -7,22 +7,25 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.names import named_if
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
-from evenkeel.llm.budget import NOTHING, RewriterPurse, Spend, estimate_tokens
 from evenkeel.llm.observer import ModelCall, Said
+from evenkeel.llm.price import estimate_tokens
 from evenkeel.shadow.observing import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable
 from evenkeel.shadow.replay import Replay
+from evenkeel.shadow.rewriter.protocol import RewriterBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from evenkeel.core.budget import CostTracker, Refused
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
-    from evenkeel.llm.budget import Ledger, Prices, Refused
     from evenkeel.llm.observer import Operation
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.observing import ShadowObserver, TrialReport
     from evenkeel.shadow.original import Original
@@ -66,7 +69,7 @@ class TrialMaker:
         verdicts: VerdictLog,
         scorer: TwoStageScorer,
         replayer: Replayer,
-        ledger: Ledger,
+        ledger: CostTracker,
         prices: Prices,
         *,
         target: Callable[[Exchange], Target],
@@ -183,7 +186,7 @@ class TrialMaker:
         while isinstance(outcome, Draft):
             if self._rewriter is None:
                 return NO_REWRITER
-            purse = RewriterPurse(self._ledger, route, lambda spent: self._count_spend(spent, route))
+            purse = RewriterBudget(self._ledger, route, lambda spent: self._count_spend(spent, route))
             texts: list[str] = []
             for rewritten in await asyncio.gather(
                 *(self._rewriter.rewrite(task, purse) for task in outcome.tasks)

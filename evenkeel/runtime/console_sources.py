@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.console import ConsoleSources
+    from evenkeel.core.budget import CostTracker, SpendKind
     from evenkeel.core.exchange import Exchange, ExchangeQueue
-    from evenkeel.llm.budget import Ledger, SpendKind
     from evenkeel.settings import Settings
 
 log = logging.getLogger("evenkeel")
@@ -42,7 +42,7 @@ _PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "judge", "rewrite
 
 
 def with_operations(
-    sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: Ledger
+    sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
 ) -> ConsoleSources:
     """The sources with all that the settings, the queue and the ledger say. Reads the calibration's file."""
     alert = settings.alert
@@ -60,7 +60,7 @@ def with_operations(
     )
 
 
-def spending(settings: Settings, ledger: Ledger) -> Spending:
+def spending(settings: Settings, ledger: CostTracker) -> Spending:
     """The day's spend by route, by purpose, and by both. Blocks on the ledger."""
     limits = budgets(settings).routes
     routes = []

@@ -16,9 +16,9 @@ from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.preflight import notes
 
 if TYPE_CHECKING:
-    from evenkeel.llm.budget import Prices
     from evenkeel.llm.embeddings import EmbeddingsClient
     from evenkeel.llm.observer import CallObserver
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.similarity import Embeddings
     from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
     from evenkeel.settings import Settings

@@ -14,7 +14,8 @@ from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import open_spans
 
 if TYPE_CHECKING:
-    from evenkeel.llm.budget import Ledger, Prices
+    from evenkeel.core.budget import CostTracker
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.runtime.encoders import Encoder
@@ -31,7 +32,7 @@ class Instruments:
     """All of it."""
 
     prices: Prices
-    ledger: Ledger
+    ledger: CostTracker
     tally: Tally
     spans: Spans
     judge: Judge | None

@@ -10,8 +10,8 @@ from evenkeel.runtime.replays import unavailable
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import ExchangeQueue
-    from evenkeel.llm.budget import Ledger
     from evenkeel.runtime.judge_health import JudgeHealth
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterReading, Snapshot
@@ -25,7 +25,7 @@ class Pipeline:
         settings: Settings,
         counters: CounterReading,
         queue: ExchangeQueue,
-        ledger: Ledger,
+        ledger: CostTracker,
         health: JudgeHealth,
     ) -> None:
         self._settings = settings

@@ -20,8 +20,8 @@ from evenkeel.stores.redis.queue import RedisExchangeQueue
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from evenkeel.core.budget import CostTracker
     from evenkeel.experiments.goldens.store import GoldenStore
-    from evenkeel.llm.budget import Ledger
     from evenkeel.metrics.judge import JudgeCache
     from evenkeel.monitor.labels.store import LabelStore
     from evenkeel.runtime.changes.burst import Bursts
@@ -199,13 +199,13 @@ class RedisStores:
         return RedisActions(self.store)
 
     @cached_property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> CostTracker:
         """As `Stores`: what all workers spend together."""
         from evenkeel.runtime.replays import budgets
-        from evenkeel.stores.redis.budget import RedisSpendLedger
+        from evenkeel.stores.redis.budget import RedisCostTracker
 
         limits = budgets(self._settings)
-        return RedisSpendLedger(self.store, limits.all_routes, time.time, limits.routes)
+        return RedisCostTracker(self.store, limits.all_routes, time.time, limits.routes)
 
     @cached_property
     def judge_cache(self) -> JudgeCache:

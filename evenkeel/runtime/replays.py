@@ -7,10 +7,11 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel import __version__
+from evenkeel.core.budget import Budget
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
-from evenkeel.llm.budget import Budget, ModelPrice, Prices, RewriterPurse
 from evenkeel.llm.observer import UNOBSERVED
+from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.runtime import choices
 from evenkeel.settings import Credential, route_table
 from evenkeel.shadow.archive import Archivist
@@ -19,13 +20,14 @@ from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan, needs_of
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
+from evenkeel.shadow.rewriter.protocol import RewriterBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import Exchange
-    from evenkeel.llm.budget import Ledger
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics.judge import Judge
     from evenkeel.settings import Settings
@@ -171,12 +173,12 @@ class Needs:
         return self._by_model.get((route, model), {})
 
 
-def meaning(settings: Settings, judge: Judge | None, book: Ledger) -> EqualMeaning | None:
+def meaning(settings: Settings, judge: Judge | None, book: CostTracker) -> EqualMeaning | None:
     """Whether a rewritten text says the same, asked of the judge; booked under no route."""
     wanted = settings.rewriter
     if wanted is None or judge is None or wanted.check_meaning is False:
         return None
-    return JudgedMeaning(judge, RewriterPurse(book, ""))
+    return JudgedMeaning(judge, RewriterBudget(book, ""))
 
 
 def rewriter(

@@ -14,8 +14,8 @@ from evenkeel.runtime import choices
 from evenkeel.runtime.judge_health import JudgeHealth
 
 if TYPE_CHECKING:
-    from evenkeel.llm.budget import Prices
     from evenkeel.llm.observer import CallObserver
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Judge, JudgeCache
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.runtime.encoders import Encoder

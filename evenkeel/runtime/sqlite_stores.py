@@ -18,8 +18,8 @@ from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import ExchangeQueue
-    from evenkeel.llm.budget import Ledger
     from evenkeel.metrics.judge import JudgeCache
     from evenkeel.monitor.labels.store import LabelStore
     from evenkeel.runtime.stores import Lease, Templates
@@ -127,13 +127,13 @@ class SqliteStores:
         return SqliteActions(self._database)
 
     @cached_property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> CostTracker:
         """As `Stores`."""
-        from evenkeel.llm.budget import SpendLedger
         from evenkeel.runtime.replays import budgets
+        from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
         limits = budgets(self._settings)
-        return SpendLedger(self._database, limits.all_routes, time.time, limits.routes)
+        return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes)
 
     @cached_property
     def judge_cache(self) -> JudgeCache:

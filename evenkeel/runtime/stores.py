@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.experiments.goldens.store import GoldenStore
-    from evenkeel.llm.budget import Ledger
     from evenkeel.metrics.judge import JudgeCache
     from evenkeel.monitor.labels.store import LabelStore
     from evenkeel.runtime.changes.burst import Bursts
@@ -113,7 +113,7 @@ class Stores(Protocol):
         ...
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> CostTracker:
         """What was spent, within the budgets of the settings."""
         ...
 

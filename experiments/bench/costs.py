@@ -14,12 +14,17 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.bench.ledger import JUDGE, REWRITER, Ledger
 from evenkeel.experiments.bench.prompts import FREE, first_outcome, prompt_of
 from evenkeel.llm.budget import estimate_tokens
 from evenkeel.llm.price import NO_EXPENSE, Expense
+from evenkeel.experiments.bench.prompts import prompt_of
+from evenkeel.experiments.bench.spending import JUDGE, REWRITER
+from evenkeel.experiments.bench.variants import FREE, first_outcome
+from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.tasks import Task
 from evenkeel.settings import SettingsError
@@ -33,6 +38,9 @@ if TYPE_CHECKING:
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.trials import Protocol
     from evenkeel.llm.budget import Prices
+    from evenkeel.experiments.bench.protocol import Protocol
+    from evenkeel.experiments.bench.spending import Ledger
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
 
 
@@ -145,7 +153,7 @@ class Planned:
 
     calls: int
     """To the models under test."""
-    expenses: Mapping[str, Expense]
+    expenses: Mapping[str, Spend]
 
     @property
     def usd(self) -> float:
@@ -165,7 +173,7 @@ class Planned:
     def scaled(self, factors: Mapping[str, float]) -> Planned:
         """The same, each payee's expense times a factor."""
         expenses = {
-            payee: Expense(round(one.tokens * factor), one.usd * factor)
+            payee: Spend(round(one.tokens * factor), one.usd * factor)
             for payee, one in self.expenses.items()
             for factor in (factors.get(payee, 1.0),)
         }
@@ -181,7 +189,7 @@ class Judging:
     bundles: Mapping[Task, Bundle]
     """The qualities of each task."""
 
-    def pair(self, task: Task, prompt_tokens: int, answer_tokens: int, prices: Prices) -> Expense:
+    def pair(self, task: Task, prompt_tokens: int, answer_tokens: int, prices: Prices) -> Spend:
         """What a pair of answers costs on average, by rule of thumb."""
         asked = [(_UNEQUAL, SIMILARITY, 2 * answer_tokens)]
         each = prompt_tokens + answer_tokens
@@ -191,7 +199,7 @@ class Judging:
             bare = sum(len(one.content) for one in question.fill({}).messages) // _CHARS_PER_TOKEN
             tokens += share * (bare + material + _RULING_TOKENS)
             dollars += share * prices.usd(self.model, bare + material, _RULING_TOKENS)
-        return Expense(round(self.votes * tokens), self.votes * dollars)
+        return Spend(round(self.votes * tokens), self.votes * dollars)
 
 
 def planned(
@@ -210,7 +218,7 @@ def planned(
         judging: What a judge is asked; None without one.
         rewriter: Its model; None without one.
     """
-    expenses: dict[str, Expense] = defaultdict(lambda: NO_EXPENSE)
+    expenses: dict[str, Spend] = defaultdict(lambda: NOTHING)
     calls = 0
     for task in protocol.tasks:
         if not items:
@@ -223,7 +231,7 @@ def planned(
             many = asked * protocol.runs
             for model in protocol.models:
                 calls += many
-                one = Expense(prompt + said, prices.usd(model.model, prompt, said))
+                one = Spend(prompt + said, prices.usd(model.model, prompt, said))
                 expenses[model.name] = expenses[model.name].plus(_times(one, many))
             if judging is not None:
                 judged = judging.pair(task, prompt, said, prices)
@@ -231,7 +239,7 @@ def planned(
                 expenses[JUDGE] = expenses[JUDGE].plus(_times(judged, compared))
             if rewriter is not None and texts:
                 half = prompt * texts
-                own = Expense(
+                own = Spend(
                     2 * half + _REQUEST_TOKENS * texts,
                     prices.usd(rewriter, half + _REQUEST_TOKENS * texts, half),
                 )
@@ -239,7 +247,7 @@ def planned(
     return Planned(calls, dict(expenses))
 
 
-def factors_of(expected: Planned, ledger: Ledger, booked: Mapping[str, Expense]) -> dict[str, float]:
+def factors_of(expected: Planned, ledger: Ledger, booked: Mapping[str, Spend]) -> dict[str, float]:
     """How far off the rule of thumb was, by payee, once these issues are paid for.
 
     Remembered answers count as if they had been asked for.
@@ -252,7 +260,7 @@ def factors_of(expected: Planned, ledger: Ledger, booked: Mapping[str, Expense])
     """
     found = {}
     for payee, one in expected.expenses.items():
-        account, before = ledger.of(payee), booked.get(payee, NO_EXPENSE)
+        account, before = ledger.of(payee), booked.get(payee, NOTHING)
         tokens = max(account.tokens + account.remembered_tokens, before.tokens)
         dollars = max(account.usd + account.remembered_usd, before.usd)
         if one.usd:
@@ -262,8 +270,8 @@ def factors_of(expected: Planned, ledger: Ledger, booked: Mapping[str, Expense])
     return found
 
 
-def _times(one: Expense, times: float) -> Expense:
-    return Expense(round(one.tokens * times), one.usd * times)
+def _times(one: Spend, times: float) -> Spend:
+    return Spend(round(one.tokens * times), one.usd * times)
 
 
 def _applicable(protocol: Protocol, item: Item, task: Task, *, rewriter: bool) -> tuple[int, int, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.llm.price import Expense
+from evenkeel.core.budget import Spend
 
 if TYPE_CHECKING:
-    from evenkeel.llm.budget import Spend
+    from evenkeel.core.budget import Spend
 
 
 JUDGE: Final = "the judge"
@@ -49,9 +49,9 @@ class Ledger:
         """The account of a model by its name in the tables, of `JUDGE` or of `REWRITER`."""
         return self.accounts.setdefault(payee, Account())
 
-    def expenses(self) -> dict[str, Expense]:
+    def expenses(self) -> dict[str, Spend]:
         """Spent in this run, by payee."""
-        return {payee: Expense(one.tokens, one.usd) for payee, one in self.accounts.items()}
+        return {payee: Spend(one.tokens, one.usd) for payee, one in self.accounts.items()}
 
     @property
     def usd(self) -> float:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel import __version__
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.figures import number, percent, usd
 from evenkeel.experiments.bench import prompts
 from evenkeel.experiments.bench.costs import (
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.bench.services import OnceRewritten
     from evenkeel.experiments.bench.trials import Protocol, Trial
     from evenkeel.experiments.calibrate.progress import Stage
-    from evenkeel.llm.budget import Prices
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
     from evenkeel.settings import Settings
@@ -257,7 +258,7 @@ class Stages:
         def booked() -> float:
             nonlocal before
             now = self._ledger.expenses()
-            spent = {payee: _less(one, before.get(payee, NO_EXPENSE)) for payee, one in now.items()}
+            spent = {payee: _less(one, before.get(payee, NOTHING)) for payee, one in now.items()}
             before = now
             self._known.add_spent(self._plan, spent)
             return sum(one.usd for one in spent.values())
@@ -317,8 +318,8 @@ def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
             yield one
 
 
-def _less(one: Expense, other: Expense) -> Expense:
-    return Expense(one.tokens - other.tokens, one.usd - other.usd)
+def _less(one: Spend, other: Spend) -> Spend:
+    return Spend(one.tokens - other.tokens, one.usd - other.usd)
 
 
 def _plan(options: BenchOptions) -> dict[str, object]:

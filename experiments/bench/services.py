@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.bench.ledger import Ledger
     from evenkeel.llm.budget import Prices
+    from evenkeel.experiments.bench.spending import Ledger
+    from evenkeel.llm.price import Prices
     from evenkeel.runtime.encoders import Encoder
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import RewriteTask

@@ -27,7 +27,7 @@ from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.experiments.judge_audit.run import JudgeAddress
 from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
-from evenkeel.llm.budget import Prices
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity import EmbeddingsUnavailableError
 from evenkeel.runtime.stores import settings_of_stores

@@ -18,9 +18,9 @@ from evenkeel.metrics.workflow.workflow import WorkflowError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
     from evenkeel.experiments.calibrate.candidates import Candidate
-    from evenkeel.llm.price import Expense
     from evenkeel.metrics.judge import Judge, JudgeRater
 
 _MILLI = 1e3
@@ -61,7 +61,7 @@ class Asked(Protocol):
         """Of the wording."""
         ...
 
-    def expense(self, pair: Pair) -> Expense:
+    def expense(self, pair: Pair) -> Spend:
         """What it costs at most."""
         ...
 
@@ -79,7 +79,7 @@ class AskedSimilarity:
     def __init__(self, rater: JudgeRater) -> None:
         self._rater = rater
 
-    def expense(self, pair: Pair) -> Expense:
+    def expense(self, pair: Pair) -> Spend:
         """Of one rating."""
         return self._rater.estimate(_characters(pair))
 
@@ -102,7 +102,7 @@ class AskedWorkflow:
         self._metric = WorkflowJudge(judge, calls=calls)
         self._calls = calls
 
-    def expense(self, pair: Pair) -> Expense:
+    def expense(self, pair: Pair) -> Spend:
         """Of all calls."""
         labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
         characters = _characters(pair) + len(pair.context)

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.core.budget import Spend
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.judge_audit.run import JudgeAddress
     from evenkeel.llm.budget import Spend
+    from evenkeel.experiments.judge_audit.command import JudgeAddress
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
 _HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request", "budget"})

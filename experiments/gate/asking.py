@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.cache import request_key
-from evenkeel.llm.budget import estimate_tokens
+from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.cache import AnswerCache
     from evenkeel.experiments.gate.sides import Request, SideName
-    from evenkeel.llm.budget import Prices
+    from evenkeel.llm.price import Prices
     from evenkeel.shadow.replay import Replay, Replayer
 
 _PATIENCE_AT_FIRST = 3

@@ -19,7 +19,7 @@ from evenkeel.experiments.judge_audit.run import (
     run_judge_audit,
 )
 from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
-from evenkeel.llm.budget import Prices
+from evenkeel.llm.price import Prices
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from evenkeel.experiments.judge_audit.questions import Design, RatingPlan, choos
 from evenkeel.experiments.judge_audit.ratings import read_ratings
 from evenkeel.experiments.judge_audit.rows import InputError, suggestion
 from evenkeel.experiments.judge_audit.table import show
-from evenkeel.llm.budget import Prices
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge.client import Judge
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from rich.console import Console
 
-from evenkeel.llm.budget import ModelPrice
+from evenkeel.llm.price import ModelPrice
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ any OpenAI-compatible endpoint, at the pace of its limits, behind a breaker and 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from evenkeel.core.budget import Spend
 from evenkeel.llm.limits import Breaker, RateLimits
-from evenkeel.llm.price import Expense, Price
+from evenkeel.llm.price import Price
 from evenkeel.metrics.judge.cache import JudgeCache, MemoryJudgeCache
 from evenkeel.metrics.judge.prompts import rubric_prompt
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
@@ -32,7 +33,6 @@ else:
 
 __all__ = [
     "Breaker",
-    "Expense",
     "Judge",
     "JudgeCache",
     "JudgeRater",
@@ -41,6 +41,7 @@ __all__ = [
     "Price",
     "RateLimits",
     "Reply",
+    "Spend",
     "SqliteJudgeCache",
     "rubric_prompt",
 ]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import openai
 from openai.types.chat import ChatCompletion
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.client import Calls, bounded_client
 from evenkeel.llm.faults import Fault, fault
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, Said, result_of
-from evenkeel.llm.price import Expense, Price, free
+from evenkeel.llm.price import Price, free
 from evenkeel.metrics.judge.cache import CarefulCache, ruling_key
 from evenkeel.metrics.judge.prompts import PROBE, question_tokens_at_most, reminded
 from evenkeel.metrics.judge.reply import Reply, Ruling, Unreadable, Usage, read_completion, reported
@@ -298,10 +299,10 @@ class Judge:
         """Times the cache could not be read or written, and the judge did without it."""
         return self._cache.faults if self._cache else 0
 
-    def expense(self, prompt_tokens: int, *, calls: int = 1) -> Expense:
+    def expense(self, prompt_tokens: int, *, calls: int = 1) -> Spend:
         """What some calls of so many prompt tokens cost, with replies as long as they usually are at most."""
         tokens = prompt_tokens + self._longest_reply
-        return Expense(calls * tokens, calls * self._price(self.model, prompt_tokens, self._longest_reply))
+        return Spend(calls * tokens, calls * self._price(self.model, prompt_tokens, self._longest_reply))
 
     async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
         """Ask one question.

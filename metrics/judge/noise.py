@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.draw import draw
 from evenkeel.core.provenance import JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.judge_audit_live import recheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +42,10 @@ class JudgeNoise:
             fresh: The same judge with the same prompt, model and votes, but past any cache and
                 without sides swapped at random: a cached second rating would show no noise at all.
             share: Of the pairs judged, in [0, 1].
-            count: Told "again" and "swapped" for every rating made again, and "failed_<reason>".
+            count: Called with "again" and "swapped" for every rating made again, and with "failed_<reason>".
 
         Raises:
-            ValueError: The share is none.
+            ValueError: The share is outside [0, 1].
         """
         if not 0 <= share <= 1:
             raise ValueError(f"share must be in [0, 1], not {share}")
@@ -60,20 +59,18 @@ class JudgeNoise:
         rated = await self._judge.rate(pair)
         if isinstance(rated.outcome, Failure) or draw(pair, _PURPOSE) >= self._share:
             return rated
-        seen = await recheck(pair, rated.outcome, self._fresh)
+        again = await self._fresh.rate(pair)
+        swapped = await self._fresh.rate(replace(pair, reference=pair.candidate, candidate=pair.reference))
         details = dict(rated.details)
-        for kind, name, outcome in (
-            ("again", JUDGED_AGAIN, seen.again),
-            ("swapped", JUDGED_SWAPPED, seen.swapped),
-        ):
-            if isinstance(outcome, Failure):
-                self._count(f"failed_{outcome.reason}")
+        for kind, name, repeated in (("again", JUDGED_AGAIN, again), ("swapped", JUDGED_SWAPPED, swapped)):
+            if isinstance(repeated.outcome, Failure):
+                self._count(f"failed_{repeated.outcome.reason}")
             else:
                 self._count(kind)
-                details[name] = float(outcome)
+                details[name] = float(repeated.outcome)
         return replace(
             rated,
             details=details,
-            tokens=rated.tokens + seen.tokens,
-            cost_usd=rated.cost_usd + seen.cost_usd,
+            tokens=rated.tokens + again.tokens + swapped.tokens,
+            cost_usd=rated.cost_usd + again.cost_usd + swapped.cost_usd,
         )

@@ -28,8 +28,8 @@ from evenkeel.metrics.similarity.rendering import render
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Answer, Pair
-    from evenkeel.llm.price import Expense
     from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.prompts import Prompt
     from evenkeel.metrics.judge.reply import Reply
@@ -208,7 +208,7 @@ class JudgeRater:
             self._judge, self._prompt, votes=self._votes, swap_share=self._swap_share, fresh=True
         )
 
-    def estimate(self, texts_chars: int) -> Expense:
+    def estimate(self, texts_chars: int) -> Spend:
         """Upper estimate of what one rating costs, all votes together.
 
         Args:
@@ -282,7 +282,7 @@ class JudgedQuality:
         """Name and version of the wording, e.g. "faithfulness@1"; also on every rating."""
         return self._prompt.prompt_version
 
-    def estimate(self, texts_chars: int) -> Expense:
+    def estimate(self, texts_chars: int) -> Spend:
         """Upper estimate of what rating one answer costs, all votes together.
 
         Args:

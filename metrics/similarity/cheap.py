@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from evenkeel.core.budget import NOTHING
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import NO_EXPENSE
 from evenkeel.metrics.languages import base_tag
 from evenkeel.metrics.similarity.content import read_content
 from evenkeel.metrics.similarity.content_words import ContentWords
@@ -26,8 +26,8 @@ from evenkeel.metrics.similarity.words import words
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
-    from evenkeel.llm.price import Expense
     from evenkeel.metrics.languages import LanguageOf
     from evenkeel.metrics.similarity.content import Content
     from evenkeel.metrics.similarity.meaning import Meaning
@@ -102,9 +102,9 @@ class CheapRater:
         """Whether the cut-offs were set on the encoder. One without a name is taken to be the right one."""
         return self.encoder in ("", self._cutoffs.encoder)
 
-    def expense(self, texts_chars: int) -> Expense:
+    def expense(self, texts_chars: int) -> Spend:
         """Upper estimate of what one rating costs, by the characters of both answers together."""
-        return self._meaning.expense(texts_chars) if self._meaning else NO_EXPENSE
+        return self._meaning.expense(texts_chars) if self._meaning else NOTHING
 
     async def rate(self, pair: Pair) -> Rating:
         """The rating, computed in a thread. Details hold every metric's score by name.

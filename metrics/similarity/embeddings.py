@@ -10,16 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from evenkeel.core.budget import NOTHING
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import NO_EXPENSE
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
 from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
-    from evenkeel.llm.price import Expense
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the official all-MiniLM-L6-v2 model.safetensors, which the packaged default must equal."""
@@ -128,9 +128,9 @@ class Embeddings:
         """Whether cut-offs on the score mean anything: not in a language the encoder does not know."""
         return not self._coverage.unknown(pair)
 
-    def expense(self, texts_chars: int) -> Expense:  # noqa: ARG002 - what a paid encoder has as well
+    def expense(self, texts_chars: int) -> Spend:  # noqa: ARG002 - what a paid encoder has as well
         """What a score costs: no tokens, no money."""
-        return NO_EXPENSE
+        return NOTHING
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
         """Closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.

@@ -15,9 +15,9 @@ from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pie
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
     from evenkeel.llm.embeddings import EmbeddingsClient
-    from evenkeel.llm.price import Expense
 
 _PIECE_WORDS = 1000
 """Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""
@@ -75,7 +75,7 @@ class EndpointEmbeddings:
         """Whether cut-offs on the score mean anything: not in a language the model does not know."""
         return not self._coverage.unknown(pair)
 
-    def expense(self, texts_chars: int) -> Expense:
+    def expense(self, texts_chars: int) -> Spend:
         """Upper estimate of what one pair costs, by the characters of both texts together."""
         return self._client.expense(texts_chars)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Failure
-    from evenkeel.llm.price import Expense
     from evenkeel.metrics.similarity.embeddings import Embeddings
 
 _GATHER_S = 0.005
@@ -41,7 +41,7 @@ class Meaning(Protocol):
         """Whether cut-offs on the score mean anything for this pair."""
         ...
 
-    def expense(self, texts_chars: int) -> Expense:
+    def expense(self, texts_chars: int) -> Spend:
         """Upper estimate of what one measurement costs, by the characters of both answers together."""
         ...
 
@@ -143,7 +143,7 @@ class EncoderMeaning:
         """Not for texts in a language the encoder does not know."""
         return self._embeddings.on_scale(pair)
 
-    def expense(self, texts_chars: int) -> Expense:
+    def expense(self, texts_chars: int) -> Spend:
         """Nothing."""
         return self._embeddings.expense(texts_chars)
 

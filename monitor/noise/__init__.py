@@ -4,8 +4,8 @@ Three series split what is seen of a cell:
 
 - *target noise*: how often the content of an identical resend is rated as shifted (the baseline
   arm, `noise_floor`). It holds the model's own randomness and the judge's false alarms.
-- *judge noise*: how often the same pair gets another rating when it is judged again (`sampler`
-  makes the second ratings, `counts` keeps them, `judges` has one for each route and model). Swap
+- *judge noise*: how often the same pair gets another rating when it is judged again
+  (`evenkeel.metrics.judge.noise` makes the second ratings, `counts` keeps them, `judges` has one for each route and model). Swap
   consistency beside it: how often the rating stays when the two sides change places.
 - *perturbation effect*: the paired excess over the resend.
 
@@ -20,7 +20,7 @@ of one kind if two ratings err independently, so half of a small noise is what e
 judge. Noise that repeats itself, such as a judge that always misreads the same table, shows in none
 of these series: that takes the judge audit against people.
 
-`evenkeel.metrics.judge.noise` is not imported here: the monitor counts without any judge's code.
+The monitor counts without any judge's code: nothing of it is imported here.
 """
 
 from evenkeel.monitor.noise.counts import JudgeCounts, JudgeEstimates

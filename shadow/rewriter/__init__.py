@@ -16,10 +16,10 @@ from evenkeel.shadow.rewriter.cache import MemoryRewriteCache, SqliteRewriteCach
 from evenkeel.shadow.rewriter.gate import GateFault, faults_of
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.rewriter.protocol import (
+    CallBudget,
     Count,
     EqualMeaning,
     Fault,
-    Purse,
     Rejection,
     RewriteCache,
     Trouble,
@@ -38,6 +38,7 @@ else:
 
 
 __all__ = [
+    "CallBudget",
     "Count",
     "EqualMeaning",
     "Fault",
@@ -45,7 +46,6 @@ __all__ = [
     "JudgedMeaning",
     "MemoryRewriteCache",
     "ModelEndpoint",
-    "Purse",
     "Rejection",
     "RewriteCache",
     "Rewriter",

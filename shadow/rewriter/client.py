@@ -19,7 +19,7 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
-from evenkeel.llm.budget import Spend
+from evenkeel.core.budget import Spend
 from evenkeel.llm.client import bounded_client
 from evenkeel.llm.faults import described, reason_of
 from evenkeel.llm.limits import Breaker
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import Price
     from evenkeel.metrics.judge.prompts import Message
     from evenkeel.shadow.perturbations.protocol import RewriteTask
-    from evenkeel.shadow.rewriter.protocol import Count, EqualMeaning, Purse, RewriteCache, Trouble
+    from evenkeel.shadow.rewriter.protocol import CallBudget, Count, EqualMeaning, RewriteCache, Trouble
 
 
 Limit = Literal["max_tokens", "max_completion_tokens", "none"]
@@ -233,7 +233,7 @@ class ModelEndpoint:
         return Charge(Spend(prompt + limit, self._price(self.model, prompt, limit)), limit)
 
     async def say(
-        self, messages: Sequence[Message], charge: Charge, purse: Purse, *, temperature: float, seed: int
+        self, messages: Sequence[Message], charge: Charge, purse: CallBudget, *, temperature: float, seed: int
     ) -> str | NoText:
         """Send one request, and again without what the endpoint rejects; each is paid for.
 
@@ -266,7 +266,7 @@ class ModelEndpoint:
         return True
 
     async def _negotiate(
-        self, messages: Sequence[Message], charge: Charge, purse: Purse, temperature: float, seed: int
+        self, messages: Sequence[Message], charge: Charge, purse: CallBudget, temperature: float, seed: int
     ) -> str | NoText:
         options: Options | None = self._options
         said: str | NoText = NoText("bad_request", "")
@@ -280,7 +280,7 @@ class ModelEndpoint:
         return said
 
     async def _paid(
-        self, messages: Sequence[Message], charge: Charge, purse: Purse, parameters: dict[str, Any]
+        self, messages: Sequence[Message], charge: Charge, purse: CallBudget, parameters: dict[str, Any]
     ) -> tuple[str | NoText, str]:
         """One call, reserved before and settled after; with the complaint if it was a 400."""
         if not await asyncio.to_thread(purse.reserve, charge.spend):
@@ -513,7 +513,7 @@ class Rewriter:
         if self._stronger:
             await self._stronger.close()
 
-    async def rewrite(self, task: RewriteTask, purse: Purse) -> str | Rejection:
+    async def rewrite(self, task: RewriteTask, purse: CallBudget) -> str | Rejection:
         """Rewrite one text.
 
         Returns: a text that has passed the gate, or why there is none. Never raises for what a
@@ -532,7 +532,7 @@ class Rewriter:
         running.add_done_callback(lambda _: self._running.pop(key, None))
         return await asyncio.shield(running)
 
-    async def _outcome(self, key: str, task: RewriteTask, purse: Purse) -> str | Rejection:
+    async def _outcome(self, key: str, task: RewriteTask, purse: CallBudget) -> str | Rejection:
         cached = await asyncio.to_thread(self._cache.get, key)
         if cached is not None:
             self._count("cached")
@@ -556,7 +556,7 @@ class Rewriter:
         self._count(f"rejected_{outcome.reason}")
         return outcome
 
-    async def _written(self, task: RewriteTask, purse: Purse, rounds: int) -> str | Rejection:
+    async def _written(self, task: RewriteTask, purse: CallBudget, rounds: int) -> str | Rejection:
         failed = _Failed(Rejection("empty"), None, 1)
         first = rounds * (self._attempts + 1)
         for number in range(self._attempts):
@@ -580,7 +580,7 @@ class Rewriter:
         return failed.rejection
 
     async def _attempt(
-        self, model: ModelEndpoint, task: RewriteTask, purse: Purse, before: _Failed, number: int
+        self, model: ModelEndpoint, task: RewriteTask, purse: CallBudget, before: _Failed, number: int
     ) -> str | _Failed:
         messages = request_for(task, passages_to_keep(task), before.feedback)
         charge = model.charge(messages, task.text, before.patience)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.budget import Spend
 from evenkeel.metrics.judge.prompts import Prompt
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge.client import Reply
     from evenkeel.metrics.judge.prompts import Question
-    from evenkeel.shadow.rewriter.protocol import Purse
+    from evenkeel.shadow.rewriter.protocol import CallBudget
 
 MEANING: Final = Prompt(
     name="equal_meaning",
@@ -49,7 +49,7 @@ class JudgedMeaning:
     A judge that fails, or may not be paid, could not tell.
     """
 
-    def __init__(self, judge: Asker, purse: Purse) -> None:
+    def __init__(self, judge: Asker, purse: CallBudget) -> None:
         """Wire it.
 
         Args:

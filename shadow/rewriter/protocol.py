@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from evenkeel.llm.budget import Spend
+    from evenkeel.core.budget import CostTracker, Spend
 
 Fault = Literal[
     "chatter",
@@ -48,7 +48,7 @@ class Rejection:
     """One sentence for people. Holds no credentials; may quote the text."""
 
 
-class Purse(Protocol):
+class CallBudget(Protocol):
     """The money for one caller's calls. Its methods may block; they are called in a thread."""
 
     def reserve(self, estimate: Spend) -> bool:
@@ -58,6 +58,33 @@ class Purse(Protocol):
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """Release what was set aside and book what was spent."""
         ...
+
+
+class RewriterBudget:
+    """What the rewriter may spend for one route, out of the daily budgets. Calls block on storage."""
+
+    def __init__(
+        self, costs: CostTracker, route: str, booked: Callable[[Spend], None] = lambda _: None
+    ) -> None:
+        """Open the budget.
+
+        Args:
+            costs: Tracks the daily budgets.
+            route: Whose budget is used.
+            booked: Called with each amount that is booked.
+        """
+        self._costs = costs
+        self._route = route
+        self._booked = booked
+
+    def reserve(self, estimate: Spend) -> bool:
+        """Set an estimate aside; False, setting nothing aside, if a budget forbids it."""
+        return self._costs.reserve(estimate, self._route) is None
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Release a reservation and book what was really spent."""
+        self._costs.settle(estimate, self._route, {"rewriter": spent})
+        self._booked(spent)
 
 
 class RewriteCache(Protocol):

@@ -8,13 +8,13 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final, cast
 
-from evenkeel.llm.budget import Spend, day_share_of
+from evenkeel.core.budget import Spend, day_share_of
 from evenkeel.stores.redis.connection import Script, as_key, process_name, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.llm.budget import Budget, Refused, SpendKind
+    from evenkeel.core.budget import Budget, Refused, SpendKind
     from evenkeel.stores.redis.connection import RedisStore, Value
 
 _DAYS_KEPT_S: Final = 40 * 86_400
@@ -104,8 +104,8 @@ return 1
 """
 
 
-class RedisSpendLedger:
-    """`Ledger` on Redis: however many workers there are, together they keep to the budgets.
+class RedisCostTracker:
+    """`CostTracker` on Redis: however many workers there are, together they keep to the budgets.
 
     What one of them has set aside counts for all; what a dead one has set aside is freed after a quarter of
     an hour.
@@ -118,7 +118,7 @@ class RedisSpendLedger:
         clock: Callable[[], float],
         routes: Mapping[str, Budget] | None = None,
     ) -> None:
-        """Open the ledger; nothing is sent yet. Arguments as of `SpendLedger`."""
+        """Open the ledger; nothing is sent yet. Arguments as of `SqliteCostTracker`."""
         self._store = store
         self._budget = budget
         self._clock = clock

@@ -9,6 +9,9 @@ import pytest
 from evenkeel.experiments.bench.costs import Measured
 from evenkeel.experiments.bench.faults import Service, UnusableError, advised, unwritable
 from evenkeel.llm.price import Expense
+from evenkeel.core.budget import Spend
+from evenkeel.experiments.bench.journal import Measured
+from evenkeel.experiments.bench.stopping import Service, UnusableError, advised, unwritable
 from evenkeel.stores.sqlite import Database
 
 
@@ -61,11 +64,11 @@ def test_spending_of_killed_runs_adds_up(tmp_path):
     """What one process booked another finds, by payee, and no other plan's."""
     for _ in range(2):
         database = Database(tmp_path / "journal")
-        Measured(database).add_spent("plan", {"m": Expense(10, 0.25), "the judge": Expense(0, 0.0)})
+        Measured(database).add_spent("plan", {"m": Spend(10, 0.25), "the judge": Spend(0, 0.0)})
         database.close()
     database = Database(tmp_path / "journal")
     known = Measured(database)
-    assert known.spent("plan") == {"m": Expense(20, 0.5)}
+    assert known.spent("plan") == {"m": Spend(20, 0.5)}
     assert known.spent("other") == {}
     assert known.estimate_usd("plan") is None
     known.put("plan", {"m": 1.5}, 0.75)

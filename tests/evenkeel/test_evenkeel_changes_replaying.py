@@ -10,12 +10,13 @@ from dataclasses import replace
 import pytest
 
 from evenkeel import settings as settings_module
+from evenkeel.core.budget import Budget
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.monitor.changes.goldens import GoldenWatch
@@ -31,6 +32,7 @@ from evenkeel.simulate import (
 )
 from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
 from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
 VERDICT = Verdict(
     id="v",
@@ -97,7 +99,7 @@ def bench(tmp_path, upstream):
                     log,
                     replayer,
                     Scoring(cheap_scorer(CheapRater()), None),
-                    SpendLedger(database, budget or Budget(), time.time),
+                    SqliteCostTracker(database, budget or Budget(), time.time),
                     Prices(),
                     clock=time.time,
                 )

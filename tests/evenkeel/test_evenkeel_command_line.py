@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from evenkeel.experiments.kit import terminal as command_line
 from evenkeel.experiments.kit.terminal import confirmation, consoles, named_price, price, words
-from evenkeel.llm.budget import ModelPrice
+from evenkeel.llm.price import ModelPrice
 from evenkeel.settings import SettingsError
 
 

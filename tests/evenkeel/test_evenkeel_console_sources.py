@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm.budget import Budget, Spend, SpendLedger
 from evenkeel.reference.documents import document
 from evenkeel.runtime.console_sources import calibration, dead_letters, judge_setup, spending
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 
@@ -31,7 +32,7 @@ def _settings(**changes):
 
 def test_spend_is_told_by_route_with_its_own_limit_and_by_purpose(database):
     """Both add up to the whole; a route without a limit of its own has none."""
-    ledger = SpendLedger(database, Budget(), lambda: 1000.0)
+    ledger = SqliteCostTracker(database, Budget(), lambda: 1000.0)
     ledger.settle(Spend(0, 0.0), "shop", {"replay": Spend(40, 0.5), "judge": Spend(10, 0.25)})
     ledger.settle(Spend(0, 0.0), "chat", {"replay": Spend(5, 0.125)})
     found = spending(_settings(), ledger)

@@ -17,7 +17,7 @@ from evenkeel.experiments.gate.run import Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Request, Task, Unasked
 from evenkeel.experiments.goldens.golden import Golden
-from evenkeel.llm.budget import ModelPrice, Prices
+from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.sqlite import Database

@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
+from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Lag
-from evenkeel.llm.budget import Budget, SpendLedger
 from evenkeel.runtime.pipeline import Pipeline
 from evenkeel.runtime.reload import (
     Follower,
@@ -22,6 +22,7 @@ from evenkeel.runtime.reload import (
 from evenkeel.settings import Settings, SettingsError
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
 TRIAGE = {"name": "triage", "prefix": "/triage", "upstream": "http://127.0.0.1:9/v1"}
 
@@ -311,7 +312,7 @@ def test_the_console_says_that_settings_were_refused(tmp_path):
         model = ""
 
     database = Database(tmp_path / "evenkeel.db")
-    ledger = SpendLedger(database, Budget(None, None), lambda: 0.0)
+    ledger = SqliteCostTracker(database, Budget(None, None), lambda: 0.0)
     for numbers, refused in (((), 0), ((1, 1), 0), ((1, 0), 1)):
         view = Pipeline(settings(), Counters(*numbers), Queue(), ledger, Health()).view()
         assert sum("were changed and refused" in notice for notice in view.notices) == refused

@@ -13,7 +13,7 @@ from evenkeel.cli.main import main
 from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult
 from evenkeel.experiments.calibrate.document import calibration_to_yaml
 from evenkeel.experiments.calibrate.threshold import Placement
-from evenkeel.llm.budget import Prices
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.cascade import Band, Bands
 from evenkeel.metrics.similarity import CheapRater
 from evenkeel.metrics.tasks import Task

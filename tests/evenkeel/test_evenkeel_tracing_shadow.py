@@ -12,8 +12,9 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import cheap_scorer, judge_scorer
 from evenkeel.shadow.original import Reader
@@ -34,6 +35,7 @@ from evenkeel.simulate import (
 )
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
 from evenkeel.tracing.otlp import ExportedSpans
@@ -124,7 +126,7 @@ def work(tmp_path, upstream):
                 log,
                 judge_scorer(judge) if judge else cheap_scorer(),
                 replayer,
-                SpendLedger(database, budget or Budget(), lambda: 1000.0),
+                SqliteCostTracker(database, budget or Budget(), lambda: 1000.0),
                 Prices(),
                 target=lambda _: Target(url, (("authorization", f"Bearer {KEY}"),)),
                 tally=Tally(),

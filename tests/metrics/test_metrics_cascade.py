@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.kinds import gpt4o
 from benchmarks.metrics.corpus import DATA
+from evenkeel.core.budget import Spend
 from evenkeel.core.draw import draw
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.provenance import (
@@ -23,7 +24,6 @@ from evenkeel.core.provenance import (
     stage_of,
 )
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import Expense
 from evenkeel.metrics.cascade import (
     DEFAULT_BANDS,
     Band,
@@ -155,7 +155,7 @@ class Paid:
 
     def expense(self, texts_chars):
         """A token a character."""
-        return Expense(texts_chars, 0.0)
+        return Spend(texts_chars, 0.0)
 
     async def measure(self, _):
         """The same for all."""

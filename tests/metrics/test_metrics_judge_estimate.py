@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import Expense, Judge, JudgedQuality, JudgeRater
+from evenkeel.metrics.judge import Judge, JudgedQuality, JudgeRater, Spend
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY, prompt_tokens_at_most
 from tests.metrics.scripted_judge import GOOD, Canned, ScriptedJudge, run
 
@@ -30,7 +30,7 @@ def test_an_estimate_is_rubric_texts_and_reply() -> None:
     bare = SIMILARITY.fill({"REFERENCE ANSWER": "", "CANDIDATE ANSWER": ""})
     wording = sum(-(-len(message.content) // 3) + 16 for message in bare.messages)
     judge = offline(price=price)
-    assert JudgeRater(judge).estimate(1000) == Expense(wording + 1000 + 300, wording + 1000 + 3000)
+    assert JudgeRater(judge).estimate(1000) == Spend(wording + 1000 + 300, wording + 1000 + 3000)
 
 
 def test_votes_and_long_replies_raise_it() -> None:
@@ -38,8 +38,8 @@ def test_votes_and_long_replies_raise_it() -> None:
     once = JudgedQuality(offline(price=price), FAITHFULNESS).estimate(500)
     thrice = JudgedQuality(offline(price=price), FAITHFULNESS, votes=3).estimate(500)
     longer = JudgedQuality(offline(price=price, reply_tokens=4300), FAITHFULNESS).estimate(500)
-    assert thrice == Expense(3 * once.tokens, pytest.approx(3 * once.usd))
-    assert longer == Expense(once.tokens + 4000, pytest.approx(once.usd + 40_000))
+    assert thrice == Spend(3 * once.tokens, pytest.approx(3 * once.usd))
+    assert longer == Spend(once.tokens + 4000, pytest.approx(once.usd + 40_000))
 
 
 def test_a_reply_that_was_longer_is_learned_from() -> None:

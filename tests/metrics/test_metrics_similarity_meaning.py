@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import NO_EXPENSE, Expense
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.metrics.similarity import CheapRater, Cutoffs, Embeddings
@@ -40,9 +40,9 @@ class Planted:
         """Not for pairs whose reference says so."""
         return "unknown" not in pair.reference.text
 
-    def expense(self, texts_chars: int) -> Expense:
+    def expense(self, texts_chars: int) -> Spend:
         """A token a character, a cent each."""
-        return Expense(texts_chars, texts_chars / 100)
+        return Spend(texts_chars, texts_chars / 100)
 
     async def measure(self, pair: Pair) -> Measured:
         """The planted outcome."""
@@ -107,8 +107,8 @@ def test_what_needs_a_wait_is_not_rated_here_and_now() -> None:
 def test_the_estimate_of_a_scorer_counts_paid_embeddings() -> None:
     """100 characters of answers at a cent each; nothing without embeddings."""
     scorer = cheap_scorer(CheapRater(Planted(0.9)))
-    assert scorer.estimate(100, 5000, Task.CHAT.value) == Expense(100, 1.0)
-    assert cheap_scorer().estimate(100, 5000, None) == NO_EXPENSE
+    assert scorer.estimate(100, 5000, Task.CHAT.value) == Spend(100, 1.0)
+    assert cheap_scorer().estimate(100, 5000, None) == NOTHING
 
 
 def test_a_judgement_pays_for_the_embeddings() -> None:
@@ -240,5 +240,5 @@ def test_the_local_encoder_keeps_its_name_and_languages() -> None:
     assert {name_of(None), name_of(f"sentence-transformers/{MINILM}"), name_of(MINILM)} == {MINILM}
     english = Coverage(frozenset(("en",)), lambda text: "de" if "nord" in text else "en")
     meaning = EncoderMeaning(Embeddings(Counting(), name="compass", coverage=english))
-    assert (meaning.encoder, meaning.expense(1000)) == ("compass", NO_EXPENSE)
+    assert (meaning.encoder, meaning.expense(1000)) == ("compass", NOTHING)
     assert not meaning.on_scale(Pair(Answer("nord"), Answer("nord"), ""))

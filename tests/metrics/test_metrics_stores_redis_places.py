@@ -10,14 +10,14 @@ import time
 import pytest
 import redis
 
+from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.experiments.goldens.redis_store import RedisGoldens
-from evenkeel.llm.budget import Budget, Spend
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.stores.redis.budget import RedisSpendLedger
+from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.connection import RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.exchanges import RedisExchangeArchive
@@ -84,7 +84,7 @@ def use(place):
     queue.release(held[1:2])
     queue.acknowledge(held[2:])
     assert queue.lag() == Lag(1, 0, 1, 0.0)
-    ledger = RedisSpendLedger(store, Budget(tokens_per_day=10), lambda: 1000.0)
+    ledger = RedisCostTracker(store, Budget(tokens_per_day=10), lambda: 1000.0)
     assert ledger.reserve(Spend(10, 0.0), "a") is None
     assert ledger.reserve(Spend(1, 0.0), "a") == "budget"
     ledger.settle(Spend(10, 0.0), "a", {"judge": Spend(4, 0.5)})

@@ -36,7 +36,7 @@ BOMB = gzip.compress(b" " * (96 << 20), 9, mtime=0)
 HEAD = "HTTP/1.1 {status} OK\r\nContent-Type: application/json\r\nConnection: close\r\n{further}\r\n"
 
 
-class Purse:
+class CallBudget:
     """Pays for everything."""
 
     def reserve(self, spend):
@@ -89,7 +89,7 @@ async def embedded(url):
 async def rewritten(url):
     endpoint = ModelEndpoint(base_url=url, model="m", api_key="k")
     try:
-        return await endpoint.say([], endpoint.charge([], "text"), Purse(), temperature=0, seed=1)
+        return await endpoint.say([], endpoint.charge([], "text"), CallBudget(), temperature=0, seed=1)
     finally:
         await endpoint.close()
 

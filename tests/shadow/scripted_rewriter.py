@@ -16,7 +16,7 @@ from evenkeel.shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rewriter
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from evenkeel.llm.budget import Spend
+    from evenkeel.core.budget import Spend
 
 KEY = "sk-test-0123456789"
 TEXT = "Our customer reports that the export of invoice INC-48213 fails, and she needs it within 3 hours."

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm.budget import Budget, Spend, SpendLedger
-from evenkeel.stores.redis.budget import RedisSpendLedger
+from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.redis_server import a_store
 
@@ -18,10 +19,10 @@ def kept(request, tmp_path):
     """A queue and a ledger on a file, or on a Redis."""
     if request.param == "sqlite":
         place = Database(tmp_path / "evenkeel.db")
-        yield SqliteExchangeQueue(place, lambda: 1000.0), SpendLedger(place, Budget(), lambda: 1000.0)
+        yield SqliteExchangeQueue(place, lambda: 1000.0), SqliteCostTracker(place, Budget(), lambda: 1000.0)
     else:
         place = a_store(request.getfixturevalue("redis_server"))
-        yield RedisExchangeQueue(place, lambda: 1000.0), RedisSpendLedger(place, Budget(), lambda: 1000.0)
+        yield RedisExchangeQueue(place, lambda: 1000.0), RedisCostTracker(place, Budget(), lambda: 1000.0)
     place.close()
 
 

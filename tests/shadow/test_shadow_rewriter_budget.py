@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from evenkeel.llm.budget import Budget, RewriterPurse, SpendLedger
+from evenkeel.core.budget import Budget
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rejection, Rewriter
+from evenkeel.shadow.rewriter.protocol import RewriterBudget
 from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from tests.shadow.scripted_rewriter import (
     GOOD,
     TASK,
@@ -111,10 +113,10 @@ def test_the_budget_holds_with_a_model_that_costs_more_than_was_set_aside() -> N
 def test_spending_is_booked_in_the_ledger(tmp_path) -> None:
     """Tokens and dollars of every attempt stand in the route's account, under the rewriter."""
     database = Database(tmp_path / "store.db")
-    ledger = SpendLedger(database, Budget(tokens_per_day=100_000), lambda: 0.0)
+    ledger = SqliteCostTracker(database, Budget(tokens_per_day=100_000), lambda: 0.0)
 
     async def act(scene: Scene) -> Any:
-        return await scene.rewriter.rewrite(TASK, RewriterPurse(ledger, "support"))
+        return await scene.rewriter.rewrite(TASK, RewriterBudget(ledger, "support"))
 
     outcome, _ = play([said(TEXT), said(GOOD)], act=act, price=lambda _, prompt, completion: prompt * 1e-6)
     assert outcome == GOOD

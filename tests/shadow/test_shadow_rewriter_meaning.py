@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.budget import Spend
 from evenkeel.metrics.judge.client import Reply
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning

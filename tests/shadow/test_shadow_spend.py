@@ -7,16 +7,12 @@ from functools import partial
 
 import pytest
 
-from evenkeel.llm.budget import (
-    Budget,
-    ModelPrice,
-    Prices,
-    RewriterPurse,
-    Spend,
-    SpendLedger,
-)
-from evenkeel.stores.redis.budget import RedisSpendLedger
+from evenkeel.core.budget import Budget, Spend
+from evenkeel.llm.price import ModelPrice, Prices
+from evenkeel.shadow.rewriter.protocol import RewriterBudget
+from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from tests.redis_server import a_store
 
 NOON = 43_200.0
@@ -40,8 +36,8 @@ def store(redis_server):
 def open_ledger(request):
     """Opens a ledger on a file or a Redis."""
     if request.param == "sqlite":
-        return partial(SpendLedger, request.getfixturevalue("database"))
-    return partial(RedisSpendLedger, request.getfixturevalue("store"))
+        return partial(SqliteCostTracker, request.getfixturevalue("database"))
+    return partial(RedisCostTracker, request.getfixturevalue("store"))
 
 
 def test_reservations_and_bookings_count_against_the_day(open_ledger) -> None:
@@ -97,7 +93,7 @@ def test_a_new_day_begins_at_nothing(open_ledger) -> None:
 def test_the_rewriter_spends_from_the_same_purse(open_ledger) -> None:
     """Its calls are reserved before and booked after, under their own kind."""
     ledger = open_ledger(Budget(tokens_per_day=100), lambda: NOON)
-    purse = RewriterPurse(ledger, "a")
+    purse = RewriterBudget(ledger, "a")
     assert purse.reserve(Spend(60, 0.0))
     assert not purse.reserve(Spend(60, 0.0))
     purse.settle(Spend(60, 0.0), Spend(20, 0.01))
@@ -126,21 +122,21 @@ def test_spend_is_split_by_route_and_kind(open_ledger) -> None:
 def test_bookings_are_told_apart_by_kind(database, store) -> None:
     """In either store."""
     for ledger in (
-        SpendLedger(database, Budget(), lambda: NOON),
-        RedisSpendLedger(store, Budget(), lambda: NOON),
+        SqliteCostTracker(database, Budget(), lambda: NOON),
+        RedisCostTracker(store, Budget(), lambda: NOON),
     ):
-        RewriterPurse(ledger, "a").settle(Spend(60, 0.0), Spend(20, 0.01))
+        RewriterBudget(ledger, "a").settle(Spend(60, 0.0), Spend(20, 0.01))
         ledger.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
     rows = database.connection().execute("SELECT kind FROM spend ORDER BY kind").fetchall()
     assert rows == [("replay",), ("rewriter",)]
-    assert RedisSpendLedger(store, Budget(), lambda: NOON).of_kind("rewriter") == Spend(20, 0.01)
+    assert RedisCostTracker(store, Budget(), lambda: NOON).of_kind("rewriter") == Spend(20, 0.01)
 
 
 @pytest.mark.service("redis-server")
 def test_workers_share_what_is_left(store) -> None:
     """What one has set aside another cannot; what a dead one has set aside is free after a while."""
     one, other = (
-        RedisSpendLedger(store, Budget(tokens_per_day=100), lambda: NOON, {"b": Budget(tokens_per_day=20)})
+        RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON, {"b": Budget(tokens_per_day=20)})
         for _ in range(2)
     )
     assert one.reserve(Spend(60, 0.5), "a") is None
@@ -154,7 +150,7 @@ def test_workers_share_what_is_left(store) -> None:
 @pytest.mark.service("redis-server")
 def test_many_reservations_at_once_keep_to_the_budget(store) -> None:
     """Of 80 requests of 10 tokens in eight threads, ten find room in 100."""
-    ledgers = [RedisSpendLedger(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
+    ledgers = [RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
 
     def work(place: int) -> int:
         return sum(ledgers[place % 4].reserve(Spend(10, 0.0), "a") is None for _ in range(10))

@@ -9,9 +9,10 @@ import json
 import httpx2
 import pytest
 
+from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import BASELINE
-from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
@@ -22,6 +23,7 @@ from evenkeel.shadow.worker import Worker, WorkerSettings
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
@@ -57,7 +59,7 @@ class Plane:
             self.log,
             cheap_scorer(),
             replayer,
-            SpendLedger(self.database, self.budget, lambda: self.now),
+            SqliteCostTracker(self.database, self.budget, lambda: self.now),
             Prices(),
             target=lambda exchange: Target(f"{self.upstream}{exchange.path}"),
             tally=self.tally,
@@ -240,7 +242,7 @@ def test_the_budget_is_not_passed_by_calls_in_flight(plane):
     plane.budget = Budget(tokens_per_day=int(usage * 2.5))
     plane.queue.put([exchange, plane.capture(2)])
     asyncio.run(plane.work())
-    spent = SpendLedger(plane.database, plane.budget, lambda: plane.now).today().tokens
+    spent = SqliteCostTracker(plane.database, plane.budget, lambda: plane.now).today().tokens
     assert 0 < spent <= usage * 2.8
     assert len(plane.verdicts()) == 2
 

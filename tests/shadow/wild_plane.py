@@ -8,8 +8,9 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from evenkeel.core.budget import Budget
 from evenkeel.core.verdict import BASELINE, Failure
-from evenkeel.llm.budget import Budget, Prices, SpendLedger
+from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody
@@ -23,6 +24,7 @@ from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker, WorkerSettings
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
 
@@ -105,7 +107,7 @@ class WildPlane:
             self.log,
             cheap_scorer(),
             WildReplayer(),
-            SpendLedger(self._database, Budget(), lambda: 1000.0),
+            SqliteCostTracker(self._database, Budget(), lambda: 1000.0),
             Prices(),
             target=lambda exchange: Target(exchange.path),
             tally=self.tally,

@@ -8,11 +8,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import NewSystemPrompt
 from evenkeel.experiments.gate.sides import Side, Task, tasks, view_of
-from evenkeel.llm.budget import NOTHING, Spend, estimate_tokens
+from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, key_of
 from evenkeel.proxy.endpoint import Upstream
@@ -22,12 +23,13 @@ from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.scoring import Scored, Scoring
     from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.experiments.goldens.store import GoldenStore
-    from evenkeel.llm.budget import Ledger, Prices
+    from evenkeel.llm.price import Prices
     from evenkeel.monitor.changes.goldens import Trigger
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
@@ -65,7 +67,7 @@ class GoldenReplayer:
         log: VerdictLog,
         replayer: Replayer,
         scoring: Scoring,
-        ledger: Ledger,
+        ledger: CostTracker,
         prices: Prices,
         *,
         clock: Callable[[], float],

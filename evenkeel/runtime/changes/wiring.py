@@ -20,9 +20,10 @@ from evenkeel.settings import SettingsError
 from evenkeel.shadow.trials import Stamp
 
 if TYPE_CHECKING:
+    from evenkeel.core.budget import CostTracker
     from evenkeel.experiments.gate.scoring import Calibrated
     from evenkeel.experiments.goldens.store import GoldenStore
-    from evenkeel.llm.budget import Ledger, Prices
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.monitor import Monitor
@@ -46,7 +47,7 @@ class Asking:
     replayer: Replayer
     scorer: TwoStageScorer
     judge: Judge | None
-    ledger: Ledger
+    ledger: CostTracker
     prices: Prices
 
 

@@ -1,0 +1,115 @@
+"""The daily budgets: tokens and US dollars spent on shadow calls, and the limits that stop them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SpendKind = Literal["replay", "golden", "judge", "rewriter"]
+"""What a call was for: replays of sampled requests, goldens asked again, ratings, texts of the rewriter."""
+
+Refused = Literal["budget", "budget_pace"]
+"""Why a reservation is turned down: the day's budget is used up, or used faster than the day goes."""
+
+_HEAD_START: Final = 0.25
+"""Share of a spread budget that is free from the first second of the day on."""
+_SECONDS_PER_DAY: Final = 86_400
+
+
+class Spend(NamedTuple):
+    """Tokens and US dollars."""
+
+    tokens: int
+    usd: float
+
+    def plus(self, other: Spend) -> Spend:
+        """The sum of both."""
+        return Spend(self.tokens + other.tokens, self.usd + other.usd)
+
+    def minus(self, other: Spend) -> Spend:
+        """What is left without the other."""
+        return Spend(self.tokens - other.tokens, self.usd - other.usd)
+
+
+NOTHING: Final = Spend(0, 0.0)
+
+
+class Limit(NamedTuple):
+    """The most that may be spent; None = no limit."""
+
+    tokens: float | None
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits per UTC day. None = no limit."""
+
+    tokens_per_day: int | None = None
+    usd_per_day: float | None = None
+    spread: bool = False
+    """Whether a quarter is free at once and the rest as the day goes, so that there is something
+    left at night."""
+
+    def refusal(self, spent: Spend, day_share: float) -> Refused | None:
+        """Why so much may not be spent by now; None if it may.
+
+        Args:
+            spent: Everything of the day, what is planned included.
+            day_share: How much of the day has passed, in [0, 1].
+        """
+        if self._passed(spent, 1.0):
+            return "budget"
+        if self.spread and self._passed(spent, _HEAD_START + (1 - _HEAD_START) * day_share):
+            return "budget_pace"
+        return None
+
+    def limit(self, share: float) -> Limit:
+        """What may be spent in a share of the day's budget."""
+        tokens, usd = self.tokens_per_day, self.usd_per_day
+        return Limit(None if tokens is None else tokens * share, None if usd is None else usd * share)
+
+    def paced_limit(self, day_share: float) -> Limit:
+        """What may be spent by now; no limit of its own for a budget that is not spread."""
+        return self.limit(_HEAD_START + (1 - _HEAD_START) * day_share) if self.spread else Limit(None, None)
+
+    def _passed(self, spent: Spend, share: float) -> bool:
+        tokens, usd = self.limit(share)
+        return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
+
+
+def day_share_of(now: float) -> float:
+    """How much of the UTC day has passed at a Unix time, in [0, 1)."""
+    return now % _SECONDS_PER_DAY / _SECONDS_PER_DAY
+
+
+class CostTracker(Protocol):
+    """Spend of the current UTC day against the budgets. Calls block on storage."""
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of all routes together."""
+        ...
+
+    def today(self, route: str | None = None) -> Spend:
+        """What has been booked this UTC day, for one route or over all."""
+        ...
+
+    def of_kind(self, kind: SpendKind) -> Spend:
+        """What has been booked this UTC day for one kind of calls."""
+        ...
+
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+        """What has been booked this UTC day for each route and kind of calls of which there is any."""
+        ...
+
+    def reserve(self, estimate: Spend, route: str) -> Refused | None:
+        """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
+        ...
+
+    def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
+        """Release a reservation and book what was really spent."""
+        ...
