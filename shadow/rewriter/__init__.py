@@ -1,12 +1,10 @@
-"""The rewriter: makes the texts of those variants that need a model.
+"""The rewriter: writes the texts of those variants that need a model.
 
-A perturbation asks for texts by `RewriteTask`; `Rewriter` (in `client`) gives each back rewritten, or
-a `Rejection`. `prompts` words the request, `endpoint` makes the call and pays for it, `gate` decides
-whether the text may stand for the original: passages and numerals kept (`keep`), layout kept
-(`layout`), the right language (`script`), nothing around it (`chatter`); a judge may have the last word
-(`meaning`). `cache` keeps what passed.
+A perturbation asks for texts by `RewriteTask`; `client` gives each back rewritten, or as a `Rejection`.
+`prompts` words the request, `gate` decides whether the text may stand in for the original, and a judge may
+have the last word (`meaning`). `cache` keeps what passed.
 
-`Rewriter` and `ModelEndpoint` are loaded when they are asked for: they bring the SDK.
+`Rewriter` and `ModelEndpoint` are loaded on first use: they bring the SDK.
 """
 
 from importlib import import_module
@@ -30,11 +28,10 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """What brings the SDK, loaded now."""
-        place = {"Rewriter": "client", "ModelEndpoint": "endpoint"}.get(name)
-        if place is None:
+        """Load what brings the SDK."""
+        if name not in {"Rewriter", "ModelEndpoint"}:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{place}"), name)
+        return getattr(import_module(f"{__name__}.client"), name)
 
 
 __all__ = [
