@@ -19,11 +19,6 @@ from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.bench.ledger import JUDGE, REWRITER, Ledger
 from evenkeel.experiments.bench.prompts import FREE, first_outcome, prompt_of
-from evenkeel.llm.budget import estimate_tokens
-from evenkeel.llm.price import NO_EXPENSE, Expense
-from evenkeel.experiments.bench.prompts import prompt_of
-from evenkeel.experiments.bench.spending import JUDGE, REWRITER
-from evenkeel.experiments.bench.variants import FREE, first_outcome
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.tasks import Task
@@ -35,11 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from evenkeel.experiments.bench.costs import Ledger
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.trials import Protocol
-    from evenkeel.llm.budget import Prices
-    from evenkeel.experiments.bench.protocol import Protocol
-    from evenkeel.experiments.bench.spending import Ledger
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
 
@@ -102,7 +95,7 @@ class Measured:
         row = self._row("SELECT usd FROM bench_estimates WHERE plan = ?", plan)
         return None if row is None else float(row[0])
 
-    def add_spent(self, plan: str, spent: Mapping[str, Expense]) -> None:
+    def add_spent(self, plan: str, spent: Mapping[str, Spend]) -> None:
         """Book what was spent since the last time, by payee: a killed run has spent it too."""
         rows = [(plan, payee, one.tokens, one.usd) for payee, one in spent.items() if one.tokens or one.usd]
         if rows:
@@ -114,11 +107,11 @@ class Measured:
                     rows,
                 )
 
-    def spent(self, plan: str) -> dict[str, Expense]:
+    def spent(self, plan: str) -> dict[str, Spend]:
         """All that was booked, by payee."""
         query = "SELECT payee, tokens, usd FROM bench_spent WHERE plan = ? ORDER BY payee"
         rows = self._database.connection().execute(query, (plan,)).fetchall()
-        return {payee: Expense(tokens, usd) for payee, tokens, usd in rows}
+        return {payee: Spend(tokens, usd) for payee, tokens, usd in rows}
 
     def _row(self, query: str, plan: str) -> Any:
         return self._database.connection().execute(query, (plan,)).fetchone()

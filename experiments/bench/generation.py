@@ -20,7 +20,7 @@ from evenkeel.experiments.bench.items import DOCUMENTS, ItemError, builtin_items
 from evenkeel.experiments.bench.models import model_at
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.kit.terminal import confirmation, plain_console, price
-from evenkeel.llm.budget import Prices, estimate_tokens
+from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer
 

@@ -14,7 +14,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.bench.faults import UnusableError, advised
 from evenkeel.experiments.bench.items import described
 from evenkeel.experiments.gate.cache import AnswerCache
-from evenkeel.llm.budget import estimate_tokens
+from evenkeel.llm.price import estimate_tokens
 from evenkeel.proxy.endpoint import Upstream
 from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.bench.ledger import Account, Ledger
-    from evenkeel.llm.budget import Prices
+    from evenkeel.llm.price import Prices
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.replay import Replay, Replayer
     from evenkeel.stores.sqlite import Database

@@ -45,7 +45,6 @@ from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_
 from evenkeel.experiments.bench.terminal import show
 from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
-from evenkeel.llm.price import NO_EXPENSE, Expense
 from evenkeel.metrics.similarity import Cutoffs
 from evenkeel.runtime import choices
 from evenkeel.runtime.encoders import Encoder, make_encoder

@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from evenkeel.experiments.bench.ledger import Ledger
-    from evenkeel.llm.budget import Prices
-    from evenkeel.experiments.bench.spending import Ledger
     from evenkeel.llm.price import Prices
     from evenkeel.runtime.encoders import Encoder
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import RewriteTask
-    from evenkeel.shadow.rewriter import Purse
+    from evenkeel.shadow.rewriter import CallBudget
     from evenkeel.stores.sqlite import Database
 
 
@@ -48,7 +46,7 @@ class OnceRewritten:
         rewriter: Rewriter,
         database: Database,
         ledger: Ledger,
-        purse: Purse,
+        purse: CallBudget,
         watch: Service,
         *,
         name: str,

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.judge_audit.run import JudgeAddress
-    from evenkeel.llm.budget import Spend
-    from evenkeel.experiments.judge_audit.command import JudgeAddress
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
 _HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request", "budget"})

@@ -16,7 +16,7 @@ from evenkeel.core.figures import duration, number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.rows import InputError
 from evenkeel.metrics.judge.client import Reply
-from evenkeel.metrics.judge.reading import Ruling
+from evenkeel.metrics.judge.reply import Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -6,12 +6,9 @@ import sqlite3
 
 import pytest
 
+from evenkeel.core.budget import Spend
 from evenkeel.experiments.bench.costs import Measured
 from evenkeel.experiments.bench.faults import Service, UnusableError, advised, unwritable
-from evenkeel.llm.price import Expense
-from evenkeel.core.budget import Spend
-from evenkeel.experiments.bench.journal import Measured
-from evenkeel.experiments.bench.stopping import Service, UnusableError, advised, unwritable
 from evenkeel.stores.sqlite import Database
 
 

@@ -16,7 +16,6 @@ from evenkeel.experiments.judge_audit.questions import (
 )
 from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.metrics.judge.endpoint import Accepted
 from evenkeel.metrics.judge.client import Accepted
 from evenkeel.metrics.judge.reply import Ruling, Unreadable, read_ruling
 
