@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.changes.cause import Cause
-from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, history_of
+from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.stores.protocols import LoggedVerdict
+from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -28,7 +28,9 @@ from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.reference.documents import document
 from evenkeel.runtime.effective_settings import settings_in_effect
 from evenkeel.settings import Route, Settings
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.chromium import browser, served
 
 if TYPE_CHECKING:

@@ -24,8 +24,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.export import CellCollector, CellText, MonitorReading
 from evenkeel.monitor.monitor import Monitor, MonitorSettings, MonitorState
-from evenkeel.stores.protocols import LoggedVerdict
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

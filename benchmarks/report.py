@@ -23,7 +23,8 @@ from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import span_of
 from evenkeel.runtime.stores import opened, settings_of_stores
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -43,9 +43,10 @@ from evenkeel.shadow.worker import Worker
 from evenkeel.simulate import make_prompt
 from evenkeel.simulate.model import Message, SimulatedModel
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.stores.protocols import LoggedVerdict
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
 EventId = FromPath[str]
 _EVENTS_READ = 10_000

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenkeel.console.baselines import ApprovalLine
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.stores.protocols import AlertEvent
+    from evenkeel.stores.monitor_state import AlertEvent
 
 EXPLAINS_S: Final = 7 * 86_400.0
 """A change explains an alert of its route that was raised at most so long after it."""

@@ -18,7 +18,7 @@ from evenkeel.console import links, wording
 from evenkeel.console.identity import Recorder, needs, signed, visitor_of
 from evenkeel.console.writing import form_token, own_pages_only
 from evenkeel.core import figures
-from evenkeel.monitor.approval import Approval, ApprovalError, ApprovedCell, approvable
+from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.stores.audit_log import is_name
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
-    from evenkeel.stores.protocols import LoggedApproval
+    from evenkeel.stores.verdict_log import LoggedApproval
 
 OFFERED_S: Final = 900.0
 """So long what was shown can be approved."""

@@ -15,7 +15,8 @@ from evenkeel.console.api import json_response
 from evenkeel.console.feedback_views import drawn
 from evenkeel.console.identity import Recorder, needs, signed, visitor_of
 from evenkeel.console.writing import json_only, own_pages_only
-from evenkeel.monitor.labels import CountedLabels, LabelError, Said, human_agreement, label_of
+from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.stores.labels import CountedLabels, LabelError, Said, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from evenkeel.console.identity import Visitor
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.monitor.labels import Label, LabelStore
     from evenkeel.stores.audit_log import What
+    from evenkeel.stores.labels import Label, LabelStore
 
 Form = URLEncodedBody[dict[str, str]]
 Limit = Annotated[int, QueryParameter(ge=1, le=10_000)]

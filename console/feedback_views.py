@@ -10,17 +10,16 @@ from evenkeel.console import wording
 from evenkeel.core import figures
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.labels.agreement import human_agreement
-from evenkeel.monitor.labels.label import decided_by
-from evenkeel.stores.sealed_verdict import readable_evidence
+from evenkeel.stores.labels import decided_by
+from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.labels.agreement import HumanAgreement
-    from evenkeel.monitor.labels.label import Label
-    from evenkeel.monitor.labels.store import LabelStore
-    from evenkeel.stores.protocols import VerdictLog
+    from evenkeel.stores.labels import Label, LabelStore
+    from evenkeel.stores.verdict_log import VerdictLog
 
 RATINGS: Final = {3: "the same", 2: "the same, but details differ", 1: "different"}
 QUALITIES: Final = {

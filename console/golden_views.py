@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.console.sources import GoldenSources
-    from evenkeel.experiments.goldens.golden import Golden
-    from evenkeel.experiments.goldens.store import Entry, GoldenStore
     from evenkeel.stores.audit_log import Action
+    from evenkeel.stores.goldens import Entry, Golden, GoldenStore
 
 SHOWN = 200
 """Goldens on the list at most."""

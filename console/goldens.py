@@ -13,8 +13,8 @@ from evenkeel.console.golden_changes import change, done, version_of
 from evenkeel.console.golden_views import golden_list, golden_page
 from evenkeel.console.identity import Recorder, needs, signed, visitor_of
 from evenkeel.console.writing import form_token, own_pages_only
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.stores.audit_log import MOST_READ
+from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
     from litestar.types import ControllerRouterHandler

@@ -15,13 +15,13 @@ from evenkeel.console.golden_changes import change, done, version_of
 from evenkeel.console.identity import Recorder, needs, signed, visitor_of
 from evenkeel.console.writing import json_only, own_pages_only
 from evenkeel.experiments.goldens.files import golden_lines
-from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
     from litestar.types import ControllerRouterHandler
 
     from evenkeel.console.sources import ConsoleSources, GoldenSources
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
 
 MOST = 10_000
 

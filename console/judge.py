@@ -12,7 +12,8 @@ from evenkeel.console.judge_series import READ, Plot, judge_plots
 from evenkeel.console.live import Head, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.provenance import STAGES
-from evenkeel.monitor.labels import CountedLabels, human_agreement
+from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.core.verdict import Scorer
     from evenkeel.experiments.calibrate.calibration import Calibration
-    from evenkeel.experiments.goldens.store import GoldenStore
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.labels.store import LabelStore
+    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.exchanges import ExchangeArchive
-    from evenkeel.stores.protocols import MonitorStore, VerdictLog
+    from evenkeel.stores.goldens import GoldenStore
+    from evenkeel.stores.labels import LabelStore
+    from evenkeel.stores.monitor_state import MonitorStore
+    from evenkeel.stores.verdict_log import VerdictLog
 
 
 @dataclass(frozen=True, slots=True)

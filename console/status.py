@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import PipelineView
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.stores.protocols import AlertEvent
+    from evenkeel.stores.monitor_state import AlertEvent
 
 State = Literal["empty", "collecting", "steady", "alert"]
 

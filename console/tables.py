@@ -16,7 +16,7 @@ from evenkeel.console.routes import trends_table
 from evenkeel.console.settings_view import settings_table
 from evenkeel.console.spend import spend_table, split_table
 from evenkeel.console.trials import trials_table
-from evenkeel.monitor.labels import human_agreement
+from evenkeel.monitor.labels.agreement import human_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from evenkeel.console.judge_series import Plot
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.verdict import Verdict
-    from evenkeel.experiments.goldens.store import GoldenStore
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.stores.goldens import GoldenStore
 
 _VERDICT: Final = (
     "id",

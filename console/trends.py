@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.cells import CellReport
-    from evenkeel.stores.protocols import AlertEvent, MonitorStore
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 MAX_CHARTS = 6
 MAX_MODELS = 3

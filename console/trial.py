@@ -15,7 +15,7 @@ from evenkeel.console.verdicts import exhibit_in_full, view
 from evenkeel.console.writing import form_token
 from evenkeel.core import figures
 from evenkeel.monitor.changes.cause import SAID
-from evenkeel.monitor.labels import CountedLabels
+from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler

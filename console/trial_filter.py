@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.stores.protocols import Narrow
+from evenkeel.stores.verdict_log import Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.stores.sealed_verdict import readable_evidence
+from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.console.trial_filter import TrialFilter
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, Verdict
-    from evenkeel.stores.protocols import LoggedVerdict, VerdictLog
+    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 SHOWN: Final = 50
 """Trials on a page."""

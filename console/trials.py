@@ -16,7 +16,7 @@ from evenkeel.console.trial_form import FilterForm, filter_form
 from evenkeel.console.trial_search import Found, Labelled, Limits, each_page, search
 from evenkeel.console.verdicts import quality_row
 from evenkeel.core import figures
-from evenkeel.monitor.labels import CountedLabels
+from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from evenkeel.console.verdicts import QualityRow
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.labels import Label
-    from evenkeel.stores.protocols import LoggedVerdict
+    from evenkeel.stores.labels import Label
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
 MOST_ROWS: Final = 10_000
 """Trials in a file."""

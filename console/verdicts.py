@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from evenkeel.console import diffs, links, wording
 from evenkeel.core import figures
 from evenkeel.core.provenance import PROVENANCE, stage_of
-from evenkeel.stores.sealed_verdict import readable_evidence
+from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, QualityScore, Verdict
-    from evenkeel.stores.protocols import VerdictLog
+    from evenkeel.stores.verdict_log import VerdictLog
 
 RatingFilter = Literal["all", "shifted", "3", "2", "1", "failed"]
 

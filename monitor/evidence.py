@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.fold import OTHER_MODEL
-from evenkeel.stores.protocols import Narrow
+from evenkeel.stores.verdict_log import Narrow
 
 if TYPE_CHECKING:
-    from evenkeel.stores.protocols import AlertEvent, LoggedVerdict, VerdictLog
+    from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 SHOWN: Final = 100
 """Verdicts of an alert that are given at most, the newest."""

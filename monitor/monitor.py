@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.fold import TrendRow
     from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.protocols import AlertEvent, MonitorStore, VerdictLog
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+    from evenkeel.stores.verdict_log import VerdictLog
 
 __all__ = ["Monitor", "MonitorSettings", "MonitorState"]
 

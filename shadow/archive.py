@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from evenkeel.stores.exchanges import ArchivedExchange
+from evenkeel.stores.archive import ArchivedExchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.shadow.original import Original
+    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import Tally
-    from evenkeel.stores.exchanges import ExchangeArchive
 
 log = logging.getLogger("evenkeel.worker")
 

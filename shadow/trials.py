@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.replay import Replayer, Target
     from evenkeel.shadow.rewriter import Rewriter
     from evenkeel.stores.counters import Tally
-    from evenkeel.stores.protocols import VerdictLog
+    from evenkeel.stores.verdict_log import VerdictLog
 
 
 _USUAL_SHARE_OF_CEILING = 1 / 3

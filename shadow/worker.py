@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.trials import TrialMaker
     from evenkeel.stores.counters import Tally
-    from evenkeel.stores.protocols import VerdictLog
+    from evenkeel.stores.verdict_log import VerdictLog
 
 log = logging.getLogger("evenkeel.worker")
 

@@ -1,5 +1,6 @@
-"""Where judgements are kept: the verdict log, the monitor's state, and what the console reads."""
+"""Everything that is kept durably: one module a contract, `sqlite/` and `redis/` side by side.
 
-from evenkeel.stores.protocols import LoggedVerdict, MonitorStore, VerdictLog
+Queue, `verdict_log`, `monitor_state`, `archive` and `counters` are contracts of their own. Small documents
+share one: goldens, labels, the audit log, the memory of the change response, bursts and templates.
 
-__all__ = ["LoggedVerdict", "MonitorStore", "VerdictLog"]
+"""

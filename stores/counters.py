@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.stores.sqlite import Database
 
 Snapshot: TypeAlias = dict[str, list[Any]]
-
-_RETIRED = "retired"
 
 
 def _key(row: list[Any]) -> tuple[str, str]:
@@ -64,44 +61,6 @@ class CounterWriting(Protocol):
     def publish(self, source: str, snapshot: Snapshot) -> None:
         """Replace the snapshot of one process."""
         ...
-
-
-class CounterStore:
-    """Latest snapshot of each process. Counters of a process that ended are kept, its gauges not."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        database.create("CREATE TABLE IF NOT EXISTS counters (source TEXT PRIMARY KEY, body TEXT NOT NULL)")
-
-    def publish(self, source: str, snapshot: Snapshot) -> None:
-        """Replace the snapshot of one process."""
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO counters (source, body) VALUES (?, ?)", (source, json.dumps(snapshot))
-            )
-
-    def retire(self, source: str) -> None:
-        """Fold the counters of an ended process into the total of the ended ones."""
-        with self._database.write() as connection:
-            rows = connection.execute(
-                "SELECT body FROM counters WHERE source IN (?, ?)", (source, _RETIRED)
-            ).fetchall()
-            total = merge(json.loads(body) for (body,) in rows)
-            total["gauges"] = []
-            connection.execute("DELETE FROM counters WHERE source = ?", (source,))
-            connection.execute(
-                "INSERT OR REPLACE INTO counters (source, body) VALUES (?, ?)", (_RETIRED, json.dumps(total))
-            )
-
-    def clear(self) -> None:
-        """Start from zero, as counters do when a service starts."""
-        with self._database.write() as connection:
-            connection.execute("DELETE FROM counters")
-
-    def read(self) -> list[Snapshot]:
-        """Snapshots of all processes, ended ones included as one."""
-        rows = self._database.connection().execute("SELECT body FROM counters ORDER BY source")
-        return [json.loads(body) for (body,) in rows.fetchall()]
 
 
 class Tally:

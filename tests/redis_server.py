@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import redis
 
-from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.place import RedisPlace
+from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from tests.services import free_port
 
 

@@ -27,9 +27,8 @@ from benchmarks.chaos.stage import (
 from benchmarks.chaos.traffic import Door, Traffic
 from benchmarks.chaos.upstream import read_log
 from benchmarks.chaos.witness import append_only_files, seen_by_redis
-from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
-from evenkeel.stores.redis.place import RedisPlace
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 if TYPE_CHECKING:

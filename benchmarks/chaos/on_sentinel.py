@@ -23,8 +23,7 @@ from benchmarks.chaos.stage import Process, redis_answers, redis_server
 from benchmarks.chaos.traffic import Traffic
 from benchmarks.chaos.upstream import read_log
 from benchmarks.chaos.witness import Logged, Seen, seen_by_redis
-from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.place import Host, RedisPlace
+from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.stores.packing import unpack
+from evenkeel.stores.payloads import unpack_exchange as unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

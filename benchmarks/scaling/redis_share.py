@@ -14,8 +14,7 @@ import redis
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.simulate import make_prompt
-from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.place import RedisPlace
+from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from evenkeel.monitor.approval import Approval, ApprovalError, approvable
+from evenkeel.core.approval import Approval, ApprovalError, approvable
 from evenkeel.monitor.fold import CheckpointError, MonitorState
 from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action
@@ -17,11 +17,11 @@ from evenkeel.stores.audit_log import Action
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from evenkeel.core.approval import ApprovedCell
     from evenkeel.core.cells import CellReport
-    from evenkeel.monitor.approval import ApprovedCell
     from evenkeel.monitor.fold import MonitorSettings
     from evenkeel.runtime.stores import Stores
-    from evenkeel.stores.protocols import LoggedApproval
+    from evenkeel.stores.verdict_log import LoggedApproval
 
 _SKIPPED_SHOWN = 5
 

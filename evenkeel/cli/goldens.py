@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.runtime.stores import Stores
+    from evenkeel.stores.goldens import Golden
 
 _PIPED_WIDTH = 220
 """Into a file or a pipe nothing needs to be cut."""

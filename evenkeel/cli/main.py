@@ -10,10 +10,10 @@ import click
 
 from evenkeel import __version__
 from evenkeel.cli import COMMANDS
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.runtime.supervisor import ListenError
 from evenkeel.settings import SettingsError
-from evenkeel.stores.sqlite import StoreError
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.goldens import GoldenError
 
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

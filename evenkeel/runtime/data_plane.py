@@ -20,13 +20,15 @@ from evenkeel.proxy.handoff import HandOff
 from evenkeel.proxy.lanes import Limits
 from evenkeel.proxy.memory import keep_freed_memory
 from evenkeel.proxy.server import DataPlane
-from evenkeel.runtime.changes.burst import SqliteBursts, follow
+from evenkeel.runtime.changes.burst import follow
 from evenkeel.runtime.children import when_orphaned
 from evenkeel.runtime.open_files import connection_limit
 from evenkeel.runtime.redacting import redacting
 from evenkeel.settings import route_table
-from evenkeel.stores.counters import CounterStore, Tally, merge
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.counters import Tally, merge
+from evenkeel.stores.sqlite.bursts import SqliteBursts
+from evenkeel.stores.sqlite.counters import SqliteCounterStore
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.tracing import open_spans
 
@@ -36,15 +38,14 @@ if TYPE_CHECKING:
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue
     from evenkeel.proxy.lanes import Lane
-    from evenkeel.runtime.changes.burst import Bursts
     from evenkeel.runtime.children import Briefing
     from evenkeel.settings import Settings
     from evenkeel.settings.serving import Listen
+    from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.counters import CounterWriting, Snapshot
 
 log = logging.getLogger("evenkeel.proxy")
 
-DATABASE_FILE = "evenkeel.db"
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 _SECONDS_PER_HOUR = 3600.0
@@ -194,8 +195,8 @@ def _limits(listen: Listen) -> Limits:
 
 def _bursts(settings: Settings) -> Bursts:
     if settings.redis is not None:
-        from evenkeel.runtime.changes.redis_burst import RedisBursts  # noqa: PLC0415 - as above
         from evenkeel.runtime.redis_stores import open_redis  # noqa: PLC0415
+        from evenkeel.stores.redis.bursts import RedisBursts  # noqa: PLC0415 - as above
 
         return RedisBursts(open_redis(settings.redis))
     return SqliteBursts(Database(Path(settings.data_dir) / DATABASE_FILE))
@@ -211,7 +212,7 @@ def _counters(settings: Settings, supervisor: int) -> Iterator[CounterWriting]:
             yield counter_store(store, supervisor)
         return
     with contextlib.closing(Database(Path(settings.data_dir) / DATABASE_FILE)) as database:
-        yield CounterStore(database)
+        yield SqliteCounterStore(database)
 
 
 def _publish_once(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:

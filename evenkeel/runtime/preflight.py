@@ -81,7 +81,7 @@ def unusable_redis(settings: Settings) -> list[str]:
         return []
     # Loaded on demand: without a Redis in the settings the client library is not needed.
     from evenkeel.runtime.redis_stores import open_redis  # noqa: PLC0415
-    from evenkeel.stores.sqlite import StoreError  # noqa: PLC0415
+    from evenkeel.stores.errors import StoreError  # noqa: PLC0415
 
     store = open_redis(settings.redis)
     try:

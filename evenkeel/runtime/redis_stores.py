@@ -12,28 +12,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from evenkeel.settings import SettingsError
-from evenkeel.stores.redis.connection import RedisStore, process_name
+from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore, process_name
 from evenkeel.stores.redis.counters import RedisCounterStore
-from evenkeel.stores.redis.place import Host, RedisPlace
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel.core.budget import CostTracker
-    from evenkeel.experiments.goldens.store import GoldenStore
     from evenkeel.metrics.judge import JudgeCache
-    from evenkeel.monitor.labels.store import LabelStore
-    from evenkeel.runtime.changes.burst import Bursts
-    from evenkeel.runtime.changes.store import ChangeStore
     from evenkeel.runtime.stores import Lease, Templates
     from evenkeel.settings import Redis, Settings
     from evenkeel.shadow.rewriter import RewriteCache
     from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.bursts import Bursts
+    from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.protocols import MonitorStore, VerdictLog
-    from evenkeel.stores.redis.exchanges import RedisExchangeArchive
+    from evenkeel.stores.goldens import GoldenStore
+    from evenkeel.stores.labels import LabelStore
+    from evenkeel.stores.monitor_state import MonitorStore
+    from evenkeel.stores.redis.archive import RedisExchangeArchive
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
+    from evenkeel.stores.verdict_log import VerdictLog
 
 _SECONDS_PER_HOUR = 3600.0
 _SECONDS_PER_DAY = 86_400.0
@@ -143,7 +143,7 @@ class RedisStores:
     @cached_property
     def watched(self) -> VerdictLog:
         """As `Stores`: those of `monitor.routes`."""
-        from evenkeel.runtime.roles.routes_log import RoutesLog
+        from evenkeel.stores.verdict_log import RoutesLog
 
         routes = self._settings.monitor.routes
         return RoutesLog(self.verdicts, routes) if routes else self.verdicts
@@ -167,7 +167,7 @@ class RedisStores:
     @cached_property
     def archive(self) -> RedisExchangeArchive:
         """As `Stores`."""
-        from evenkeel.stores.redis.exchanges import RedisExchangeArchive
+        from evenkeel.stores.redis.archive import RedisExchangeArchive
 
         limits = self._settings.archive
         return RedisExchangeArchive(
@@ -180,21 +180,21 @@ class RedisStores:
     @cached_property
     def goldens(self) -> GoldenStore:
         """As `Stores`."""
-        from evenkeel.experiments.goldens.redis_store import RedisGoldens
+        from evenkeel.stores.redis.goldens import RedisGoldens
 
         return RedisGoldens(self.store)
 
     @cached_property
     def labels(self) -> LabelStore:
         """As `Stores`."""
-        from evenkeel.monitor.labels.redis_store import RedisLabels
+        from evenkeel.stores.redis.labels import RedisLabels
 
         return RedisLabels(self.store)
 
     @cached_property
     def actions(self) -> ActionLog:
         """As `Stores`."""
-        from evenkeel.stores.audit_log.redis_store import RedisActions
+        from evenkeel.stores.redis.audit_log import RedisActions
 
         return RedisActions(self.store)
 
@@ -224,14 +224,14 @@ class RedisStores:
     @cached_property
     def changes(self) -> ChangeStore:
         """As `Stores`."""
-        from evenkeel.runtime.changes.redis_store import RedisChangeStore
+        from evenkeel.stores.redis.changes import RedisChangeStore
 
         return RedisChangeStore(self.store)
 
     @cached_property
     def bursts(self) -> Bursts:
         """As `Stores`."""
-        from evenkeel.runtime.changes.redis_burst import RedisBursts
+        from evenkeel.stores.redis.bursts import RedisBursts
 
         return RedisBursts(self.store)
 

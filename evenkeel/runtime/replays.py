@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.planner import Need
     from evenkeel.shadow.prompt.template import TemplateLearner
     from evenkeel.shadow.rewriter import EqualMeaning, RewriteCache, Rewriter
+    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import Tally
-    from evenkeel.stores.exchanges import ExchangeArchive
 
 
 _NEEDS_KEPT_S = 5.0

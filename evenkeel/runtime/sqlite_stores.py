@@ -7,13 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.runtime.changes.burst import SqliteBursts
-from evenkeel.runtime.changes.store import SqliteChangeStore
-from evenkeel.runtime.data_plane import DATABASE_FILE, open_queue
-from evenkeel.stores.counters import CounterStore
-from evenkeel.stores.exchanges import SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.runtime.data_plane import open_queue
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.bursts import SqliteBursts
+from evenkeel.stores.sqlite.changes import SqliteChangeStore
+from evenkeel.stores.sqlite.counters import SqliteCounterStore
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.metrics.judge import JudgeCache
-    from evenkeel.monitor.labels.store import LabelStore
     from evenkeel.runtime.stores import Lease, Templates
     from evenkeel.settings import Settings
     from evenkeel.shadow.rewriter import RewriteCache
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.protocols import MonitorStore
+    from evenkeel.stores.labels import LabelStore
+    from evenkeel.stores.monitor_state import MonitorStore
 
 
 class SoleLease:
@@ -115,14 +117,14 @@ class SqliteStores:
     @cached_property
     def labels(self) -> LabelStore:
         """As `Stores`."""
-        from evenkeel.monitor.labels import SqliteLabels
+        from evenkeel.stores.sqlite.labels import SqliteLabels
 
         return SqliteLabels(self._database)
 
     @cached_property
     def actions(self) -> ActionLog:
         """As `Stores`."""
-        from evenkeel.stores.audit_log import SqliteActions
+        from evenkeel.stores.sqlite.audit_log import SqliteActions
 
         return SqliteActions(self._database)
 
@@ -150,9 +152,9 @@ class SqliteStores:
         return SqliteRewriteCache(self._database)
 
     @cached_property
-    def counters(self) -> CounterStore:
+    def counters(self) -> SqliteCounterStore:
         """As `Stores`; processes publish theirs here as well."""
-        return CounterStore(self._database)
+        return SqliteCounterStore(self._database)
 
     @cached_property
     def changes(self) -> SqliteChangeStore:

@@ -19,8 +19,9 @@ from evenkeel.runtime import data_plane
 from evenkeel.runtime.children import Briefing
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource, supervised
 from evenkeel.runtime.supervisor import Child, Supervisor, listen, listen_shared
-from evenkeel.stores.counters import CounterStore, merge
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.counters import merge
+from evenkeel.stores.sqlite.counters import SqliteCounterStore
+from evenkeel.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
     import socket
@@ -120,7 +121,7 @@ async def _several_processes(
 
 
 @contextlib.contextmanager
-def supervised_counters(settings: Settings) -> Iterator[CounterStore | RedisCounterStore]:
+def supervised_counters(settings: Settings) -> Iterator[SqliteCounterStore | RedisCounterStore]:
     """Where the counters of this supervisor's children meet, emptied.
 
     Raises:
@@ -136,7 +137,7 @@ def supervised_counters(settings: Settings) -> Iterator[CounterStore | RedisCoun
             yield counter_store(store, os.getpid())
         return
     with contextlib.closing(Database(settings.data_dir / data_plane.DATABASE_FILE)) as database:
-        counters = CounterStore(database)
+        counters = SqliteCounterStore(database)
         counters.clear()
         yield counters
 

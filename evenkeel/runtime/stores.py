@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evenkeel.runtime.data_plane import DATABASE_FILE
 from evenkeel.runtime.sqlite_stores import SqliteStores
 from evenkeel.settings import SettingsError, load
+from evenkeel.stores.sqlite.database import DATABASE_FILE
 
 if TYPE_CHECKING:
     import threading
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import ExchangeQueue
-    from evenkeel.experiments.goldens.store import GoldenStore
     from evenkeel.metrics.judge import JudgeCache
-    from evenkeel.monitor.labels.store import LabelStore
-    from evenkeel.runtime.changes.burst import Bursts
-    from evenkeel.runtime.changes.store import ChangeStore
     from evenkeel.settings import Settings
     from evenkeel.shadow.original import Reader
     from evenkeel.shadow.prompt.template import TemplateLearner
     from evenkeel.shadow.rewriter import RewriteCache
+    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.bursts import Bursts
+    from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import CounterReading, Snapshot
-    from evenkeel.stores.exchanges import ExchangeArchive
-    from evenkeel.stores.protocols import MonitorStore, VerdictLog
+    from evenkeel.stores.goldens import GoldenStore
+    from evenkeel.stores.labels import LabelStore
+    from evenkeel.stores.monitor_state import MonitorStore
+    from evenkeel.stores.verdict_log import VerdictLog
 
 _NOWHERE = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where a command needs none; never asked."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import threading
 
     from evenkeel.shadow.original import Reader
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 log = logging.getLogger("evenkeel")
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, TextIO
 
 from evenkeel import __version__
 from evenkeel.runtime.children import Briefing
-from evenkeel.runtime.data_plane import DATABASE_FILE
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource, supervised
 from evenkeel.runtime.standalone import data_plane_children, listen_data_plane
 from evenkeel.runtime.supervisor import Child, Supervisor, listen
 from evenkeel.settings import SettingsError
-from evenkeel.stores.counters import CounterStore
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.counters import SqliteCounterStore
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def up(settings: Settings, *, say: Callable[[str], None], source: SettingsSource
         held.enter_context(_lock(settings.data_dir))
         locked = 0
         SqliteExchangeQueue(database, time.time).check_readable()
-        counters = CounterStore(database)
+        counters = SqliteCounterStore(database)
         _start_from_zero(counters)
         problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
 
@@ -99,7 +98,7 @@ def up(settings: Settings, *, say: Callable[[str], None], source: SettingsSource
     database.close()
 
 
-def _start_from_zero(counters: CounterStore) -> None:
+def _start_from_zero(counters: SqliteCounterStore) -> None:
     """Clear the counters; a store that is full keeps nobody from forwarding."""
     try:
         counters.clear()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.runtime.stores import Lease, Stores
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.protocols import AlertEvent, MonitorStore
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 log = logging.getLogger("evenkeel")
 

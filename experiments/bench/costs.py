@@ -24,7 +24,8 @@ from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.tasks import Task
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.perturbations import Draft, NotApplicable
-from evenkeel.stores.sqlite import Database, StoreError
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.replay import Replay, Replayer
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 
 PARAMETERS: Mapping[str, Any] = {"temperature": 0, "seed": 0}

@@ -51,7 +51,7 @@ from evenkeel.runtime.encoders import Encoder, make_encoder
 from evenkeel.runtime.replays import prices
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer
-from evenkeel.stores.sqlite import StoreError
+from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
     from evenkeel.settings import Settings
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

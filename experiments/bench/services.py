@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import CallBudget
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 
 KEPT: Final = 10_000_000

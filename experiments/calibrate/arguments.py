@@ -24,7 +24,6 @@ from evenkeel.experiments.calibrate.rewriting import Rewriter
 from evenkeel.experiments.calibrate.score_table import TableError
 from evenkeel.experiments.calibrate.terminal import show
 from evenkeel.experiments.calibrate.threshold import Placement
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.experiments.judge_audit.run import JudgeAddress
 from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
 from evenkeel.llm.price import Prices
@@ -32,6 +31,7 @@ from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity import EmbeddingsUnavailableError
 from evenkeel.runtime.stores import settings_of_stores
 from evenkeel.settings import SettingsError
+from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.experiments.calibrate.judge_bands import JudgeBands, RatedPair, judge_bands
 from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.embeddings import MINILM
-from evenkeel.monitor.labels import people_say
+from evenkeel.monitor.labels.agreement import people_say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.experiments.calibrate.candidates import Candidate
-    from evenkeel.monitor.labels import Label
-    from evenkeel.stores.protocols import LoggedVerdict
+    from evenkeel.stores.labels import Label
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
     class Log(Protocol):
         """What is needed of a verdict log."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.calibrate.degrade import Form
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)

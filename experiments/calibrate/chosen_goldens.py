@@ -15,7 +15,7 @@ from evenkeel.experiments.calibrate.degrade.protocol import Form
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
 
 FORMS: tuple[Form, ...] = get_args(Form)
 FEWEST = 2

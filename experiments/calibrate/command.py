@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.columns import Column
     from evenkeel.experiments.calibrate.judge_bands import JudgeBands
     from evenkeel.experiments.calibrate.options import CalibrateOptions
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.runtime.stores import Stores
+    from evenkeel.stores.goldens import Golden
 
 _JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
 

@@ -13,7 +13,7 @@ from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
     from evenkeel.experiments.gate.sides import Request, SideName
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 
 def request_key(side: SideName, request: Request, repeat: int) -> bytes:

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.experiments.goldens.files import load_goldens
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.runtime.stores import opened
 from evenkeel.settings import SettingsError
+from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.settings import Settings
+    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ from evenkeel.runtime.scorers import make_judge, make_scorer
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite import Database, StoreError
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.run import Course
     from evenkeel.experiments.gate.run_options import GateOptions
     from evenkeel.experiments.gate.sides import Side, Unasked
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.metrics.judge import Judge
+    from evenkeel.stores.goldens import Golden
 
 
 class NotConfirmedError(Exception):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.asking import Ledger
     from evenkeel.experiments.gate.report import GateReport
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.gate import Gate, Measured
     from evenkeel.experiments.gate.scoring import Scored, Scoring
     from evenkeel.experiments.gate.sides import SideName
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)

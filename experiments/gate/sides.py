@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.experiments.gate.edits import Edit
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.proxy.endpoint import Upstream
     from evenkeel.settings import Credential
     from evenkeel.shadow.prompt import Api
+    from evenkeel.stores.goldens import Golden
 
 SideName = Literal["candidate", "reference"]
 

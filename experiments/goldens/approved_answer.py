@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.experiments.goldens.asked import asked
 from evenkeel.experiments.goldens.from_exchange import golden_of
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.experiments.goldens.spread import spread
+from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.runtime.stores import Stores
-    from evenkeel.stores.exchanges import ArchivedExchange
+    from evenkeel.stores.archive import ArchivedExchange
+    from evenkeel.stores.goldens import Golden
 
 
 class Candidate(NamedTuple):

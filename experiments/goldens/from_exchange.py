@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 from evenkeel.experiments.goldens.files import request_text
-from evenkeel.experiments.goldens.golden import Golden, GoldenError
+from evenkeel.stores.goldens import Golden, GoldenError
 
 if TYPE_CHECKING:
-    from evenkeel.stores.exchanges import ArchivedExchange
+    from evenkeel.stores.archive import ArchivedExchange
 
 
 def golden_of(exchange: ArchivedExchange, *, name: str = "", note: str = "") -> Golden:

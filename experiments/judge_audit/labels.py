@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence
-    from evenkeel.monitor.labels.label import Label, Quality
+    from evenkeel.stores.labels import Label, Quality
 
 SIMILARITY: Final = "similarity"
 QUALITY_CHANGE: Final = "quality_change"

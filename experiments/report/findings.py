@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.noise import JudgeEstimates
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.stores.protocols import AlertEvent, VerdictLog
+    from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.verdict_log import VerdictLog
 
 
 @dataclass(frozen=True, slots=True)

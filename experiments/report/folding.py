@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.estimate import Outcome
-    from evenkeel.stores.protocols import LoggedVerdict
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
 Kind = Literal["whole", "category", "input", "answer"]
 """What a group has in common: nothing, the category, or for crosslingual trials the language of the input

@@ -12,7 +12,7 @@ from evenkeel.settings import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evenkeel.stores.protocols import LoggedVerdict, VerdictLog
+    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 
 _DAY_S: Final = 86_400.0

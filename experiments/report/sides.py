@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.record import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.changes.tally import Tally
-    from evenkeel.stores.protocols import LoggedVerdict
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
 _ALPHA: Final = 0.05
 """As `evenkeel.monitor.changes.compare` has it, so that both give the same figures to the last digit."""

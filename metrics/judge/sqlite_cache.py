@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evenkeel.metrics.judge.reply import Ruling
 
 if TYPE_CHECKING:
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 _KEPT = 20_000
 """As many as pieces of evidence; with explanations of usual length some 10 MB."""

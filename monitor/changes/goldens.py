@@ -11,9 +11,9 @@ average, or later. The line is the tolerance, or how far the reference may be of
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from math import exp
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.evidence import log_evidence
@@ -21,70 +21,15 @@ from evenkeel.experiments.gate.gate import Gate, Shares
 from evenkeel.experiments.gate.report import GateReport, Measure
 from evenkeel.experiments.gate.rules import GateRules
 from evenkeel.monitor.estimate import proportion
+from evenkeel.stores.changes import GoldenRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-Trigger = Literal["canary", "change"]
 
 _VERSION: Final = 1
 _LARGEST: Final = 600.0
 """Natural logarithm beyond which evidence is not told apart: e to it is still a number."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenResult:
-    """One golden in one run."""
-
-    golden: str
-    """Its id and version, as `key_of` writes them."""
-    breaches: dict[str, bool] = field(default_factory=dict)
-    """By measure whether the answer breaches it; those that could not be measured are left out."""
-    scores: dict[str, float] = field(default_factory=dict)
-    """By metric, in [0, 1], 1 = as approved."""
-    failure: str = ""
-    """Why there is no answer or no score, in snake case; "" if there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenRun:
-    """All goldens of a route, asked once."""
-
-    id: str
-    route: str
-    at: float
-    """Unix time in seconds."""
-    trigger: Trigger
-    change: str
-    """Id of the change that it looks into; "" for a canary."""
-    asked: str
-    """What was asked, in a line for people."""
-    model: str
-    """Name in the answers, of the most."""
-    deciding: tuple[str, ...]
-    """Measures that can show a change; the others are only shown."""
-    scorer: str
-    """Who scored, and by which thresholds: runs of different ones are not compared."""
-    judged: bool
-    """Whether a judge took part in the scores."""
-    results: tuple[GoldenResult, ...]
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Goldens that could not be asked, by reason."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> GoldenRun:
-        """Read what `to_json` wrote."""
-        results = tuple(GoldenResult(**one) for one in raw.pop("results"))
-        return cls(results=results, deciding=tuple(raw.pop("deciding")), **raw)
-
-
-def key_of(golden_id: str, version: int) -> str:
-    """Names a golden in a version: another approved answer is another measure."""
-    return f"{golden_id}@{version}"
 
 
 @dataclass(frozen=True, slots=True)

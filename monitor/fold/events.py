@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.stores.protocols import AlertEvent, LoggedApproval, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.verdict_log import LoggedApproval
 
 if TYPE_CHECKING:
     from evenkeel.core.cells import CellKey, Estimate
     from evenkeel.monitor.detect import Change, DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
-    from evenkeel.stores.protocols import LoggedVerdict
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
 
 class TrendRow(NamedTuple):

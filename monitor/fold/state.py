@@ -40,7 +40,7 @@ from evenkeel.monitor.fold.events import (
 from evenkeel.monitor.fold.log_clock import LogClock
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.noise import Judges
-from evenkeel.stores.protocols import LoggedApproval
+from evenkeel.stores.verdict_log import LoggedApproval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect import DriftChange
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
-    from evenkeel.stores.protocols import AlertEvent, LoggedVerdict
+    from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
 _EXCESS, _DRIFT = "excess", "drift"
 

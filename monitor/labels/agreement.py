@@ -11,7 +11,7 @@ from evenkeel.monitor.estimate.shares import wilson
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from evenkeel.monitor.labels.label import DecidedBy, Label
+    from evenkeel.stores.labels import DecidedBy, Label
 
 Source = Literal["drawn", "chosen"]
 """How the verdicts came to be labelled: chance drew them, or people chose them, mostly because they looked

@@ -8,14 +8,14 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from evenkeel.monitor.labels.agreement import human_agreement
-from evenkeel.monitor.labels.counted import CountedLabels
+from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from prometheus_client.core import Metric
 
-    from evenkeel.monitor.labels.store import LabelStore
+    from evenkeel.stores.labels import LabelStore
 
 _LABELS = ("judge", "decided_by", "source")
 

@@ -11,7 +11,7 @@ from evenkeel.monitor.notify.groups import Groups, Message
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.stores.protocols import AlertEvent
+    from evenkeel.stores.monitor_state import AlertEvent
 
 
 class Sender(Protocol):

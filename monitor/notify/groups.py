@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.stores.protocols import AlertEvent
+    from evenkeel.stores.monitor_state import AlertEvent
 
 
 @dataclass(frozen=True, slots=True)

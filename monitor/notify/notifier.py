@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
-    from evenkeel.stores.protocols import AlertEvent, MonitorStore
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 _LIMIT = 1000
 

@@ -13,7 +13,7 @@ from evenkeel.monitor.notify.wording import payload
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.stores.protocols import AlertEvent
+    from evenkeel.stores.monitor_state import AlertEvent
 
 _TIMEOUT_S = 5.0
 

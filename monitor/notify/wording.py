@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evenkeel.stores.protocols import AlertEvent
+    from evenkeel.stores.monitor_state import AlertEvent
 
 
 def payload(event: AlertEvent) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from evenkeel.shadow.rewriter.prompts import VERSION
 
 if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import RewriteTask
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 _KEPT = 20_000
 _PRUNE_EVERY = 200

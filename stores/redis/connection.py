@@ -1,4 +1,4 @@
-"""One client of a Redis, with the names of keys and the scripts that change them."""
+"""One client of a Redis: its address, the names of keys, and the scripts that change them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import socket
 import ssl
 import threading
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 import redis
@@ -33,8 +34,8 @@ from evenkeel.stores.sealing import seal_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.stores.redis.place import RedisPlace
     from evenkeel.stores.sealing import Seal
+
 
 Value: TypeAlias = str | bytes | int | float
 
@@ -234,3 +235,43 @@ def _database_number(url: str) -> int:
 def process_name(pid: int) -> str:
     """Names this process among all that use the store."""
     return f"{socket.gethostname()}:{pid}"
+
+
+class Host(NamedTuple):
+    """An address."""
+
+    name: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedisPlace:
+    """One Redis: a server, a group watched by Sentinels, or a Cluster."""
+
+    url: str = "redis://127.0.0.1:6379/0"
+    """`redis://`, `rediss://` (TLS) or `unix://`, without credentials. Of a Cluster any node; with Sentinels
+    only scheme and number of the database count."""
+    username: str | None = None
+    """ACL user; None = the default user."""
+    password: str | None = field(default=None, repr=False)
+    sentinels: tuple[Host, ...] = ()
+    sentinel_master: str = ""
+    """Name of the watched group."""
+    sentinel_password: str | None = field(default=None, repr=False)
+    cluster: bool = False
+    ca_file: str | None = None
+    """Certificates that sign the server's; None = those of the system."""
+    cert_file: str | None = None
+    key_file: str | None = field(default=None, repr=False)
+    prefix: str = "evenkeel"
+    """Begins every key, so that several installations can share one Redis."""
+    replicas: int = 0
+    """How many must have an exchange or a verdict before it counts as kept; not for a Cluster."""
+    timeout_s: float = 5.0
+    """Limit of connecting and of one answer."""
+
+    def __str__(self) -> str:
+        """What people are told: never a credential."""
+        if self.sentinels:
+            return f"{self.sentinel_master} at Sentinels {', '.join(f'{h}:{p}' for h, p in self.sentinels)}"
+        return f"{self.url}{' (cluster)' if self.cluster else ''}"

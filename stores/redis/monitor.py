@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evenkeel.stores.protocols import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.redis.connection import Script, Value, as_key, text
 
 if TYPE_CHECKING:

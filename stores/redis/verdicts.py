@@ -5,18 +5,18 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.approval import Approval
 from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
-from evenkeel.monitor.approval import Approval
-from evenkeel.stores import sealed_verdict
-from evenkeel.stores.protocols import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+from evenkeel.stores.payloads import pack_verdict, unpack_verdict
 from evenkeel.stores.redis.connection import Script, as_key, text
+from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenkeel.core.verdict import Evidence
-    from evenkeel.stores.protocols import Narrow
     from evenkeel.stores.redis.connection import RedisStore
+    from evenkeel.stores.verdict_log import Narrow
 
 _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
@@ -143,7 +143,7 @@ class RedisVerdictLog:
             verdict.exchange_id,
             verdict.route,
             verdict.perturbation,
-            sealed_verdict.written(verdict, seal),
+            pack_verdict(verdict, seal),
             packed,
             *self._bounds,
         )
@@ -235,7 +235,7 @@ class RedisVerdictLog:
         return [self._verdict(body) for body in bodies]
 
     def _verdict(self, body: bytes) -> Verdict:
-        return sealed_verdict.read(body.decode(), self._store.seal)
+        return unpack_verdict(body.decode(), self._store.seal)
 
 
 def _approvals(rows: Iterable[tuple[Any, Any]]) -> list[LoggedApproval]:

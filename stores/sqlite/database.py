@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel.store")
 
+DATABASE_FILE = "evenkeel.db"
+"""Its name in the data folder."""
+
 _BUSY_TIMEOUT_S = 10.0
 _CACHED_KIB = 256
 """Of pages, for each connection. The kernel keeps them for all; with SQLite's own 2 MB the memory of a

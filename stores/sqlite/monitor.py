@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evenkeel.stores.protocols import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.core.exchange import DeadLetter, Lag
-from evenkeel.stores.packing import check_readable, dead_body, lease_of, sealed
+from evenkeel.stores.payloads import (
+    check_readable,
+    dead_body,
+    lease_of,
+)
+from evenkeel.stores.payloads import (
+    seal_exchange as sealed,
+)
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Sequence
 
     from evenkeel.core.exchange import Exchange, Lease
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 _MAX_WAITING = 20_000
 _MAX_BYTES = 1 << 30

@@ -7,18 +7,18 @@ import zlib
 from math import inf
 from typing import TYPE_CHECKING
 
+from evenkeel.core.approval import Approval
 from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
-from evenkeel.monitor.approval import Approval
-from evenkeel.stores import sealed_verdict
-from evenkeel.stores.protocols import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
+from evenkeel.stores.payloads import pack_verdict, unpack_verdict
+from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
     from evenkeel.core.verdict import Evidence
-    from evenkeel.stores.protocols import Narrow
     from evenkeel.stores.sqlite.database import Database
+    from evenkeel.stores.verdict_log import Narrow
 
 
 _VERDICTS_KEPT = 500_000
@@ -100,7 +100,7 @@ class SqliteVerdictLog:
                     verdict.route,
                     verdict.perturbation,
                     verdict.rating,
-                    sealed_verdict.written(verdict, seal),
+                    pack_verdict(verdict, seal),
                 ),
             )
             offset = cursor.lastrowid
@@ -277,7 +277,7 @@ class SqliteVerdictLog:
         return evidence_from_json(zlib.decompress(packed).decode())
 
     def _verdict(self, body: str) -> Verdict:
-        return sealed_verdict.read(body, self._database.seal)
+        return unpack_verdict(body, self._database.seal)
 
 
 def _narrowed(narrow: Narrow) -> tuple[list[str], list[str | int]]:

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.stores.protocols import (
-    ANYTHING,
-    AlertEvent,
-    LoggedApproval,
-    LoggedVerdict,
-    Stretch,
-    TrendPoint,
-)
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
-    from evenkeel.monitor.approval import Approval
-    from evenkeel.stores.protocols import Narrow
+    from evenkeel.stores.verdict_log import Narrow
 
 
 @dataclass

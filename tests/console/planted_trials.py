@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.cells import CellKey, CellReport, Estimate
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence, QualityScore, Verdict
-from evenkeel.stores.protocols import TrendPoint
+from evenkeel.stores.monitor_state import TrendPoint
 
 if TYPE_CHECKING:
     import random

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evenkeel.console import ConsoleSources, PipelineView, RouteFlow
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore
-from evenkeel.stores.protocols import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from tests.console.memory_stores import MemoryLog, MemoryMonitorStore
 from tests.console.planted_trials import (
     FRAGILE,

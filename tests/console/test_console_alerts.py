@@ -7,7 +7,7 @@ import pytest
 from evenkeel.console.alerts import alerts_page, explanation
 from evenkeel.console.alerts_view import alerts_table
 from evenkeel.core.cells import DriftReport
-from evenkeel.stores.protocols import AlertEvent
+from evenkeel.stores.monitor_state import AlertEvent
 from tests.console.whole_scene import change_report
 
 NOW = 1_786_544_400.0

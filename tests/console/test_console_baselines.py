@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from evenkeel.console import create_app
 from evenkeel.console.baselines import OFFERED_S, Offers
+from evenkeel.core.approval import ApprovalError, ApprovedCell
 from evenkeel.core.cells import (
     ChangeMark,
     DriftReport,
@@ -19,9 +20,8 @@ from evenkeel.core.cells import (
     RouteChanges,
     WindowEstimates,
 )
-from evenkeel.monitor.approval import ApprovalError, ApprovedCell
-from evenkeel.stores.audit_log import SqliteActions
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.sqlite.database import Database
 from tests.console.chromium import browser, served
 
 ROUTE, MODEL, KIND = "case-summaries", "swift-2026-08", "general.spelling"

@@ -12,10 +12,11 @@ from evenkeel.console import create_app
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import ChangeRecord, change_id, kinds
-from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, history_of
+from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.monitor.estimate import outcome_of
+from evenkeel.stores.changes import GoldenResult, GoldenRun
 
 NOW = 1_786_544_400.0
 HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'

@@ -9,11 +9,12 @@ import pytest
 from playwright.sync_api import expect
 
 from evenkeel.console import GoldenSources, create_app
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.monitor.labels import SqliteLabels
-from evenkeel.stores.audit_log import Action, SqliteActions
-from evenkeel.stores.exchanges import SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.audit_log import Action
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.labels import SqliteLabels
 from tests.console.chromium import browser, served
 from tests.console.whole_scene import whole
 

@@ -12,10 +12,11 @@ from litestar.testing import TestClient
 
 from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.experiments.goldens.golden import Golden
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.goldens import Golden
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
 
 EVIL = (
     '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}'

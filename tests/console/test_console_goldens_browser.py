@@ -9,9 +9,10 @@ from playwright.sync_api import expect
 
 from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
 from tests.console.chromium import browser, served
 
 pytestmark = pytest.mark.service("chromium")

@@ -18,8 +18,9 @@ from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table
 from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY
-from evenkeel.monitor.labels import Said, SqliteLabels, label_of
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.labels import Said, label_of
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.labels import SqliteLabels
 from tests.console.whole_scene import SECRET, whole
 
 

@@ -10,7 +10,9 @@ from evenkeel.console import ConsoleSources, PipelineView, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, Verdict
 from evenkeel.stores.sealing import KEY_VARIABLE, payload_keys, seal_of
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 KEY = base64.b64encode(bytes(32)).decode()
 VERDICT = Verdict(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evenkeel.console import PipelineView
 from evenkeel.console.status import status
 from evenkeel.core.cells import CellKey, DriftReport, Estimate
-from evenkeel.stores.protocols import AlertEvent
+from evenkeel.stores.monitor_state import AlertEvent
 from tests.console.whole_scene import change_report
 
 NOW = 1_786_544_400.0

@@ -12,8 +12,9 @@ from evenkeel.console import create_app
 from evenkeel.console.feedback import say
 from evenkeel.console.feedback_views import drawn
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.labels import LabelError, SqliteLabels
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.labels import LabelError
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.labels import SqliteLabels
 
 EVIL = '<script>alert("x")</script>\u202e{{ 7*7 }}'
 

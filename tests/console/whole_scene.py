@@ -31,7 +31,7 @@ from evenkeel.monitor.changes.report import ChangeReport
 from evenkeel.reference.documents import document
 from evenkeel.runtime.effective_settings import settings_in_effect
 from evenkeel.settings import Route, Settings
-from evenkeel.stores.protocols import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,7 @@ from evenkeel.cli.main import main
 from evenkeel.runtime.data_plane import _DRAIN_S
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.settings import load
-from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.place import RedisPlace
+from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.deploy.chart_rendering import ChartError, manifests, render, values_of
 

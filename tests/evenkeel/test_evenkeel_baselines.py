@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.runtime.data_plane import DATABASE_FILE
-from evenkeel.stores.audit_log import SqliteActions
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 
 

@@ -26,9 +26,9 @@ from evenkeel.experiments.calibrate.document import read_calibration
 from evenkeel.experiments.calibrate.reading import read_table
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.experiments.goldens.files import load_goldens
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.runtime.data_plane import DATABASE_FILE
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
 
 QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50"]

@@ -12,7 +12,7 @@ from evenkeel.experiments.calibrate.chosen_goldens import UnfitGoldensError, cho
 from evenkeel.experiments.calibrate.columns import TELLING, versions
 from evenkeel.experiments.calibrate.degrade import Form
 from evenkeel.experiments.calibrate.report.page import UNITS
-from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.stores.goldens import Golden
 
 PROSE = "The kettle is hot. The cup is cold."
 DATA = '{"kettle": "hot", "cup": "cold"}'

@@ -10,12 +10,12 @@ from prometheus_client import CollectorRegistry
 from evenkeel.cli.main import main
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import ChangeRecord, kinds
-from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, history_of
+from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.runtime.changes.exporter import ChangeCollector
-from evenkeel.runtime.data_plane import DATABASE_FILE
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 
 
 def test_gauges_are_bounded_however_many_goldens_and_changes_there_are():

@@ -8,16 +8,18 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import ChangeRecord, kinds
-from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.proxy.lanes import Lane
 from evenkeel.proxy.routing import Route, Upstream
 from evenkeel.proxy.sampling import threshold
-from evenkeel.runtime.changes.burst import Override, SqliteBursts, apply_overrides
+from evenkeel.runtime.changes.burst import apply_overrides
 from evenkeel.runtime.changes.responder import Job, Responder
-from evenkeel.runtime.changes.store import SqliteChangeStore
 from evenkeel.settings.changing import Changes
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.bursts import Override
+from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.sqlite.bursts import SqliteBursts
+from evenkeel.stores.sqlite.changes import SqliteChangeStore
+from evenkeel.stores.sqlite.database import Database
 
 NOW = 1_000_000.0
 

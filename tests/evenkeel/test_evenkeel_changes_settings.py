@@ -10,9 +10,9 @@ from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.runtime.changes.fingerprint import difference, fingerprint, settings_that_matter
-from evenkeel.runtime.changes.store import SqliteChangeStore
 from evenkeel.runtime.changes.wiring import stamp_of
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.changes import SqliteChangeStore
+from evenkeel.stores.sqlite.database import Database
 
 
 def settings(**overrides):

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import pytest
 
-from evenkeel.monitor.changes.goldens import GoldenRun
-from evenkeel.runtime.changes.burst import Bursts, Override, SqliteBursts
-from evenkeel.runtime.changes.redis_burst import RedisBursts
-from evenkeel.runtime.changes.redis_store import RedisChangeStore
-from evenkeel.runtime.changes.store import ChangeStore, SqliteChangeStore
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.bursts import Bursts, Override
+from evenkeel.stores.changes import ChangeStore, GoldenRun
+from evenkeel.stores.redis.bursts import RedisBursts
+from evenkeel.stores.redis.changes import RedisChangeStore
+from evenkeel.stores.sqlite.bursts import SqliteBursts
+from evenkeel.stores.sqlite.changes import SqliteChangeStore
+from evenkeel.stores.sqlite.database import Database
 from tests.redis_server import a_store
 
 RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())

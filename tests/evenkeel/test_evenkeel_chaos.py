@@ -21,9 +21,10 @@ from benchmarks.chaos.witness import (
     watch_sqlite,
 )
 from benchmarks.soak_whole import slope_of
-from evenkeel.stores.packing import pack
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.payloads import pack_exchange as pack
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.metrics.test_metrics_stores import verdict
 from tests.shadow.test_shadow_queue import exchange
 

@@ -12,8 +12,8 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.reference.documents import document
 from evenkeel.runtime.console_sources import calibration, dead_letters, judge_setup, spending
 from evenkeel.settings import Route, Settings
-from evenkeel.stores.sqlite import Database
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 

@@ -14,9 +14,11 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, QualityScore
 from evenkeel.experiments.calibrate.bands import rated_by_people, rated_in_log
 from evenkeel.metrics.similarity.cheap import CheapRater
-from evenkeel.monitor.labels import Said, SqliteLabels, label_of
-from evenkeel.monitor.labels.redis_store import RedisLabels
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.labels import Said, label_of
+from evenkeel.stores.redis.labels import RedisLabels
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 

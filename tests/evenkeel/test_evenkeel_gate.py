@@ -20,7 +20,6 @@ from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.experiments.calibrate.threshold import Placement, Threshold
 from evenkeel.experiments.goldens.files import load_goldens
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.registry import metric
 from evenkeel.simulate import (
@@ -33,7 +32,8 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
 
 SYSTEM = "You write for engineers."
 

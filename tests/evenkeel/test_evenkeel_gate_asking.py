@@ -16,11 +16,11 @@ from evenkeel.experiments.gate.rules import GateRules
 from evenkeel.experiments.gate.run import Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Request, Task, Unasked
-from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.shadow.replay import Replay, Target
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.goldens import Golden
+from evenkeel.stores.sqlite.database import Database
 
 GOOD = Replay(Answer("Yes.", prompt_tokens=1000, completion_tokens=100), 0.1)
 DOWN = Failure("replay", 1, "connection", "refused")

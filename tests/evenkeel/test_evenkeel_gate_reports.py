@@ -21,7 +21,7 @@ from evenkeel.experiments.gate.outcome import Fallen, Outcome
 from evenkeel.experiments.gate.report import Measure
 from evenkeel.experiments.gate.rules import GateRules
 from evenkeel.experiments.gate.table import show
-from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.stores.goldens import Golden
 
 NASTY = "a | b <script> `x` ```fence``` \x00 \ud800 *bold* _it_ [link](u)"
 MEASURES = (

@@ -13,10 +13,10 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.cache import request_key
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.experiments.gate.sides import Side
-from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.proxy.endpoint import Upstream
 from evenkeel.settings import Credential
 from evenkeel.shadow.prompt import PromptView
+from evenkeel.stores.goldens import Golden
 
 MODELS = Upstream.parse("https://models.example/openai/v1")
 

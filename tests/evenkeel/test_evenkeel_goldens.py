@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.goldens.files import load_goldens
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.runtime.data_plane import DATABASE_FILE
-from evenkeel.stores.audit_log import SqliteActions
-from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
 
 QUESTIONS = (
     "May I send back the red kettle that I have used twice?",

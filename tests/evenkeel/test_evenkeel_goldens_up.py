@@ -10,10 +10,9 @@ import httpx2
 import pytest
 
 from evenkeel.experiments.goldens.files import read_goldens
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.runtime.data_plane import DATABASE_FILE
 from evenkeel.simulate import TaskName, make_prompt
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
 
 pytestmark = pytest.mark.system
 

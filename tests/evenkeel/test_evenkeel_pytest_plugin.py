@@ -23,7 +23,7 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 
 pytest_plugins = ["pytester"]
 

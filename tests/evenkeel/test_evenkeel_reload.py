@@ -21,8 +21,8 @@ from evenkeel.runtime.reload import (
 )
 from evenkeel.settings import Settings, SettingsError
 from evenkeel.stores.errors import StoreError
-from evenkeel.stores.sqlite import Database
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 
 TRIAGE = {"name": "triage", "prefix": "/triage", "upstream": "http://127.0.0.1:9/v1"}
 

@@ -20,7 +20,8 @@ from evenkeel.experiments.report.tables import Rules, group_line, make_tables, m
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.settings import SettingsError
-from evenkeel.stores.protocols import AlertEvent, LoggedVerdict
+from evenkeel.stores.monitor_state import AlertEvent
+from evenkeel.stores.verdict_log import LoggedVerdict
 
 DAY = 86_400.0
 NOON = 1_795_003_200.0

@@ -13,12 +13,13 @@ import pytest
 
 from evenkeel.core.exchange import Lag
 from evenkeel.simulate import make_case, summary_prompt
-from evenkeel.stores.packing import unpack
+from evenkeel.stores.payloads import unpack_exchange as unpack
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.evenkeel.role_processes import Role, series, stopping, until
 from tests.redis_server import RedisServer, a_store
 

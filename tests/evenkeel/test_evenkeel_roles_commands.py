@@ -18,7 +18,7 @@ from evenkeel.experiments.gate.chosen_goldens import load as goldens_of_a_gate
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import load
-from evenkeel.stores.protocols import LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.evenkeel.planted_goldens import write_goldens
 from tests.metrics.planted_verdicts import VERDICT
 from tests.metrics.test_metrics_stores_exchanges import EXCHANGE

@@ -12,7 +12,6 @@ from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.lately import Lately
 from evenkeel.runtime.responding import respond
 from evenkeel.runtime.roles.needs import HeardNeeds, ToldNeeds
-from evenkeel.runtime.roles.routes_log import RoutesLog
 from evenkeel.runtime.roles.templates import SharedTemplates
 from evenkeel.runtime.watching import NotifyingStore
 from evenkeel.shadow.original import Reader
@@ -21,6 +20,7 @@ from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.verdict_log import RoutesLog
 from tests.metrics.test_metrics_stores import _event, verdict
 from tests.redis_server import a_store
 

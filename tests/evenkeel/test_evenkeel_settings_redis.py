@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.runtime.redis_stores import checkpoint_name, redis_place
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.redis.place import Host
+from evenkeel.stores.redis.connection import Host
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 

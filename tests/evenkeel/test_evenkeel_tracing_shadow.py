@@ -34,9 +34,10 @@ from evenkeel.simulate import (
     summary_prompt,
 )
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
 from evenkeel.tracing.otlp import ExportedSpans
 

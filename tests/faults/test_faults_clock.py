@@ -12,7 +12,7 @@ from evenkeel.core.exchange import Lease
 from evenkeel.shadow.original import Left
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.shadow.test_shadow_queue import exchange, ids
 

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from evenkeel.runtime.up import _start_from_zero
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 
 
 def test_a_transaction_that_cannot_be_committed_is_undone(tmp_path):

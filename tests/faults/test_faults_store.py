@@ -17,7 +17,7 @@ import time
 import pytest
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.clients.raw import raw
 from tests.clients.recording import recording

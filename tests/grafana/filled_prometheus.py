@@ -15,7 +15,6 @@ import httpx2
 import yaml
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.runtime.data_plane import DATABASE_FILE
 from evenkeel.runtime.supervisor import listen
 from evenkeel.simulate import (
     JUDGE_MODEL,
@@ -25,7 +24,7 @@ from evenkeel.simulate import (
     make_prompt,
     serving,
 )
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.evenkeel.conftest import up
 from tests.evenkeel.otlp_receiver import collecting

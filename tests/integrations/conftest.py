@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.clients.relaying import running, settings_file
 from tests.clients.test_clients_node import node_modules  # noqa: F401 - the SDK is installed once for all

@@ -7,10 +7,11 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from evenkeel.stores.audit_log import Action, SqliteActions, is_name
-from evenkeel.stores.audit_log.redis_store import RedisActions
+from evenkeel.stores.audit_log import Action, is_name
+from evenkeel.stores.redis.audit_log import RedisActions
 from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.sqlite.database import Database
 from tests.redis_server import a_store
 
 ACTION = Action(1000.125, "zoë", "token", "golden_approved", "a/1 \ud83d", "version 2")

@@ -28,7 +28,7 @@ from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.export import CellCollector, CellText, MonitorReading, SnapshotCollector
 from evenkeel.monitor.export.snapshots import HELP, coverage
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.stores.protocols import LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedVerdict
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
 FULL = CellReport(

@@ -14,11 +14,11 @@ from evenkeel.experiments.judge_audit.judgements import read_recorded
 from evenkeel.experiments.judge_audit.labels import METRICS, judge_lines, rating_lines
 from evenkeel.experiments.judge_audit.questions import rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
-from evenkeel.monitor.labels import LabelError, Said, SqliteLabels, human_agreement, label_of
-from evenkeel.monitor.labels.agreement import people_say
+from evenkeel.monitor.labels.agreement import human_agreement, people_say
 from evenkeel.monitor.labels.exporter import LabelCollector
-from evenkeel.monitor.labels.label import label_from_json, label_to_json
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.labels import LabelError, Said, label_from_json, label_of, label_to_json
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.labels import SqliteLabels
 from tests.metrics.planted_verdicts import VERDICT as JUDGED
 
 VERDICT = replace(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model="j", rated_by="similarity@1")

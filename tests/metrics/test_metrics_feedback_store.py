@@ -9,11 +9,12 @@ import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict
-from evenkeel.monitor.labels import LabelError, Said, SqliteLabels, label_of
-from evenkeel.monitor.labels.redis_store import RedisLabels
+from evenkeel.stores.labels import LabelError, Said, label_of
 from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.redis.labels import RedisLabels
 from evenkeel.stores.sealing import PayloadKey, Seal, SealError
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.labels import SqliteLabels
 from tests.redis_server import a_store
 
 VERDICT = Verdict(

@@ -19,8 +19,10 @@ from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import bounded_mean, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.stores.protocols import LoggedVerdict
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
@@ -327,7 +329,9 @@ FOLDING = """
 import sys
 from pathlib import Path
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 database = Database(Path(sys.argv[1]))
 settings = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=50, min_trials=5,
                            max_models_per_route=3, trend_interval_s=7)

@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.core.cells import ChangeMark
-from evenkeel.monitor.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.runtime.roles.routes_log import RoutesLog
-from evenkeel.stores.protocols import LoggedApproval, LoggedVerdict
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
 from tests.metrics.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 

@@ -10,7 +10,7 @@ from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.export import CellText, MonitorReading
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.stores.protocols import LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.evidence import verdicts_behind
 from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5)

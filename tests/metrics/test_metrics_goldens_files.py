@@ -17,7 +17,7 @@ from evenkeel.experiments.goldens.files import (
     read_goldens,
     request_text,
 )
-from evenkeel.experiments.goldens.golden import Golden, GoldenError
+from evenkeel.stores.goldens import Golden, GoldenError
 
 
 def one(line):

@@ -8,12 +8,11 @@ import threading
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.experiments.goldens.golden import Golden, GoldenError
-from evenkeel.experiments.goldens.redis_store import RedisGoldens
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.experiments.goldens.store import Deed, Entry, Imported
+from evenkeel.stores.goldens import Deed, Entry, Golden, GoldenError, Imported
 from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.redis.goldens import RedisGoldens
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
 from tests.redis_server import a_store
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "\ud83d"}'),), "m-1", "fp", "stop", 7, 2)

@@ -19,7 +19,7 @@ from evenkeel.metrics.judge.cache import ruling_key
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, rated, run, said
 from tests.redis_server import a_store
 

@@ -15,7 +15,8 @@ from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import paired_excess, proportion
 from evenkeel.monitor.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.stores.protocols import AlertEvent, LoggedVerdict
+from evenkeel.stores.monitor_state import AlertEvent
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from evenkeel.monitor.notify import Notifier, Webhook, line, payload
-from evenkeel.stores.protocols import AlertEvent
+from evenkeel.stores.monitor_state import AlertEvent
 from tests.metrics.undelivered import Clock, Store
 
 EVENT = AlertEvent(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.monitor.notify import Channel, Grouping, Groups, Notifier
-from evenkeel.stores.protocols import AlertEvent
+from evenkeel.stores.monitor_state import AlertEvent
 from tests.metrics.undelivered import Clock, Store
 
 SPELLING = AlertEvent(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.verdict import QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.stores.protocols import LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
 
 SAME = QualityScore("faithfulness", 101, 3, 3)

@@ -11,12 +11,16 @@ import pytest
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, Failure, QualityScore, Verdict
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.stores.counters import CounterStore, Tally, merge
-from evenkeel.stores.protocols import AlertEvent, TrendPoint
+from evenkeel.stores.counters import Tally, merge
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog, StoreError
+from evenkeel.stores.sqlite.counters import SqliteCounterStore
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.redis_server import a_store
 
 
@@ -79,7 +83,9 @@ def monitor_store(place):
 
 @pytest.fixture
 def counters(place):
-    return CounterStore(place) if isinstance(place, Database) else RedisCounterStore(place, lambda: 1000.0)
+    return (
+        SqliteCounterStore(place) if isinstance(place, Database) else RedisCounterStore(place, lambda: 1000.0)
+    )
 
 
 def test_a_verdict_comes_out_as_it_went_in(log):

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import BASELINE, Failure, Verdict
-from evenkeel.runtime.roles.routes_log import RoutesLog
-from evenkeel.stores.protocols import ANYTHING, Narrow
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.verdict_log import ANYTHING, Narrow, RoutesLog
 from tests.redis_server import a_store
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "formatting.x")

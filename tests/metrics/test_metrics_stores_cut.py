@@ -11,12 +11,12 @@ import sys
 
 import pytest
 
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 
 SCRIPT = """
 import sqlite3, sys, threading
 from pathlib import Path
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 now = [0.0]
 databases = [Database(Path(sys.argv[1]), clock=lambda: now[0]) for _ in range(2)]
 databases[0].create("CREATE TABLE IF NOT EXISTS t (x)")

@@ -9,9 +9,10 @@ from functools import partial
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.stores.exchanges import LARGEST_BYTES, ArchivedExchange, SqliteExchangeArchive
-from evenkeel.stores.redis.exchanges import RedisExchangeArchive
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.archive import LARGEST_BYTES, ArchivedExchange
+from evenkeel.stores.redis.archive import RedisExchangeArchive
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
 from tests.redis_server import a_store
 
 EXCHANGE = ArchivedExchange(

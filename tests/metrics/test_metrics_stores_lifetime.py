@@ -11,8 +11,10 @@ import pytest
 
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, Verdict
-from evenkeel.stores.protocols import AlertEvent
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.monitor_state import AlertEvent
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 EVIDENCE = Evidence("user: hi", "user: hii", Answer("a", model="m"), Answer("b", model="m"))
 FIRST = Verdict(

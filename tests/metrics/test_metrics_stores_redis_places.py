@@ -13,20 +13,19 @@ import redis
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
 from evenkeel.core.pair import Answer
-from evenkeel.experiments.goldens.golden import Golden
-from evenkeel.experiments.goldens.redis_store import RedisGoldens
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.goldens import Golden
+from evenkeel.stores.redis.archive import RedisExchangeArchive
 from evenkeel.stores.redis.budget import RedisCostTracker
-from evenkeel.stores.redis.connection import RedisStore
+from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
-from evenkeel.stores.redis.exchanges import RedisExchangeArchive
+from evenkeel.stores.redis.goldens import RedisGoldens
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
-from evenkeel.stores.redis.place import Host, RedisPlace
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite import StoreError
 from tests.metrics.test_metrics_stores import EVIDENCE, _event, _point, verdict
 from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
 from tests.redis_server import RedisServer

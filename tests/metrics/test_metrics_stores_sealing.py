@@ -12,17 +12,20 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, Verdict
-from evenkeel.experiments.goldens.golden import Golden
-from evenkeel.experiments.goldens.redis_store import RedisGoldens
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.metrics.judge import SqliteJudgeCache
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from evenkeel.stores.redis.exchanges import RedisExchangeArchive
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.goldens import Golden
+from evenkeel.stores.redis.archive import RedisExchangeArchive
+from evenkeel.stores.redis.goldens import RedisGoldens
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog, StoreError
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 WORD = "periwinkle"
 FIRST, SECOND, THIRD = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2, 3))

@@ -15,12 +15,12 @@ from evenkeel.console.downloads import Table, as_csv
 from evenkeel.console.trial_filter import TrialFilter
 from evenkeel.core.exchange import Exchange
 from evenkeel.experiments.bench.items import ItemError, item_of, written
-from evenkeel.monitor.labels.label import label_from_json, label_to_json
 from evenkeel.settings import SettingsError
 from evenkeel.settings.reading import load
 from evenkeel.shadow.protection import BUILTIN, Redactor
 from evenkeel.shadow.replay import LONGEST, excerpt
-from evenkeel.stores.packing import dead_body, lease_of
+from evenkeel.stores.labels import label_from_json, label_to_json
+from evenkeel.stores.payloads import dead_body, lease_of
 from evenkeel.stores.sealing import MAGIC, PayloadKey, Seal, SealError, payload_keys
 
 _SEAL = Seal([PayloadKey(bytes(32))])

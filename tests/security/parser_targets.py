@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import h11
 
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.metrics.structured.html_reader import read_html, repair_html
 from evenkeel.metrics.structured.json_reader import find_json, read_json
 from evenkeel.metrics.structured.markdown_reader import read_markdown, repair_markdown
@@ -37,6 +36,7 @@ from evenkeel.shadow.perturbations.format import read_yaml as yaml_skeleton
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
 from evenkeel.shadow.perturbations.protect import protected_spans
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
+from evenkeel.stores.goldens import GoldenError
 from tests.security import file_targets
 
 if TYPE_CHECKING:

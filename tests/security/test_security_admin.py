@@ -21,11 +21,13 @@ from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict
-from evenkeel.experiments.goldens.golden import Golden
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.exchanges import SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.goldens import Golden
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 LOCAL = "http://127.0.0.1:8101"
 

@@ -13,11 +13,13 @@ from litestar.openapi import OpenAPIConfig
 
 from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, create_app
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.monitor.labels.sqlite_store import SqliteLabels
-from evenkeel.stores.audit_log.sqlite_store import SqliteActions
-from evenkeel.stores.exchanges import SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 schemathesis = pytest.importorskip("schemathesis")
 

@@ -17,7 +17,7 @@ from evenkeel.runtime.redacting import redactor
 from evenkeel.settings import SettingsError, load
 from evenkeel.settings.protecting import Redaction
 from evenkeel.stores.sealing import KEY_VARIABLE
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 KEY = base64.b64encode(bytes(range(32))).decode()

@@ -13,7 +13,7 @@ from evenkeel.monitor.export.prometheus import CellText, MonitorReading
 from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import RoutePlan
-from evenkeel.stores.protocols import LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.proxy.conftest import eventually, relay
 
 LONG = "n" * 60_000

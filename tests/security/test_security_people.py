@@ -18,13 +18,16 @@ from evenkeel.console.identity import SCOPE_KEY, Visitor, visitor_of
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Verdict
-from evenkeel.experiments.goldens.golden import Golden
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
-from evenkeel.monitor.labels import SqliteLabels
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.audit_log import Action, SqliteActions
-from evenkeel.stores.exchanges import SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database, SqliteMonitorStore, SqliteVerdictLog
+from evenkeel.stores.audit_log import Action
+from evenkeel.stores.goldens import Golden
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 TOKENS = {"T_ALL": "shared", "T_ANN": "of-ann", "T_VIC": "of-vic"}
 LOCAL = "http://127.0.0.1:8101"

@@ -8,8 +8,8 @@ from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Exchange
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.queue import RedisExchangeQueue
-from evenkeel.stores.sqlite import Database
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.redis_server import a_store
 

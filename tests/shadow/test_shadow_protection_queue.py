@@ -13,8 +13,9 @@ from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.redis_server import a_store
 
 WORD = b"periwinkle"

@@ -13,7 +13,7 @@ import pytest
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.stores.redis.queue import RedisExchangeQueue
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.redis_server import a_store
 
@@ -238,9 +238,8 @@ def test_leases_of_a_killed_process_are_recovered(place, build, clock):
     script = textwrap.dedent(f"""
         import os, signal
         from pathlib import Path
-        from evenkeel.stores.redis.connection import RedisStore
-        from evenkeel.stores.redis.place import RedisPlace
-        from evenkeel.stores.sqlite import Database
+        from evenkeel.stores.redis.connection import RedisPlace, RedisStore
+        from evenkeel.stores.sqlite.database import Database
         from evenkeel.stores.redis.queue import RedisExchangeQueue
         from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
         queue = {opened}

@@ -12,8 +12,8 @@ from evenkeel.core.budget import Budget
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rejection, Rewriter
 from evenkeel.shadow.rewriter.protocol import RewriterBudget
-from evenkeel.stores.sqlite import Database
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from tests.shadow.scripted_rewriter import (
     GOOD,
     TASK,

@@ -11,7 +11,7 @@ from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import MemoryRewriteCache, SqliteRewriteCache
 from evenkeel.shadow.rewriter.cache import cache_key
 from evenkeel.shadow.rewriter.redis_cache import RedisRewriteCache
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.sqlite.database import Database
 from tests.redis_server import a_store
 
 KEPT = 10

@@ -11,8 +11,8 @@ from evenkeel.core.budget import Budget, Spend
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.shadow.rewriter.protocol import RewriterBudget
 from evenkeel.stores.redis.budget import RedisCostTracker
-from evenkeel.stores.sqlite import Database
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from tests.redis_server import a_store
 
 NOON = 43_200.0

@@ -22,9 +22,10 @@ from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker, WorkerSettings
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
 

@@ -23,9 +23,10 @@ from evenkeel.shadow.rewriter.protocol import Rejection
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker, WorkerSettings
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.monitor.changes.goldens import GoldenRun
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.runtime.changes.store import ChangeStore
+    from evenkeel.stores.changes import ChangeStore, GoldenRun
 
 _KEPT_S: Final = 2.0
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.proxy.sampling import threshold
@@ -16,69 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.proxy.lanes import Lane
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.bursts import Bursts, Override
 
 log = logging.getLogger("evenkeel.proxy")
 
 _POLL_S: Final = 2.0
-
-
-class Override(NamedTuple):
-    """A route is sampled more until a time."""
-
-    route: str
-    rate: float
-    until: float
-    """Unix time in seconds."""
-    change: str
-    """Id of the change that it is about."""
-
-
-class Bursts(Protocol):
-    """What is sampled more at the moment. Calls block on storage; several processes may share it."""
-
-    def put(self, override: Override) -> None:
-        """Sample a route more; replaces what was said about it before."""
-        ...
-
-    def drop(self, route: str) -> None:
-        """Sample it as the settings say again."""
-        ...
-
-    def active(self, now: float) -> list[Override]:
-        """Those that hold at a time, by route."""
-        ...
-
-
-class SqliteBursts:
-    """`Bursts` in the file of the embedded store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        database.create(
-            """CREATE TABLE IF NOT EXISTS sampling_overrides (
-                 route TEXT PRIMARY KEY, rate REAL NOT NULL, until REAL NOT NULL, change TEXT NOT NULL)"""
-        )
-
-    def put(self, override: Override) -> None:
-        """As `Bursts`."""
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO sampling_overrides (route, rate, until, change) VALUES (?, ?, ?, ?)",
-                tuple(override),
-            )
-
-    def drop(self, route: str) -> None:
-        """As `Bursts`."""
-        with self._database.write() as connection:
-            connection.execute("DELETE FROM sampling_overrides WHERE route = ?", (route,))
-
-    def active(self, now: float) -> list[Override]:
-        """As `Bursts`."""
-        rows = self._database.connection().execute(
-            "SELECT route, rate, until, change FROM sampling_overrides WHERE until > ? ORDER BY route", (now,)
-        )
-        return [Override(*row) for row in rows.fetchall()]
 
 
 def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) -> None:

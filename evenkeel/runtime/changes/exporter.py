@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-    from evenkeel.monitor.changes.goldens import GoldenRun
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.stores.changes import GoldenRun
 
 GOLDENS_SHOWN: Final = 50
 """Of a route, as labels."""

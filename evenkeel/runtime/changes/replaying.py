@@ -15,10 +15,11 @@ from evenkeel.experiments.gate.edits import NewSystemPrompt
 from evenkeel.experiments.gate.sides import Side, Task, tasks, view_of
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.tasks import Turn, recognise
-from evenkeel.monitor.changes.goldens import GoldenResult, GoldenRun, key_of
 from evenkeel.proxy.endpoint import Upstream
 from evenkeel.settings import Credential
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
+from evenkeel.stores.changes import GoldenResult, GoldenRun
+from evenkeel.stores.goldens import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.scoring import Scored, Scoring
-    from evenkeel.experiments.goldens.golden import Golden
-    from evenkeel.experiments.goldens.store import GoldenStore
     from evenkeel.llm.price import Prices
-    from evenkeel.monitor.changes.goldens import Trigger
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
-    from evenkeel.stores.exchanges import ExchangeArchive
-    from evenkeel.stores.protocols import VerdictLog
+    from evenkeel.stores.archive import ExchangeArchive
+    from evenkeel.stores.changes import Trigger
+    from evenkeel.stores.goldens import Golden, GoldenStore
+    from evenkeel.stores.verdict_log import VerdictLog
 
 SIMILARITY: Final = "similarity"
 """Score of the rating: 3 is 1, 2 is ½, 1 is 0."""

@@ -22,17 +22,17 @@ from evenkeel.shadow.trials import Stamp
 if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker
     from evenkeel.experiments.gate.scoring import Calibrated
-    from evenkeel.experiments.goldens.store import GoldenStore
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.monitor import Monitor
-    from evenkeel.runtime.changes.burst import Bursts
-    from evenkeel.runtime.changes.store import ChangeStore
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
-    from evenkeel.stores.exchanges import ExchangeArchive
-    from evenkeel.stores.protocols import VerdictLog
+    from evenkeel.stores.archive import ExchangeArchive
+    from evenkeel.stores.bursts import Bursts
+    from evenkeel.stores.changes import ChangeStore
+    from evenkeel.stores.goldens import GoldenStore
+    from evenkeel.stores.verdict_log import VerdictLog
 
 log = logging.getLogger("evenkeel")
 

@@ -1,66 +1,28 @@
-"""The archive of sampled exchanges: what can be approved as a golden later."""
+"""The archive of sampled exchanges in a SQLite file."""
 
 from __future__ import annotations
 
-import json
 import math
 import time
-import zlib
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.stores.archive import (
+    KEPT_BYTES,
+    KEPT_PER_ROUTE,
+    KEPT_S,
+    LARGEST_BYTES,
+    pack_archived,
+    unpack_archived,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from evenkeel.stores.sealing import Seal
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.archive import ArchivedExchange
+    from evenkeel.stores.sqlite.database import Database
 
-KEPT_PER_ROUTE = 1_000
-KEPT_BYTES = 64 << 20
-LARGEST_BYTES = 1 << 20
-"""An exchange that takes more when packed, as those with pictures do, is not archived."""
-KEPT_S = 30 * 86_400.0
 _PRUNE_EVERY = 50
 _PRUNE_EVERY_S = 600.0
-_PLACE = "archive"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivedExchange:
-    """A sampled request and its answer, both readable. Credentials and headers are never part of it."""
-
-    id: str
-    """The exchange's id, as in its verdicts."""
-    route: str
-    path: str
-    """Path of the API, without the route's prefix; a query with its credentials removed."""
-    request: str
-    """Body of the request, decoded: the JSON text that the client wrote."""
-    answer: Answer
-    model: str
-    """Model name returned, else the one requested."""
-    prompt_version: str | None = None
-    task: str | None = None
-    received_at: float
-    """Unix time in seconds."""
-
-
-class ExchangeArchive(Protocol):
-    """A bounded archive of exchanges. Calls block on storage."""
-
-    def put(self, exchange: ArchivedExchange) -> bool:
-        """Keep an exchange; False, changing nothing, if its id is there already or it is too large."""
-        ...
-
-    def find(self, exchange_id: str) -> ArchivedExchange | None:
-        """One exchange; None if it was never kept, or no longer is."""
-        ...
-
-    def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
-        """Exchanges of one route or all, the newest first."""
-        ...
 
 
 class SqliteExchangeArchive:
@@ -108,7 +70,7 @@ class SqliteExchangeArchive:
         """As `ExchangeArchive`."""
         if self._per_route == 0:
             return False
-        packed = pack_exchange(exchange, self._database.seal)
+        packed = pack_archived(exchange, self._database.seal)
         if len(packed) > LARGEST_BYTES:
             return False
         with self._database.write() as connection:
@@ -168,7 +130,7 @@ class SqliteExchangeArchive:
             )
             .fetchone()
         )
-        return unpack_exchange(row[0], self._database.seal) if row else None
+        return unpack_archived(row[0], self._database.seal) if row else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""
@@ -176,17 +138,4 @@ class SqliteExchangeArchive:
             "SELECT body FROM archived_exchanges WHERE (?1 IS NULL OR route = ?1) ORDER BY seq DESC LIMIT ?2",
             (route, -1 if limit is None else limit),
         )
-        return [unpack_exchange(body, self._database.seal) for (body,) in rows]
-
-
-def pack_exchange(exchange: ArchivedExchange, seal: Seal) -> bytes:
-    """An archived exchange as compressed bytes, encrypted if there is a key."""
-    return seal.close(zlib.compress(json.dumps(asdict(exchange)).encode(), 1), _PLACE)
-
-
-def unpack_exchange(packed: bytes, seal: Seal) -> ArchivedExchange:
-    """What `pack_exchange` made. Raises: SealError if it cannot be opened."""
-    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
-    answer = raw.pop("answer")
-    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
-    return ArchivedExchange(answer=Answer(**answer), **raw)
+        return [unpack_archived(body, self._database.seal) for (body,) in rows]

@@ -6,25 +6,26 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from evenkeel.experiments.goldens.packing import pack_golden, unpack_golden
-from evenkeel.experiments.goldens.store import (
+from evenkeel.stores.goldens import (
     Deed,
     Entry,
     Imported,
     already_there,
     as_imported,
     check_approvable,
+    pack_golden,
     says_the_same,
     unknown,
+    unpack_golden,
 )
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sealing import Seal
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 _IDS_AT_ONCE = 500
 

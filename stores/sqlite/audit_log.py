@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.stores.audit_log.action import KEPT, Action
+from evenkeel.stores.audit_log import KEPT, Action
 
 if TYPE_CHECKING:
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 
 class SqliteActions:

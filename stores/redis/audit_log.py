@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.stores.audit_log.action import KEPT, Action
+from evenkeel.stores.audit_log import KEPT, Action
 from evenkeel.stores.redis.connection import Script
 
 if TYPE_CHECKING:

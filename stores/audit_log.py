@@ -1,4 +1,4 @@
-"""One thing that somebody has done, and where such things are kept."""
+"""The audit log: who approved, retired or labelled what, and how sure the name is."""
 
 from __future__ import annotations
 

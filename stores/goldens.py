@@ -1,16 +1,59 @@
-"""The store of goldens: every version that was approved, and who did what to it when."""
+"""Goldens: requests with the answers that somebody approved for them, in every version."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import re
-from dataclasses import dataclass, replace
+import zlib
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evenkeel.experiments.goldens.golden import Golden, GoldenError
+from evenkeel.core.pair import Answer, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from evenkeel.stores.sealing import Seal
+
+
+CHAT_COMPLETIONS = "/v1/chat/completions"
+
+
+class GoldenError(ValueError):
+    """A golden cannot be read, stored or used. The message says which, what is wrong and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Golden:
+    """One approved exchange in one version. Credentials are never part of it."""
+
+    id: str
+    """Names it in all versions: the exchange's id, or what its file says."""
+    version: int = 1
+    """1, and one more each time another answer is approved for it."""
+    route: str = "default"
+    path: str = CHAT_COMPLETIONS
+    """Path of the API that it was asked through, without a route's prefix."""
+    request: str | None = None
+    """Body of the request, as JSON text; None where only the answer is known, which can be degraded and
+    compared but not asked again."""
+    answer: Answer
+    """The approved answer."""
+    task: str | None = None
+    model: str | None = None
+    """Which model gave the answer, as the endpoint returned it."""
+    prompt_version: str | None = None
+    approved_by: str = ""
+    """Who approved it, as they call themselves; "" if the file does not say."""
+    approved_at: float | None = None
+    """Unix time in seconds; None if the file does not say."""
+    note: str = ""
+    retired_by: str | None = None
+    retired_at: float | None = None
+    """Unix time in seconds since when it is no longer used; None while it is."""
+
 
 LONGEST_ID = 200
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -206,3 +249,26 @@ def already_there(golden: Golden, highest: int) -> GoldenError:
         f'"{golden.id}" is there in version {golden.version} with another request or answer; '
         f'write "version": {highest + 1} to replace it, or give it another "id"; nothing was imported'
     )
+
+
+_PLACE = "golden"
+
+
+def pack_golden(golden: Golden, seal: Seal) -> bytes:
+    """The whole golden, encrypted if there is a key."""
+    return seal.close(zlib.compress(json.dumps(asdict(golden)).encode(), 6), _PLACE)
+
+
+def unpack_golden(packed: bytes, seal: Seal) -> Golden:
+    """What `pack_golden` made. Raises: SealError if it cannot be opened."""
+    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
+    answer = raw.pop("answer")
+    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
+    # A later version of the program may have added fields; one that goes back leaves them aside.
+    known = {field.name for field in dataclasses.fields(Golden)}
+    return Golden(answer=Answer(**answer), **{name: raw[name] for name in raw if name in known})
+
+
+def key_of(golden_id: str, version: int) -> str:
+    """Names a golden in a version: another approved answer is another measure."""
+    return f"{golden_id}@{version}"

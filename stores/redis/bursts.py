@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from evenkeel.runtime.changes.burst import Override
+from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore

@@ -6,16 +6,17 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.experiments.goldens.packing import pack_golden, unpack_golden
-from evenkeel.experiments.goldens.store import (
+from evenkeel.stores.goldens import (
     Deed,
     Entry,
     Imported,
     already_there,
     as_imported,
     check_approvable,
+    pack_golden,
     says_the_same,
     unknown,
+    unpack_golden,
 )
 from evenkeel.stores.redis.connection import Script, Value, as_key, text
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
     from evenkeel.stores.redis.connection import RedisStore
 
     Result = TypeVar("Result")

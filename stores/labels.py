@@ -1,18 +1,30 @@
-"""What one person says of one verdict."""
+"""Labels: what people say of verdicts. They outlive the verdicts that they are about.
+
+What may quote an answer is encrypted, the figures are not: the agreement of judge and people is known even
+where the keys are gone.
+"""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import re
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+import threading
+import zlib
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
 from evenkeel.core.provenance import Stage, stage_of
-from evenkeel.core.verdict import QualityScore
+from evenkeel.core.verdict import QualityScore, evidence_from_json, evidence_to_json
+from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
-    from evenkeel.core.verdict import Direction, Verdict
+    from collections.abc import Collection
+
+    from evenkeel.core.verdict import Direction, Evidence, Verdict
+    from evenkeel.stores.sealing import Seal
+
 
 Quality = Literal["worse", "equal", "better"]
 QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
@@ -187,3 +199,137 @@ def label_from_json(text: str) -> Label:
     known = {each.name for each in dataclasses.fields(Label)}
     raw["quality_scores"] = tuple(QualityScore(**score) for score in raw.get("quality_scores", ()))
     return Label(**{name: raw[name] for name in raw if name in known})
+
+
+_SEALED: Final = "\x00sealed:"
+"""No note and no explanation begins with a zero."""
+_PLACE: Final = "label"
+
+
+def pack_label(label: Label, seal: Seal) -> str:
+    """The label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
+    if not seal.active:
+        return label_to_json(label)
+
+    def close(text: str) -> str:
+        if not text:
+            return text
+        sealed = seal.close(text.encode("utf-8", "surrogatepass"), f"{_PLACE}/{label.verdict_id}")
+        return _SEALED + base64.b64encode(sealed).decode()
+
+    return label_to_json(replace(label, note=close(label.note), explanation=close(label.explanation)))
+
+
+def unpack_label(packed: str, seal: Seal) -> Label:
+    """What `pack_label` made. A text whose key is missing says so in its place."""
+    label = label_from_json(packed)
+
+    def open_(text: str) -> str:
+        if not text.startswith(_SEALED):
+            return text
+        try:
+            sealed = base64.b64decode(text.removeprefix(_SEALED))
+            return seal.open(sealed, f"{_PLACE}/{label.verdict_id}").decode("utf-8", "surrogatepass")
+        except (SealError, ValueError) as error:
+            return f"({error})"
+
+    return replace(label, note=open_(label.note), explanation=open_(label.explanation))
+
+
+def pack_texts(evidence: Evidence, verdict_id: str, seal: Seal) -> bytes:
+    """Prompts and answers, compressed, encrypted if there is a key.
+
+    Half a surrogate pair, which has no UTF-8, becomes "?".
+    """
+    packed = zlib.compress(evidence_to_json(evidence).encode("utf-8", "replace"))
+    return seal.close(packed, f"{_PLACE}/{verdict_id}")
+
+
+def unpack_texts(packed: bytes, verdict_id: str, seal: Seal) -> Evidence:
+    """What `pack_texts` made. Raises: SealError if it cannot be opened."""
+    return evidence_from_json(zlib.decompress(seal.open(packed, f"{_PLACE}/{verdict_id}")).decode())
+
+
+class LabelStore(Protocol):
+    """Labels by verdict and person. Nothing is overwritten: a correction is the next version.
+
+    Calls block on storage. Several processes may use one store at a time.
+    """
+
+    def put(self, label: Label, texts: Evidence | None) -> Label:
+        """Store what somebody says of a verdict.
+
+        What the same person said of it before is replaced by this as the next version; the same again
+        changes nothing.
+
+        Args:
+            label: its `version` and `withdrawn_at` are not looked at.
+            texts: prompts and answers, kept as long as the label; None if they are no longer known. Texts
+                that are kept already stay.
+
+        Returns: the label as it is in the store now.
+        """
+        ...
+
+    def withdraw(self, verdict_id: str, by: str, *, at: float) -> Label:
+        """Take back what somebody said: a version that no longer counts. Again, it changes nothing.
+
+        Raises: LabelError if that person has said nothing of that verdict.
+        """
+        ...
+
+    def of_verdict(self, verdict_id: str) -> tuple[Label, ...]:
+        """What people say of a verdict in the newest version of each, withdrawn ones too."""
+        ...
+
+    def history(self, verdict_id: str) -> tuple[Label, ...]:
+        """All versions of all labels of a verdict, oldest first."""
+        ...
+
+    def select(self, *, route: str | None = None, limit: int | None = None) -> tuple[Label, ...]:
+        """Labels that count, in their newest version, the last said first.
+
+        Args:
+            route: only of this route.
+            limit: at most so many.
+        """
+        ...
+
+    def texts(self, verdict_id: str) -> Evidence | None:
+        """Prompts and answers of a labelled verdict; None if they were not known when it was labelled."""
+        ...
+
+    def labelled(self, verdict_ids: Collection[str]) -> frozenset[str]:
+        """Which of these verdicts have a label that counts."""
+        ...
+
+    def revision(self) -> int:
+        """A number that grows with every change: what was read stays true as long as it is the same."""
+        ...
+
+
+def unknown_label(verdict_id: str, by: str) -> LabelError:
+    """The error about a label that is not there."""
+    return LabelError(f"{by[:60]!r} has said nothing of the verdict {verdict_id[:80]!r}")
+
+
+class CountedLabels:
+    """Reads a store anew only when its revision has changed. Safe to use from threads."""
+
+    def __init__(self, store: LabelStore | None) -> None:
+        """Prepare; nothing is read yet. Without a store there are no labels."""
+        self._store = store
+        self._lock = threading.Lock()
+        self._revision = -1
+        self._labels: tuple[Label, ...] = ()
+
+    def __call__(self) -> tuple[Label, ...]:
+        """Labels that count, the last said first; the same tuple as long as it is the same."""
+        if self._store is None:
+            return ()
+        with self._lock:
+            revision = self._store.revision()
+            if revision != self._revision:
+                self._labels = self._store.select()
+                self._revision = revision
+            return self._labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.monitor.changes.goldens import GoldenRun
+from evenkeel.stores.changes import GoldenRun
 from evenkeel.stores.redis.connection import Script
 
 if TYPE_CHECKING:

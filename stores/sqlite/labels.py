@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evenkeel.monitor.labels.label import says_the_same
-from evenkeel.monitor.labels.packing import pack_label, pack_texts, unpack_label, unpack_texts
-from evenkeel.monitor.labels.store import unknown
+from evenkeel.stores.labels import pack_label, pack_texts, says_the_same, unpack_label, unpack_texts
+from evenkeel.stores.labels import unknown_label as unknown
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable
 
     from evenkeel.core.verdict import Evidence
-    from evenkeel.monitor.labels.label import Label
+    from evenkeel.stores.labels import Label
     from evenkeel.stores.sealing import Seal
-    from evenkeel.stores.sqlite import Database
+    from evenkeel.stores.sqlite.database import Database
 
 _IDS_AT_ONCE = 500
 

@@ -6,16 +6,15 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.monitor.labels.label import says_the_same
-from evenkeel.monitor.labels.packing import pack_label, pack_texts, unpack_label, unpack_texts
-from evenkeel.monitor.labels.store import unknown
+from evenkeel.stores.labels import pack_label, pack_texts, says_the_same, unpack_label, unpack_texts
+from evenkeel.stores.labels import unknown_label as unknown
 from evenkeel.stores.redis.connection import Script, as_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from evenkeel.core.verdict import Evidence
-    from evenkeel.monitor.labels.label import Label
+    from evenkeel.stores.labels import Label
     from evenkeel.stores.redis.connection import RedisStore
 
 _PUT: Final = """

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.stores.exchanges import (
+from evenkeel.stores.archive import (
     KEPT_BYTES,
     KEPT_PER_ROUTE,
     KEPT_S,
     LARGEST_BYTES,
     ArchivedExchange,
-    pack_exchange,
-    unpack_exchange,
+    pack_archived,
+    unpack_archived,
 )
 from evenkeel.stores.redis.connection import Script, as_key
 
@@ -109,7 +109,7 @@ class RedisExchangeArchive:
         """As `ExchangeArchive`."""
         if self._limits[0] == 0:
             return False
-        packed = pack_exchange(exchange, self._store.seal)
+        packed = pack_archived(exchange, self._store.seal)
         if len(packed) > LARGEST_BYTES:
             return False
         named = (as_key(exchange.id), as_key(exchange.route))
@@ -125,7 +125,7 @@ class RedisExchangeArchive:
     def find(self, exchange_id: str) -> ArchivedExchange | None:
         """As `ExchangeArchive`."""
         packed = self._store.client.hget(self._bodies, as_key(exchange_id))
-        return unpack_exchange(packed, self._store.seal) if packed is not None else None
+        return unpack_archived(packed, self._store.seal) if packed is not None else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""
@@ -134,4 +134,4 @@ class RedisExchangeArchive:
         last = -1 if limit is None else limit - 1
         ids = client.zrevrange(key, 0, last) if limit is None or limit > 0 else []
         packed = client.hmget(self._bodies, ids) if ids else []
-        return [unpack_exchange(one, self._store.seal) for one in packed if one is not None]
+        return [unpack_archived(one, self._store.seal) for one in packed if one is not None]

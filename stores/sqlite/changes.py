@@ -1,47 +1,17 @@
-"""What the change response remembers: runs of goldens, what was responded to, and settings."""
+"""What the change response remembers, in a SQLite file."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from evenkeel.monitor.changes.goldens import GoldenRun
+from evenkeel.stores.changes import RUNS_KEPT as _RUNS_KEPT
+from evenkeel.stores.changes import GoldenRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel.stores.sqlite import Database
-
-_RUNS_KEPT = 400
-"""Of each route; a year of daily canaries."""
-
-
-class ChangeStore(Protocol):
-    """Calls block on storage. Several processes may share it."""
-
-    def put_run(self, run: GoldenRun) -> None:
-        """Keep a run of goldens; one of the same id replaces it."""
-        ...
-
-    def runs(self) -> list[GoldenRun]:
-        """All runs that are kept, oldest first."""
-        ...
-
-    def revision(self) -> int:
-        """Grows with every run that is kept."""
-        ...
-
-    def respond(self, change: str, at: float) -> bool:
-        """Claim the response to a change; False if somebody has it already."""
-        ...
-
-    def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:
-        """Remember what a fingerprint of settings stands for."""
-        ...
-
-    def settings(self, fingerprint: str) -> dict[str, str] | None:
-        """What it stands for; None if that was never said."""
-        ...
+    from evenkeel.stores.sqlite.database import Database
 
 
 class SqliteChangeStore:

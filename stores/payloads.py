@@ -1,18 +1,30 @@
-"""An exchange as one blob of bytes, compressed where that is worth it."""
+"""Exchanges and verdicts as a queue and a log keep them.
+
+An exchange is one blob of bytes, compressed where that is worth it, and encrypted as a whole. Of a verdict only
+the texts that may quote an answer are encrypted: the monitor folds a log whose keys are gone, and only
+the explanations can no longer be read.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.exchange import Exchange, Lease
+from evenkeel.core.verdict import Verdict
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenkeel.core.verdict import Failure
     from evenkeel.stores.sealing import Seal
+
 
 log = logging.getLogger("evenkeel.queue")
 
@@ -25,10 +37,10 @@ _PROBED_ABOVE_BYTES = 64 << 10
 _PROBE_BYTES = 8 << 10
 _WORTH_IT = 0.7
 """Pictures in base64 shrink to three quarters, text to a third: the former are stored as they are."""
-_PLACE = "exchange"
+_EXCHANGE_PLACE = "exchange"
 
 
-def pack(exchange: Exchange) -> bytes:
+def pack_exchange(exchange: Exchange) -> bytes:
     """One compressed blob: two sizes, the fields as JSON, the request body, the response body."""
     meta = json.dumps([getattr(exchange, name) for name in _META]).encode()
     sizes = _SIZES.pack(len(meta), len(exchange.request_body))
@@ -43,7 +55,7 @@ def pack(exchange: Exchange) -> bytes:
     return _ZLIB + zlib.compress(whole, 1)
 
 
-def unpack(packed: bytes) -> Exchange:
+def unpack_exchange(packed: bytes) -> Exchange:
     """The exchange that was packed."""
     raw = packed[1:] if packed[:1] == _RAW else zlib.decompress(packed[1:])
     meta_bytes, request_bytes = _SIZES.unpack_from(raw)
@@ -55,16 +67,16 @@ def unpack(packed: bytes) -> Exchange:
     return Exchange(request_body=raw[request_at:response_at], response_body=raw[response_at:], **fields)
 
 
-def sealed(exchange: Exchange, seal: Seal) -> bytes:
+def seal_exchange(exchange: Exchange, seal: Seal) -> bytes:
     """The blob as a queue keeps it: packed, then encrypted if there is a key."""
-    return seal.close(pack(exchange), _PLACE)
+    return seal.close(pack_exchange(exchange), _EXCHANGE_PLACE)
 
 
 def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, attempt: int) -> Lease:
     """The lease of what `sealed` made. Where that cannot be read, the lease says why."""
     try:
         if payload:
-            return Lease(unpack(seal.open(payload, _PLACE)), expires_at, attempt)
+            return Lease(unpack_exchange(seal.open(payload, _EXCHANGE_PLACE)), expires_at, attempt)
         fault, said = "expired", "it waited for longer than its bodies may be kept"
     except SealError as error:
         fault, said = "undecryptable", str(error)
@@ -80,7 +92,7 @@ def dead_body(payload: bytes, seal: Seal) -> Exchange | None:
     if not payload:
         return None
     try:
-        return unpack(seal.open(payload, _PLACE))
+        return unpack_exchange(seal.open(payload, _EXCHANGE_PLACE))
     except (SealError, zlib.error, struct.error, ValueError, TypeError, KeyError):
         return None
 
@@ -88,4 +100,55 @@ def dead_body(payload: bytes, seal: Seal) -> Exchange | None:
 def check_readable(newest: bytes | None, seal: Seal) -> None:
     """Raise SealError if the newest exchange of a queue cannot be decrypted: then hardly any could be."""
     if newest is not None:
-        seal.open(newest, _PLACE)
+        seal.open(newest, _EXCHANGE_PLACE)
+
+
+_SEALED: Final = "\x00sealed:"
+"""No text of a judge or an error begins with a zero."""
+_VERDICT_PLACE: Final = "verdict"
+
+
+def pack_verdict(verdict: Verdict, seal: Seal) -> str:
+    """The verdict as JSON, with its explanation and details of failures sealed if there is a key."""
+    if not seal.active:
+        return verdict.to_json()
+
+    def close(text: str) -> str:
+        if not text:
+            return text
+        sealed = seal.close(text.encode("utf-8", "surrogatepass"), f"{_VERDICT_PLACE}/{verdict.id}")
+        return _SEALED + base64.b64encode(sealed).decode()
+
+    return _with_texts(verdict, close).to_json()
+
+
+def unpack_verdict(body: str, seal: Seal) -> Verdict:
+    """The verdict that was written. A text whose key is missing says so in its place."""
+    verdict = Verdict.from_json(body)
+    if "u0000sealed:" not in body:  # nearly all verdicts of a store without keys, at the price of a search
+        return verdict
+
+    def open_(text: str) -> str:
+        if not text.startswith(_SEALED):
+            return text
+        try:
+            sealed = base64.b64decode(text.removeprefix(_SEALED))
+            return seal.open(sealed, f"{_VERDICT_PLACE}/{verdict.id}").decode("utf-8", "surrogatepass")
+        except (SealError, ValueError) as error:
+            return f"({error})"
+
+    return _with_texts(verdict, open_)
+
+
+def _with_texts(verdict: Verdict, change: Callable[[str], str]) -> Verdict:
+    """The verdict with every text of it changed that can quote an answer."""
+
+    def changed(failure: Failure) -> Failure:
+        return replace(failure, detail=change(failure.detail))
+
+    return replace(
+        verdict,
+        explanation=change(verdict.explanation),
+        failure=changed(verdict.failure) if verdict.failure else None,
+        quality_failures=tuple(map(changed, verdict.quality_failures)),
+    )

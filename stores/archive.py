@@ -1,0 +1,69 @@
+"""The archive of sampled exchanges: what can be approved as a golden later."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evenkeel.core.pair import Answer, ToolCall
+
+if TYPE_CHECKING:
+    from evenkeel.stores.sealing import Seal
+
+KEPT_PER_ROUTE = 1_000
+KEPT_BYTES = 64 << 20
+LARGEST_BYTES = 1 << 20
+"""An exchange that takes more when packed, as those with pictures do, is not archived."""
+KEPT_S = 30 * 86_400.0
+_PLACE = "archive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedExchange:
+    """A sampled request and its answer, both readable. Credentials and headers are never part of it."""
+
+    id: str
+    """The exchange's id, as in its verdicts."""
+    route: str
+    path: str
+    """Path of the API, without the route's prefix; a query with its credentials removed."""
+    request: str
+    """Body of the request, decoded: the JSON text that the client wrote."""
+    answer: Answer
+    model: str
+    """Model name returned, else the one requested."""
+    prompt_version: str | None = None
+    task: str | None = None
+    received_at: float
+    """Unix time in seconds."""
+
+
+class ExchangeArchive(Protocol):
+    """A bounded archive of exchanges. Calls block on storage."""
+
+    def put(self, exchange: ArchivedExchange) -> bool:
+        """Keep an exchange; False, changing nothing, if its id is there already or it is too large."""
+        ...
+
+    def find(self, exchange_id: str) -> ArchivedExchange | None:
+        """One exchange; None if it was never kept, or no longer is."""
+        ...
+
+    def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
+        """Exchanges of one route or all, the newest first."""
+        ...
+
+
+def pack_archived(exchange: ArchivedExchange, seal: Seal) -> bytes:
+    """An archived exchange as compressed bytes, encrypted if there is a key."""
+    return seal.close(zlib.compress(json.dumps(asdict(exchange)).encode(), 1), _PLACE)
+
+
+def unpack_archived(packed: bytes, seal: Seal) -> ArchivedExchange:
+    """What `pack_archived` made. Raises: SealError if it cannot be opened."""
+    raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
+    answer = raw.pop("answer")
+    answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
+    return ArchivedExchange(answer=Answer(**answer), **raw)

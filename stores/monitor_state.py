@@ -1,0 +1,113 @@
+"""What a monitor keeps: checkpoints, alert events and trend points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class AlertEvent:
+    """An alert was raised or resolved. `id` makes delivery idempotent for receivers."""
+
+    id: str
+    at: float
+    """Unix time in seconds of the verdict that decided it."""
+    kind: str
+    """"raised" or "resolved"."""
+    route: str
+    model: str
+    perturbation: str
+    offset: int
+    """Place in the verdict log of the deciding verdict."""
+    trials: int
+    """Trials of the cell so far."""
+    excess: float | None
+    """Estimated paired excess at that time."""
+    summary: str
+    """One sentence for people."""
+    what: str = "excess"
+    """"excess": above the threshold. "drift": away from what it was."""
+    direction: str = ""
+    """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
+    verdict: str = ""
+    """Id of the deciding verdict; "" if an approval decided."""
+    trace_id: str = ""
+    """Of the trace in which that verdict was made; "" if it was not traced."""
+    run_trials: int = 0
+    """Trials (for an excess, pairs) since the change seems to have begun; `evenkeel.monitor.evidence` finds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """A cell's estimates at one time, for trend lines. None = fewer trials than the minimum."""
+
+    at: float
+    trials: int
+    content_delta: float | None
+    excess: float | None
+    excess_lower: float | None
+    excess_upper: float | None
+    robustness: float | None
+    evidence_log10: float
+    alert: bool
+
+
+class MonitorStore(Protocol):
+    """The monitor's durable state. `commit` is atomic: state, offset and events, or nothing."""
+
+    def load(self) -> tuple[bytes | None, int]:
+        """The last committed checkpoint and the log offset it includes; (None, 0) at first."""
+        ...
+
+    def parts(self) -> dict[str, bytes]:
+        """Every part of the checkpoint as it was last committed, by name."""
+        ...
+
+    def is_current(self) -> bool:
+        """Whether the checkpoint is still the one that was read or written last.
+
+        It is not once another has been written, or the store has lost the last: a Redis that failed over.
+        """
+        ...
+
+    def commit(
+        self,
+        state: bytes,
+        offset: int,
+        events: Sequence[AlertEvent],
+        trend: Sequence[tuple[str, str, str, TrendPoint]],
+        *,
+        parts: Mapping[str, bytes] = ...,
+        whole: bool = ...,
+    ) -> None:
+        """Store a checkpoint with the events and trend points (route, model, perturbation, point) since.
+
+        Args:
+            state: the checkpoint but for its parts; replaces the previous one.
+            offset: in the verdict log, up to which it counts.
+            events: in log order.
+            trend: in log order.
+            parts: those that changed, by name; the others stay as they are.
+            whole: whether these are all, so that any others are removed.
+        """
+        ...
+
+    def events(self, limit: int) -> list[AlertEvent]:
+        """The newest alert events, newest first."""
+        ...
+
+    def undelivered(self, limit: int) -> list[AlertEvent]:
+        """Events not yet notified, oldest first."""
+        ...
+
+    def mark_delivered(self, event_id: str) -> None:
+        """Remember that an event was notified."""
+        ...
+
+    def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
+        """The newest `limit` points of one cell, oldest first."""
+        ...

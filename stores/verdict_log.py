@@ -1,0 +1,226 @@
+"""The verdict log: where scoring ends and monitoring begins. Implementations block on storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from evenkeel.stores.sealing import SealError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evenkeel.core.approval import Approval
+    from evenkeel.core.verdict import Evidence, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedVerdict:
+    """A verdict and its place in the log."""
+
+    offset: int
+    """Strictly growing; reading after it gives the next ones."""
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedApproval:
+    """An approval of baselines and its place among the verdicts of the log."""
+
+    offset: int
+    """Of the same sequence as those of verdicts: no verdict has it."""
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """What a log can look for by itself; None = anything."""
+
+    route: str | None = None
+    perturbation: str | None = None
+    category: str | None = None
+    """What stands before the dot of the perturbation."""
+    ratings: tuple[int | None, ...] | None = None
+    """Any of these; None among them = no rating."""
+
+    def admits(self, verdict: Verdict) -> bool:
+        """Whether this is one of the verdicts looked for."""
+        return (
+            self.route in {None, verdict.route}
+            and self.perturbation in {None, verdict.perturbation}
+            and self.category in {None, verdict.perturbation.partition(".")[0]}
+            and (self.ratings is None or verdict.rating in self.ratings)
+        )
+
+
+ANYTHING: Final = Narrow()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of the log, read backwards."""
+
+    verdicts: list[LoggedVerdict]
+    """Newest first."""
+    reached: int
+    """The offset before which nothing was looked at; 0 = the log's start was reached."""
+    looked_at: int
+    """How many verdicts were read to find these."""
+
+
+class VerdictLog(Protocol):
+    """An append-only log in which every verdict id occurs once; approvals stand among the verdicts.
+
+    Who reads verdicts sees none of the approvals but gaps in the offsets; `entries_after` gives both.
+    """
+
+    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+        """Store a verdict durably. Returns False, changing nothing, if its id is there already."""
+        ...
+
+    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """Verdicts already logged for an exchange, oldest first."""
+        ...
+
+    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
+        ...
+
+    def approve(self, approval: Approval) -> bool:
+        """Store an approval durably, behind all entries so far. False, changing nothing, if it is there."""
+        ...
+
+    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
+        """Up to `limit` verdicts and approvals after `offset` (0 = from the start), in log order."""
+        ...
+
+    def approvals(self) -> list[LoggedApproval]:
+        """Every approval, in log order. They are kept for good."""
+        ...
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ...) -> Stretch:
+        """Verdicts before `offset` (None = from the newest) that are looked for, newest first.
+
+        Reads up to `limit` verdicts. A log that has no index to find them by gives fewer than that, perhaps
+        none, though there are older ones: go on before `reached`.
+        """
+        ...
+
+    def latest(
+        self, limit: int, *, route: str | None = None, perturbation: str | None = None
+    ) -> list[Verdict]:
+        """The newest verdicts, newest first."""
+        ...
+
+    def find(self, verdict_id: str) -> Verdict | None:
+        """The verdict with this id."""
+        ...
+
+    def evidence(self, verdict_id: str) -> Evidence | None:
+        """Prompts and answers behind a verdict, None once they have been pruned."""
+        ...
+
+
+def readable_evidence(log: VerdictLog, verdict_id: str) -> Evidence | None:
+    """The evidence behind a verdict; None also if its key is missing, as in lists of many."""
+    try:
+        return log.evidence(verdict_id)
+    except SealError:
+        return None
+
+
+class _Nothing(NamedTuple):
+    """Behind `start` up to `end` there is nothing of these routes: it need not be read again."""
+
+    start: int = 0
+    end: int = 0
+
+    def after(self, offset: int) -> int:
+        """Where to read on from an offset."""
+        return self.end if self.start <= offset <= self.end else offset
+
+
+class RoutesLog:
+    """`VerdictLog` without the verdicts of other routes. Offsets are those of the whole log."""
+
+    def __init__(self, log: VerdictLog, routes: Iterable[str]) -> None:
+        self._log = log
+        self._routes = frozenset(routes)
+        self._verdicts, self._entries = _Nothing(), _Nothing()
+
+    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+        """As `VerdictLog`."""
+        return self._log.append(verdict, evidence)
+
+    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+        """As `VerdictLog`."""
+        return self._log.of_exchange(exchange_id)
+
+    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
+        """Up to `limit` verdicts of these routes after `offset`; reads on until there are some."""
+        at = self._verdicts.after(offset)
+        while True:
+            read = self._log.read_after(at, limit)
+            if not read:
+                self._verdicts = _Nothing(offset, at)
+                return []
+            found = [one for one in read if one.verdict.route in self._routes]
+            if found:
+                return found
+            at = read[-1].offset
+
+    def approve(self, approval: Approval) -> bool:
+        """As `VerdictLog`."""
+        return self._log.approve(approval)
+
+    def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
+        """Up to `limit` entries of these routes after `offset`; reads on until there are some."""
+        at = self._entries.after(offset)
+        while True:
+            read = self._log.entries_after(at, limit)
+            if not read:
+                self._entries = _Nothing(offset, at)
+                return []
+            found = [one for one in read if _route_of(one) in self._routes]
+            if found:
+                return found
+            at = read[-1].offset
+
+    def approvals(self) -> list[LoggedApproval]:
+        """As `VerdictLog`."""
+        return [one for one in self._log.approvals() if one.approval.route in self._routes]
+
+    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
+        """As `VerdictLog`; of the other routes nothing is given."""
+        read = self._log.read_before(offset, limit, narrow)
+        found = [one for one in read.verdicts if one.verdict.route in self._routes]
+        return Stretch(found, read.reached, read.looked_at)
+
+    def latest(
+        self, limit: int, *, route: str | None = None, perturbation: str | None = None
+    ) -> list[Verdict]:
+        """As `VerdictLog`; of all these routes together, the newest of each are looked through."""
+        if route is not None:
+            return self._log.latest(limit, route=route, perturbation=perturbation) if self._has(route) else []
+        found = [
+            verdict
+            for name in sorted(self._routes)
+            for verdict in self._log.latest(limit, route=name, perturbation=perturbation)
+        ]
+        found.sort(key=lambda verdict: -verdict.scored_at)
+        return found[:limit]
+
+    def find(self, verdict_id: str) -> Verdict | None:
+        """As `VerdictLog`."""
+        return self._log.find(verdict_id)
+
+    def evidence(self, verdict_id: str) -> Evidence | None:
+        """As `VerdictLog`."""
+        return self._log.evidence(verdict_id)
+
+    def _has(self, route: str) -> bool:
+        return route in self._routes
+
+
+def _route_of(entry: LoggedVerdict | LoggedApproval) -> str:
+    return entry.approval.route if isinstance(entry, LoggedApproval) else entry.verdict.route
