@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.languages import language_of
 from evenkeel.core.names import named, named_if
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
-from evenkeel.shadow.traits import UNKNOWN, Traits, traits_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +21,29 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.shadow.planner import RoutePlan
     from evenkeel.shadow.prompt import Classifier
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Of one prompt."""
+
+    prompt_chars: int = 0
+    template_share: float | None = None
+    """Characters of the template over all, in [0, 1]; None of an empty prompt."""
+    language: str | None = None
+    """Base tag of the language most of the input is in, of the whole prompt if nothing in it is input; None
+    if it is not certain."""
+
+
+UNKNOWN_TRAITS: Final = Traits()
+
+
+def traits_of(view: PromptView) -> Traits:
+    """The traits of a prompt whose segments are those of its route's template."""
+    chars = sum(len(segment.text) for segment in view.segments)
+    template = sum(len(segment.text) for segment in view.segments if segment.kind == "template")
+    said = "\n".join(segment.text for segment in view.segments if segment.kind == "input")
+    return Traits(chars, template / chars if chars else None, language_of(said or view.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +61,7 @@ class Original:
     """As the application says, else the fingerprint of the template; None while it is not known."""
     task: str | None
     """As the application says, else as the route says, else as the prompt plainly shows."""
-    traits: Traits = UNKNOWN
+    traits: Traits = UNKNOWN_TRAITS
     """What kind of prompt it is."""
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evenkeel.shadow.observing import NOBODY
 from evenkeel.shadow.original import Left
 from evenkeel.shadow.perturbations import NotApplicable
-from evenkeel.shadow.perturbations.baseline import Identical
+from evenkeel.shadow.perturbations.control import Identical
 from evenkeel.shadow.planner import baseline_trial, candidates
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.cli.perturbing.page import asked_of_rewriter, diff_lines
 from evenkeel.cli.perturbing.trying import changed_members, lines_of, try_all
 from evenkeel.shadow.perturbations import BUILTIN
-from evenkeel.shadow.perturbations.protect import RULES
+from evenkeel.shadow.perturbations.places import RULES
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 

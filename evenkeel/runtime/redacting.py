@@ -23,8 +23,11 @@ def redactor(settings: Redaction) -> Redactor:
     """
     # Loaded on demand, here and below: a proxy that redacts nothing stays small.
     from evenkeel.shadow.protection import BUILTIN, Detector, Redactor  # noqa: PLC0415
-    from evenkeel.shadow.protection.own_patterns import OwnPattern  # noqa: PLC0415
-    from evenkeel.shadow.protection.presidio import PresidioDetector, load_analyser  # noqa: PLC0415
+    from evenkeel.shadow.protection.detectors import (  # noqa: PLC0415
+        OwnPattern,  # noqa: PLC0415
+        PresidioDetector,
+        load_analyser,
+    )
 
     detectors: list[Detector] = [OwnPattern(kind, one) for kind, one in settings.patterns.items()]
     detectors += (one for one in BUILTIN if one.kind in settings.kinds)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel.core.verdict import Failure
-from evenkeel.shadow.prompt.template.fixed import PLACEHOLDER
-from evenkeel.shadow.prompt.template.labelling import candidates
-from evenkeel.shadow.prompt.template.skeleton import fixed_characters, gaps, place
-from evenkeel.shadow.prompt.template.tokens import padded
+from evenkeel.shadow.prompt.template.labelling import PLACEHOLDER, candidates
+from evenkeel.shadow.prompt.template.skeleton import fixed_characters, gaps, padded, place
 
 if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView

@@ -1,11 +1,10 @@
-"""Answers, read out of response bodies: plain JSON or an event stream, as the wire carried them.
+"""Answers, read from response bodies: plain JSON or an event stream, as the wire carried them.
 
-`reading` decides which of the two a body is; `events` takes streams apart; `chat`, `completions`,
-`responses` and `messages` know what their API sends and put it into a `draft`; `values` reads what
-nobody guarantees the type of.
+`reading` decides which of the two a body is and takes streams apart; `apis` knows what each API sends and
+puts it into a `draft`.
 """
 
+from evenkeel.shadow.answer.draft import UnreadableAnswer
 from evenkeel.shadow.answer.reading import read_answer
-from evenkeel.shadow.answer.values import UnreadableAnswer
 
 __all__ = ["UnreadableAnswer", "read_answer"]

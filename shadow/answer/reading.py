@@ -1,23 +1,51 @@
-"""Reads the answer in a response of any API."""
+"""Answers read from response bodies of any API, plain JSON or server-sent events."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.shadow.answer.chat import ChatReader
-from evenkeel.shadow.answer.completions import CompletionsReader
-from evenkeel.shadow.answer.events import events_of
-from evenkeel.shadow.answer.messages import MessagesReader
-from evenkeel.shadow.answer.responses import ResponsesReader
-from evenkeel.shadow.answer.values import UnreadableAnswer, json_object
+from evenkeel.shadow.answer.apis import ChatReader, CompletionsReader, MessagesReader, ResponsesReader
+from evenkeel.shadow.answer.draft import UnreadableAnswer, json_object
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, decode_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from evenkeel.core.pair import Answer
     from evenkeel.shadow.answer.draft import AnswerReader
-    from evenkeel.shadow.prompt.api import Api
+    from evenkeel.shadow.prompt.body import Api
+
+
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+
+
+class Event(NamedTuple):
+    """The data of one event."""
+
+    data: str
+    closed: bool
+    """Whether a blank line ended it."""
+
+
+def events_of(text: str) -> Iterator[Event]:
+    """The events of a stream that carry data.
+
+    Source: WHATWG HTML, section 9.2.6. An unclosed last event is given too, since servers that
+    cut the final newline are common; the caller knows a cut one by its JSON.
+    """
+    data: list[str] = []
+    for line in _LINE_END.split(text):
+        if line:
+            name, _, value = line.partition(":")
+            if name == "data":
+                data.append(value.removeprefix(" "))
+        elif data:
+            yield Event("\n".join(data), closed=True)
+            data = []
+    if data:
+        yield Event("\n".join(data), closed=False)
+
 
 READERS: Final[dict[Api, Callable[[], AnswerReader]]] = {
     "chat": ChatReader,

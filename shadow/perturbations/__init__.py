@@ -1,13 +1,13 @@
 """Perturbations: small, meaning-preserving changes of a prompt.
 
-`protocol` says what one is; each kind is one module and one line in `catalogue`. Changes of the
-input keep off what `protect` finds (code, numbers, addresses, quotations …); `places` picks and
-rewrites a share of what is left, `seed` makes every choice repeatable. Changes of the template are
-in `positional` and `format`. Kinds that need a model ask for texts with a `Draft`.
+`protocol` says what one is; each perturbation, or family of them, is one module and one line in
+`catalogue`. Changes of the input keep off protected text (code, numbers, addresses, quotations …): `places`
+finds it, and picks and rewrites a share of the rest. Changes of the template are in `positional` and
+`format`. Perturbations that need a model ask for texts with a `Draft`.
 """
 
 from evenkeel.shadow.perturbations.catalogue import BUILTIN, by_name, catalogue
-from evenkeel.shadow.perturbations.protect import Protected, protected_spans
+from evenkeel.shadow.perturbations.places import Protected, protected_spans
 from evenkeel.shadow.perturbations.protocol import (
     NOTHING,
     Draft,
@@ -16,8 +16,8 @@ from evenkeel.shadow.perturbations.protocol import (
     Perturbation,
     Requirement,
     RewriteTask,
+    seed_for,
 )
-from evenkeel.shadow.perturbations.seed import seed_for
 
 __all__ = [
     "BUILTIN",

@@ -7,9 +7,9 @@ import fnmatch
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.language_tags import BUILTIN_TAGS, canonical_tag
-from evenkeel.shadow.perturbations.baseline import Identical
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import Compound, builtin_compounds
+from evenkeel.shadow.perturbations.control import Identical
 from evenkeel.shadow.perturbations.crosslingual import crosslingual_pairs
 from evenkeel.shadow.perturbations.format import FORMATS
 from evenkeel.shadow.perturbations.multilingual import Multilingual

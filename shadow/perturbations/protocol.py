@@ -1,8 +1,9 @@
-"""What a perturbation is, and what it gives back."""
+"""What a perturbation is, what it returns, and the seed that makes its choices repeatable."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from evenkeel.shadow.prompt import PromptView
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.pair import Wanted
+
 
 Requirement = Literal["rewriter", "judge"]
 """What a kind can't do without: a model that rewrites texts, or one that compares answers across
@@ -102,3 +104,12 @@ class Perturbation(Protocol):
 
 NOTHING: frozenset[Requirement] = frozenset()
 """For `requires`: the kind works by rule."""
+
+
+def seed_for(exchange_id: str, perturbation_name: str, severity: float, version: int) -> int:
+    """Seed for the random choices of one perturbation of one exchange.
+
+    Returns: an integer in [0, 2**53), which SQLite, JSON and JavaScript all hold exactly.
+    """
+    trial = "\x1f".join((exchange_id, perturbation_name, f"{severity:.6f}", str(version)))
+    return int.from_bytes(blake2b(trial.encode(), digest_size=8).digest(), "big") >> 11

@@ -1,26 +1,28 @@
-"""Typing errors and common misspellings, as people make them in the language of the text."""
+"""Typing errors and common misspellings, as people make them in the language of the text.
+
+What is known of a language is in `spelling.toml`: its keyboard, known misspellings, marks that are left
+out, and words to steer clear of. Japanese is apart: there a slip is another conversion of the same reading.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.shadow.perturbations.places import change_places
-from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.places import change_places, protected_spans
 from evenkeel.shadow.perturbations.protocol import NOTHING
-from evenkeel.shadow.perturbations.slips import slips_for
-from evenkeel.shadow.perturbations.slips.japanese import PLACES as JAPANESE_PLACES
-from evenkeel.shadow.perturbations.slips.japanese import VARIANTS as JAPANESE_VARIANTS
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from evenkeel.shadow.perturbations.protocol import NotApplicable
-    from evenkeel.shadow.perturbations.slips import Slips
     from evenkeel.shadow.prompt import PromptView
 
 # Latin, Greek and Cyrillic words outside contractions. In scripts without spaces a "word" is a
@@ -32,6 +34,95 @@ _LEAST_LETTERS: Final = 4
 _TRIES: Final = 4
 _LANGUAGE_SAMPLE: Final = 150
 """Characters of prose that are enough to tell the language."""
+
+
+_STAGGER: Final = (0.0, 0.25, 0.75)
+"""How far, in keys, a row of letters is shifted to the right against the top one."""
+_NEVER: Final = re.compile(r"(?!)")
+_ENOUGH_KANA: Final = 4
+"""Shorter stretches of kana stand inside other words too often to be read back into kanji."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slips:
+    """The slips people make in one language. All words are in lower case."""
+
+    neighbours: Mapping[str, str]
+    """Letter → letters on keys beside it."""
+    misspelled: Mapping[str, str]
+    """Word → how it is often misspelled, with the same first letter."""
+    frequent: frozenset[str]
+    """Words that are one slip away from another: a slip must not say something else."""
+    bare: Mapping[str, str] = field(default_factory=dict)
+    """Letter with a mark → what is typed where the mark is forgotten or not on the keyboard."""
+    dropped: re.Pattern[str] = _NEVER
+    """Finds the letters of `bare` in a word where leaving the mark out says the same."""
+    nouns: re.Pattern[str] = _NEVER
+    """Words with a capital that are no names, in a language that writes nouns with capitals."""
+    kept_pairs: frozenset[str] = frozenset()
+    """Neighbouring letters that are never swapped, because that makes another word too often."""
+    elides: bool = False
+    """Whether words follow an apostrophe that joins them to the one before ("l'ordine")."""
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], keyboards: Mapping[str, list[str]]) -> Slips:
+        """The slips of a language as `spelling.toml` has them."""
+        return cls(
+            neighbours=_neighbours(keyboards[table["keyboard"]]),
+            misspelled=_pairs(table["misspelled"]),
+            frequent=frozenset(table["frequent"].split()),
+            bare=table.get("bare", {}),
+            dropped=re.compile(table["dropped"]) if "dropped" in table else _NEVER,
+            nouns=re.compile(table["nouns"]) if "nouns" in table else _NEVER,
+            kept_pairs=frozenset(table.get("kept_pairs", ())),
+            elides=table.get("elides", False),
+        )
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Lines of "right wrong, right wrong" as a table."""
+    return dict(entry.split() for entry in text.replace("\n", ",").split(",") if entry.strip())
+
+
+def _neighbours(rows: list[str]) -> dict[str, str]:
+    """Letter → the letters on keys that touch its key, from the three rows of a layout."""
+    places = [
+        (letter, row, shift + column)
+        for row, (letters, shift) in enumerate(zip(rows, _STAGGER, strict=True))
+        for column, letter in enumerate(letters)
+    ]
+    return {
+        letter: "".join(
+            other
+            for other, below, right in places
+            if other != letter and (abs(right - at) <= 1 if below == row else _touch(row, below, right - at))
+        )
+        for letter, row, at in places
+    }
+
+
+def _touch(row: int, other_row: int, distance: float) -> bool:
+    return abs(row - other_row) == 1 and abs(distance) < 1
+
+
+def _variants(both_ways: Mapping[str, str], one_way: Mapping[str, str]) -> dict[str, str]:
+    back = {new: old for old, new in both_ways.items() if len(new) >= _ENOUGH_KANA}
+    return {**back, **both_ways, **one_way}
+
+
+_TABLES: Final = tomllib.loads(files(__package__).joinpath("spelling.toml").read_text("utf-8"))
+
+SLIPS: Final = {tag: Slips.of(table, _TABLES["keyboards"]) for tag, table in _TABLES["languages"].items()}
+"""By base tag of the language."""
+_JAPANESE: Final = _variants(*(_pairs(_TABLES["japanese"][way]) for way in ("both_ways", "one_way")))
+"""Stretch of Japanese text → how it is also written."""
+_JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda one: (-len(one), one))))
+"""Finds them, the longest first."""
+
+
+def _slips_for(language: str | None) -> Slips:
+    """The slips of a language; those of English where none are known or the language is unknown."""
+    return SLIPS.get(language or "en", SLIPS["en"])
 
 
 class Spelling:
@@ -60,14 +151,14 @@ class Spelling:
 
         def find(text: str) -> Iterator[re.Match[str]]:
             if languages[text] == "ja":
-                return JAPANESE_PLACES.finditer(text)
+                return _JAPANESE_PLACES.finditer(text)
             return _places(text, languages[text])
 
         def rewrite(place: re.Match[str], rng: random.Random) -> str | None:
             language = languages[place.string]
             if language == "ja":
-                return JAPANESE_VARIANTS[place[0]]
-            return _rewrite(place[0], slips_for(language), rng)
+                return _JAPANESE[place[0]]
+            return _rewrite(place[0], _slips_for(language), rng)
 
         return change_places(view, severity, rng, find=find, rewrite=rewrite)
 
@@ -92,7 +183,7 @@ def _prose(text: str) -> str:
 @cache
 def _words(language: str | None) -> re.Pattern[str]:
     """Finds the words that are long enough for a slip, or for a known one."""
-    slips = slips_for(language)
+    slips = _slips_for(language)
     more = min((_LEAST_LETTERS, *map(len, slips.misspelled))) - 1
     # In some languages an apostrophe behind a letter joins two words.
     start = rf"(?<!\w.) (?<![^{_LETTER}]['’].)" if slips.elides else r"(?<![\w'’].)"
@@ -100,7 +191,7 @@ def _words(language: str | None) -> re.Pattern[str]:
 
 
 def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
-    slips = slips_for(language)
+    slips = _slips_for(language)
     for match in _words(language).finditer(text):
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:

@@ -1,14 +1,13 @@
 """The prompt of a request: read into messages and segments, written back byte by byte.
 
-`api` tells by its path which API a request speaks. `spans` finds where the values of a JSON text
-stand; `chat`, `completions`, `responses` and `messages` know the shapes of bodies and list the
-string literals that carry prompt text, all as a `body`; `view` cuts those into *segments* (template
-or input) and writes variants in which only the literals of changed segments differ; `replay` strips
-a body of what a replay must not do (stream, store) and refuses what cannot be made harmless.
+`body` reads the request body of any API and lists the string literals that carry prompt text, `spans` finds
+where the values of a JSON text stand; `view` cuts those literals into *segments* (template or input) and
+writes variants in which only the literals of changed segments differ; `blocks` types the segments; `replay`
+strips a body of what a replay must not do (stream, store) and refuses requests that cannot be made
+harmless.
 """
 
-from evenkeel.shadow.prompt.api import Api, api_of
-from evenkeel.shadow.prompt.body import UnreadablePrompt
+from evenkeel.shadow.prompt.body import Api, UnreadablePrompt, api_of
 from evenkeel.shadow.prompt.replay import Refusal, refusal
 from evenkeel.shadow.prompt.segments import (
     Block,

@@ -12,40 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evenkeel.shadow.prompt.api import Api
+    from evenkeel.shadow.prompt.body import Api
     from evenkeel.shadow.prompt.spans import Member
     from evenkeel.shadow.prompt.view import PromptView
-
-_FORCED_FALSE: Final = ("stream", "store", "background")
-_REMOVED: Final = ("stream_options",)
-_CHOICES: Final = "n"
-
-
-def replay_changes(members: Sequence[Member], api: Api) -> dict[str, str | None]:
-    """The changes of the outermost object that make a body fit for a replay.
-
-    `stream`, `store` and `background` become false where the client sent another value,
-    `stream_options` goes away (servers reject it without a stream), and `n` becomes 1 where it is
-    more, since only the first choice is compared. Keys the client did not send are not added: many
-    compatible servers reject keys they do not know. The exception is `store` of the responses API,
-    which is true unless it is said to be false. Repeated keys are all treated.
-    """
-    changes: dict[str, str | None] = {
-        member.key: "false"
-        for member in members
-        if member.key in _FORCED_FALSE and member.value.decoded is not False
-    }
-    changes.update((member.key, None) for member in members if member.key in _REMOVED)
-    if any(member.key == _CHOICES and _more_than_one(member.value.decoded) for member in members):
-        changes[_CHOICES] = "1"
-    if api == "responses" and all(member.key != "store" for member in members):
-        changes["store"] = "false"
-    return changes
-
-
-def _more_than_one(value: Any) -> bool:
-    return isinstance(value, float) and value > 1  # every number is read as a float, see spans
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:

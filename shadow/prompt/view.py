@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from evenkeel.core.surrogates import well_formed
-from evenkeel.shadow.prompt.body import UnreadablePrompt
-from evenkeel.shadow.prompt.members import member_edits
-from evenkeel.shadow.prompt.readers import read_body
-from evenkeel.shadow.prompt.replay import replay_changes
+from evenkeel.shadow.prompt.body import UnreadablePrompt, read_body
 from evenkeel.shadow.prompt.segments import Segment, SlotText, by_role
-from evenkeel.shadow.prompt.spans import Edit, splice, string_literal
+from evenkeel.shadow.prompt.spans import Edit, member_edits, splice, string_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from evenkeel.shadow.prompt.api import Api
-    from evenkeel.shadow.prompt.body import Body
+    from evenkeel.shadow.prompt.body import Api, Body
     from evenkeel.shadow.prompt.segments import Block, Classifier
+    from evenkeel.shadow.prompt.spans import Member
+
+_FORCED_FALSE: Final = ("stream", "store", "background")
+_REMOVED: Final = ("stream_options",)
+_CHOICES: Final = "n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +163,25 @@ class PromptView:
         known = {(slot.message, slot.part) for slot in self.slots}
         if not all(one.slot in known for one in segments):
             raise ValueError("an arrangement moves segments only between slots of the prompt")
-        order = {(slot.message, slot.part): number for number, slot in enumerate(self.slots)}
-        roles = {(slot.message, slot.part): slot.role for slot in self.slots}
-        placed = sorted(segments, key=lambda one: order[one.slot])
+        return self.recut(segments)
+
+    def recut(self, segments: Iterable[Segment]) -> Self:
+        """The same body with these segments for all its text: finer, in another order, or more.
+
+        Where `arranged` moves segments as they are, this one may also hold parts of segments and new ones;
+        whoever calls it answers for the text being complete.
+
+        Args:
+            segments: All of the variant, in order within each slot; their indices and roles are set anew.
+
+        Raises: KeyError if a segment names a slot that the prompt does not have.
+        """
+        slots = {(slot.message, slot.part): (place, slot.role) for place, slot in enumerate(self.slots)}
+        placed = sorted(segments, key=lambda one: slots[one.slot][0])
         return replace(
             self,
             segments=tuple(
-                replace(one, index=number, role=roles[one.slot]) for number, one in enumerate(placed)
+                replace(one, index=index, role=slots[one.slot][1]) for index, one in enumerate(placed)
             ),
         )
 
@@ -196,9 +209,9 @@ class PromptView:
     def for_replay(self) -> bytes:
         """The body as a replay sends it: no stream, nothing stored, one choice; nothing else touched.
 
-        Whether it may be sent at all is `evenkeel.shadow.prompt.replay.refusal`'s to say.
+        Whether it may be sent at all is `refusal`'s to say.
         """
-        return self.with_members(replay_changes(self._body.members, self.api)).body()
+        return self.with_members(_replay_changes(self._body.members, self.api)).body()
 
     def _text_edits(self) -> list[Edit]:
         now: dict[tuple[int, int | None], str] = {}
@@ -226,3 +239,29 @@ def _cut(slots: Sequence[SlotText], cut: Sequence[Sequence[Block]]) -> tuple[Seg
                 Segment(place, slot.role, block.kind, block.type, block.text, slot.message, slot.part)
             )
     return tuple(segments)
+
+
+def _replay_changes(members: Sequence[Member], api: Api) -> dict[str, str | None]:
+    """The changes of the outermost object that make a body fit for a replay.
+
+    `stream`, `store` and `background` become false where the client sent another value,
+    `stream_options` goes away (servers reject it without a stream), and `n` becomes 1 where it is
+    more, since only the first choice is compared. Keys the client did not send are not added: many
+    compatible servers reject keys they do not know. The exception is `store` of the responses API,
+    which is true unless it is said to be false. Repeated keys are all treated.
+    """
+    changes: dict[str, str | None] = {
+        member.key: "false"
+        for member in members
+        if member.key in _FORCED_FALSE and member.value.decoded is not False
+    }
+    changes.update((member.key, None) for member in members if member.key in _REMOVED)
+    if any(member.key == _CHOICES and _more_than_one(member.value.decoded) for member in members):
+        changes[_CHOICES] = "1"
+    if api == "responses" and all(member.key != "store" for member in members):
+        changes["store"] = "false"
+    return changes
+
+
+def _more_than_one(value: Any) -> bool:
+    return isinstance(value, float) and value > 1  # every number is read as a float, see `spans`

@@ -1,21 +1,85 @@
-"""An exchange without the values that must not be kept."""
+"""Exchanges without the values that must not be kept, on their way to the queue.
+
+A value is replaced by a placeholder: the same value, the same placeholder throughout an exchange.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
+from bisect import bisect
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.protection.bodies import Unredactable, redact_events, redact_json
-from evenkeel.shadow.protection.placeholders import Placeholders
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Sequence
 
-    from evenkeel.core.exchange import Exchange
-    from evenkeel.shadow.protection.detector import Detector
+    from evenkeel.core.exchange import Exchange, ExchangeSink
+    from evenkeel.shadow.protection.detectors import Detector, Found
+    from evenkeel.stores.counters import Tally
+
+
+_SEPARATORS = re.compile(r"[\s().\-/]+")
+_OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[\s\S]*")
+"""Pictures and signatures: no text, and long."""
+
+
+class Placeholders:
+    """Replaces values in the texts of one exchange.
+
+    A placeholder is the kind and a number, "[EMAIL_1]": numbers are given in the order in which values are
+    first met. Case, spaces, dots, dashes and brackets do not tell values apart.
+    """
+
+    def __init__(self, detectors: Sequence[Detector]) -> None:
+        """Begin an exchange.
+
+        Args:
+            detectors: Find the values; the first one that finds a piece of text names it.
+        """
+        self._detectors = detectors
+        self._known: dict[tuple[str, str], str] = {}
+        self._numbers: Counter[str] = Counter()
+        self.replaced: Counter[str] = Counter()
+        """Values replaced so far, by kind."""
+
+    def redact(self, text: str) -> str:
+        """The text with placeholders; the very same text if there is nothing to replace."""
+        if not text or _OPAQUE.fullmatch(text):
+            return text
+        chosen: list[Found] = []
+        for detector in self._detectors:
+            for one in detector.find(text):
+                _add_if_free(chosen, one)
+        if not chosen:
+            return text
+        pieces: list[str] = []
+        at = 0
+        for one in chosen:
+            pieces += (text[at : one.start], self._placeholder(one.kind, text[one.start : one.end]))
+            at = one.end
+        return "".join(pieces) + text[at:]
+
+    def _placeholder(self, kind: str, value: str) -> str:
+        self.replaced[kind] += 1
+        key = kind, _SEPARATORS.sub("", value).casefold()
+        if key not in self._known:
+            self._numbers[kind] += 1
+            self._known[key] = f"[{kind.upper()}_{self._numbers[kind]}]"
+        return self._known[key]
+
+
+def _add_if_free(chosen: list[Found], one: Found) -> None:
+    """Add a value to those chosen, which stay in order, unless it overlaps with one of them."""
+    place = bisect(chosen, one)
+    before_it = place == 0 or chosen[place - 1].end <= one.start
+    if before_it and (place == len(chosen) or one.end <= chosen[place].start):
+        chosen.insert(place, one)
+
 
 _EVENTS = "text/event-stream"
 _STREAM = re.compile(r"\ufeff?\s*(?:data|event|id|retry)?:")
@@ -102,3 +166,42 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnreadableBody):
         return error.reason
     return str(error.args[0]) if isinstance(error, Unredactable) else "not_text"
+
+
+log = logging.getLogger("evenkeel.proxy")
+
+
+class RedactedSink:
+    """Redacts exchanges and passes them on. Called in the hand-off's thread, never on the event loop."""
+
+    def __init__(self, sink: ExchangeSink, redactor: Redactor, tally: Tally) -> None:
+        """Wire it.
+
+        Args:
+            sink: Where exchanges go.
+            redactor: Redacts.
+            tally: Counts values by kind, and bodies that had to be emptied by reason.
+        """
+        self._sink = sink
+        self._redactor = redactor
+        self._tally = tally
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """As `ExchangeSink.put`. An exchange that cannot be redacted goes on without its bodies."""
+        return self._sink.put([self._redacted(exchange) for exchange in exchanges])
+
+    def _redacted(self, exchange: Exchange) -> Exchange:
+        try:
+            redacted = self._redactor.redact(exchange)
+        except Exception as error:  # noqa: BLE001 - named boundary: what a detector stumbles over stays here
+            # The error itself may hold text.
+            log.error("exchange %s is queued without bodies: %s", exchange.id, type(error).__name__)  # noqa: TRY400
+            self._tally.add("redaction_failures", reason="error")
+            return replace(
+                exchange, request_body=b"", response_body=b"", task=None, prompt_version=None, session=None
+            )
+        for kind, count in redacted.replaced.items():
+            self._tally.add("redactions", count, kind=kind)
+        for reason in redacted.emptied:
+            self._tally.add("redaction_failures", reason=reason)
+        return redacted.exchange

@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.places import protected_spans
 from evenkeel.simulate.condition import Condition
 from evenkeel.simulate.details import read_details
 from evenkeel.simulate.judge.known import recognise

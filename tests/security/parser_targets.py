@@ -29,12 +29,9 @@ from evenkeel.proxy.rewriting import render_request, render_response
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.answer.reading import READERS
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
-from evenkeel.shadow.perturbations.format import read_json as json_skeleton
-from evenkeel.shadow.perturbations.format import read_outline
-from evenkeel.shadow.perturbations.format import read_xml as xml_skeleton
-from evenkeel.shadow.perturbations.format import read_yaml as yaml_skeleton
+from evenkeel.shadow.perturbations.format import readers as skeletons
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
-from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.places import protected_spans
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
 from evenkeel.stores.goldens import GoldenError
 from tests.security import file_targets
@@ -205,8 +202,8 @@ def skeletons(data: bytes) -> None:
     """The form that a prompt asks for is read, or not at all."""
     text = data.decode("utf-8", "replace")
     for read in (
-        *(json_skeleton.read_json, yaml_skeleton.read_yaml, xml_skeleton.read_xml),
-        *(read_outline.read_markdown, read_outline.read_html),
+        *(skeletons.read_json, skeletons.read_yaml, skeletons.read_xml),
+        *(skeletons.read_markdown, skeletons.read_html),
     ):
         with contextlib.suppress(UnreadableSkeleton):
             read(text)

@@ -9,9 +9,9 @@ import pytest
 
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.shadow.perturbations import Draft, NotApplicable
-from evenkeel.shadow.perturbations.baseline import Identical
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import Compound, builtin_compounds
+from evenkeel.shadow.perturbations.control import Identical
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase

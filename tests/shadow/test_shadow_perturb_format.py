@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, Free, Html, Json, Markdown, Xml, Yaml
+from evenkeel.shadow.perturbations.format.forms import element_name
 from evenkeel.shadow.perturbations.format.schema import Field, Leaf
-from evenkeel.shadow.perturbations.format.xml_form import element_name
 from evenkeel.shadow.prompt import Block, PromptView
 from tests.shadow.asked_formats import applied, texts, view_of
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evenkeel.shadow.perturbations.format import FORMATS, Json, Markdown, Yaml
-from evenkeel.shadow.perturbations.format.constraints import forces_tools
+from evenkeel.shadow.perturbations.format.schema import forces_tools
 from tests.shadow.asked_formats import applied, texts, view_of
 
 SCHEMA = {

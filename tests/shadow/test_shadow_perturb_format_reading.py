@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.shadow.perturbations.format import Yaml
-from evenkeel.shadow.perturbations.format.read_json import read_json
-from evenkeel.shadow.perturbations.format.read_json_schema import read_json_schema
-from evenkeel.shadow.perturbations.format.read_outline import read_html, read_markdown
-from evenkeel.shadow.perturbations.format.read_xml import read_xml
-from evenkeel.shadow.perturbations.format.read_yaml import read_yaml
+from evenkeel.shadow.perturbations.format.readers import (
+    read_html,
+    read_json,
+    read_markdown,
+    read_xml,
+    read_yaml,
+)
 from evenkeel.shadow.perturbations.format.schema import (
     Field,
     Leaf,
@@ -18,6 +20,7 @@ from evenkeel.shadow.perturbations.format.schema import (
     UnreadableSkeleton,
     leaf_of,
     names_in,
+    read_json_schema,
 )
 from evenkeel.shadow.perturbations.format.skeletons import skeletons
 from evenkeel.shadow.perturbations.format.words import named_format, renamed

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.shadow.perturbations.format import Free, Html, Json, Markdown, Xml, Yaml
-from evenkeel.shadow.perturbations.format.read_json import read_json
+from evenkeel.shadow.perturbations.format.forms import element_name
+from evenkeel.shadow.perturbations.format.readers import read_json
 from evenkeel.shadow.perturbations.format.schema import Field, Leaf, Listing, Record, names_in
-from evenkeel.shadow.perturbations.format.xml_form import element_name
 
 _words = st.text(st.sampled_from("abcXY é-:#<&\"'123_"), min_size=1, max_size=8).map(str.strip).filter(bool)
 _leaves = st.builds(Leaf, _words, st.sampled_from(["hint", "literal"])) | st.just(Leaf("7", "bare"))

@@ -20,9 +20,8 @@ from evenkeel.shadow.perturbations.positional import (
     OutputInstructions,
     Reordering,
 )
-from evenkeel.shadow.perturbations.positional.lists import bullet_lists
 from evenkeel.shadow.perturbations.positional.marks import closes, is_label, tail_cuts
-from evenkeel.shadow.perturbations.positional.order import order_matters
+from evenkeel.shadow.perturbations.positional.reordering import bullet_lists, order_matters
 from evenkeel.shadow.prompt import Block, PromptView
 
 SEEDS = range(30)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.shadow.perturbations.slips import SLIPS
+from evenkeel.shadow.perturbations.spelling import SLIPS
 from tests.shadow.changed_texts import variant
 
 FREQUENT = SLIPS["en"].frequent

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from evenkeel.core.languages import language_of
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.protocol import NOTHING
-from evenkeel.shadow.perturbations.tone import TONES, Tone
-from evenkeel.shadow.perturbations.tone_phrases import MANNERS
+from evenkeel.shadow.perturbations.tone import MANNERS, TONES, Tone
 from evenkeel.shadow.prompt import Block
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.shadow.prompt import Block, PromptView, UnreadablePrompt
-from evenkeel.shadow.prompt.readers import READERS
+from evenkeel.shadow.prompt.body import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

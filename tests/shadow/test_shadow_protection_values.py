@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.places import protected_spans
 from evenkeel.shadow.protection import BUILTIN, ProtectionError
-from evenkeel.shadow.protection.own_patterns import OwnPattern
-from evenkeel.shadow.protection.patterns import iban_valid, luhn_valid
-from evenkeel.shadow.protection.placeholders import Placeholders
-from evenkeel.shadow.protection.presidio import PresidioDetector, load_analyser
+from evenkeel.shadow.protection.detectors import (
+    OwnPattern,
+    PresidioDetector,
+    iban_valid,
+    load_analyser,
+    luhn_valid,
+)
+from evenkeel.shadow.protection.redaction import Placeholders
 
 TOKEN = "q7Wn3x_" * 6
 

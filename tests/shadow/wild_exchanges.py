@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.shadow.prompt.readers import READERS
+from evenkeel.shadow.prompt.body import READERS
 from tests.shadow.wild_documents import WildDocuments
 
 if TYPE_CHECKING:

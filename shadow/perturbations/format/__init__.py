@@ -1,22 +1,15 @@
 """Format perturbations: the same contents are asked for in another format.
 
-`skeletons` finds where output instructions show a structure and has it read (`read_…`, one module
-for each format) into the tree of `schema`; each kind renders that tree in its own format; `words` puts
-one format's name for another's; `constraints` lifts `response_format` and its like; `form` puts all of it
-together.
+`skeletons` finds where output instructions show a structure and has it read (`readers`) into the tree of
+`schema`, which also reads `response_format` and its like; `words` puts one format's name for another's;
+`forms` has the perturbations, each of which renders the tree in its own format.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.shadow.perturbations.format.form import Form
-from evenkeel.shadow.perturbations.format.free_form import Free
-from evenkeel.shadow.perturbations.format.html_form import Html
-from evenkeel.shadow.perturbations.format.json_form import Json
-from evenkeel.shadow.perturbations.format.markdown_form import Markdown
-from evenkeel.shadow.perturbations.format.xml_form import Xml
-from evenkeel.shadow.perturbations.format.yaml_form import Yaml
+from evenkeel.shadow.perturbations.format.forms import Form, Free, Html, Json, Markdown, Xml, Yaml
 
 if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import Perturbation

@@ -1,13 +1,21 @@
-"""What an answer must hold, whatever it is written in: fields, lists and values."""
+"""What an answer must contain, whatever its format: fields, lists and values.
+
+Read from a JSON Schema or from the other members of a request that bind the answer to a format; `skeletons`
+reads it from the words of a prompt.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from evenkeel.shadow.prompt import PromptView
+
 
 _BRACKETED: Final = re.compile(r"<([^<>]*(?:<[^<>]*>[^<>]*)*)>|\[([^\[\]]*)\]|\{\{?([^{}]*)\}?\}", re.DOTALL)
 _TYPE_WORD: Final = re.compile(
@@ -132,3 +140,155 @@ def names_in(node: Node) -> Iterator[str]:
             yield from names_in(item)
         case _:
             return
+
+
+_DEEPEST = 12
+_NO_SCHEMA: Final[Mapping[str, Any]] = {}
+
+
+def read_json_schema(schema: Any) -> Node:
+    """The contents that a JSON Schema asks for; hints are its descriptions, choices and types.
+
+    References into the schema itself are followed; what can't be read is any value.
+    """
+    return _node(schema, schema if isinstance(schema, dict) else _NO_SCHEMA, 0)
+
+
+def _node(schema: Any, root: Mapping[str, Any], depth: int) -> Node:
+    if depth > _DEEPEST or not isinstance(schema, dict):
+        return ANYTHING
+    if isinstance(schema.get("$ref"), str):
+        return _node(_referred(schema["$ref"], root), root, depth + 1)
+    choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
+    if isinstance(choices, list) and choices:
+        # "or null" is how optional values are written; of others the first stands for all
+        first = next((one for one in choices if isinstance(one, dict) and one.get("type") != "null"), None)
+        described = (
+            {**first, "description": schema["description"]} if first and "description" in schema else first
+        )
+        return _node(described, root, depth + 1)
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        return Record(tuple(Field(name, _node(one, root, depth + 1)) for name, one in properties.items()))
+    if "items" in schema or schema.get("type") == "array":
+        return Listing(_node(schema.get("items"), root, depth + 1))
+    return _leaf(schema)
+
+
+def _leaf(schema: Mapping[str, Any]) -> Leaf:
+    values = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), None)
+    named = kind if isinstance(kind, str) else ""
+    if isinstance(values, list) and values:
+        named = " | ".join(str(one) for one in values)
+    description = schema.get("description")
+    told = " ".join(description.split()) if isinstance(description, str) else ""
+    return Leaf(": ".join(part for part in (named, told) if part) or ANYTHING.text)
+
+
+def _referred(reference: str, root: Mapping[str, Any]) -> Any:
+    found: Any = root
+    for step in reference.removeprefix("#").strip("/").split("/"):
+        if step:
+            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found
+
+
+_SCHEMAS: Final = ("guided_json",)
+_GRAMMARS: Final = (
+    "guided_regex",
+    "guided_grammar",
+    "guided_choice",
+    "guided_decoding_backend",
+    "structured_outputs",
+    "grammar",
+    "json_schema",
+)
+"""Of inference servers."""
+_NESTED: Final = ("text", "output_config")
+"""Members that hold a format among other things: of the Responses API, of Anthropic's Messages API."""
+_PLAIN: Final = ("response_format", "output_format")
+_JSON_OBJECT: Final = {"type": "json_object"}
+"""Of these members two know it: `response_format` and `text.format`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What the members of a request demand of its answer."""
+
+    is_json: bool = False
+    node: Node | None = None
+    """What a JSON Schema asks for."""
+    removed: Mapping[str, str | None] = field(default_factory=dict)
+    """The changes that lift it, for `PromptView.with_members`."""
+    any_json: Mapping[str, str | None] = field(default_factory=dict)
+    """The changes that leave JSON of any structure."""
+
+
+def constraint_of(view: PromptView) -> Constraint:
+    """What a request demands of its answer's format by members, a JSON Schema read."""
+    is_json = False
+    node: Node | None = None
+    removed: dict[str, str | None] = {}
+    any_json: dict[str, str | None] = {}
+    for key in (*_PLAIN, *_NESTED):
+        member = view.get(key)
+        if not isinstance(member, dict):
+            continue
+        wanted = member.get("format") if key in _NESTED else member
+        kind = wanted.get("type") if isinstance(wanted, dict) else None
+        if kind is None or kind == "text":
+            continue
+        rest = {name: value for name, value in member.items() if name != "format"} if key in _NESTED else {}
+        removed[key] = any_json[key] = _written(rest) if rest else None
+        if kind in ("json_object", "json_schema"):
+            is_json = True
+            node = node or _schema_of(wanted)
+            if key == "response_format":
+                any_json[key] = _written(_JSON_OBJECT)
+            elif key == "text":
+                any_json[key] = _written({**member, "format": _JSON_OBJECT})
+    for key in (*_SCHEMAS, *_GRAMMARS):
+        member = view.get(key)
+        if member is None:
+            continue
+        removed[key] = any_json[key] = None
+        if key in _SCHEMAS:
+            is_json = True
+            node = node or read_json_schema(_decoded(member))
+    return Constraint(is_json, node, removed, any_json)
+
+
+def forces_tools(view: PromptView) -> bool:
+    """Whether the request makes the model call a tool, so that it writes no answer."""
+    choice = view.get("tool_choice")
+    if choice is None:
+        choice = view.get("function_call")
+    if isinstance(choice, dict):
+        kind = choice.get("type")
+        mode = choice.get("mode") or (choice.get("allowed_tools") or {}).get("mode")
+        return kind not in ("auto", "none") and not (kind == "allowed_tools" and mode != "required")
+    return choice in ("required", "any")
+
+
+def _schema_of(wanted: Any) -> Node | None:
+    if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
+        return None
+    inner = wanted.get("json_schema")
+    schema = inner.get("schema") if isinstance(inner, dict) else wanted.get("schema")
+    return read_json_schema(schema) if isinstance(schema, dict) else None
+
+
+def _decoded(member: Any) -> Any:
+    if not isinstance(member, str):
+        return member
+    try:
+        return json.loads(member)
+    except ValueError:
+        return None
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.shadow.perturbations.format.read_json import json_at, read_json
-from evenkeel.shadow.perturbations.format.read_outline import read_html, read_markdown
-from evenkeel.shadow.perturbations.format.read_xml import read_xml
-from evenkeel.shadow.perturbations.format.read_yaml import read_yaml
+from evenkeel.shadow.perturbations.format.readers import (
+    json_at,
+    read_html,
+    read_json,
+    read_markdown,
+    read_xml,
+    read_yaml,
+)
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
 
 if TYPE_CHECKING:

@@ -1,24 +1,242 @@
-"""Documents and list items in another order."""
+"""Documents and list items in another order, unless their order means something.
+
+Steps, turns of a conversation and entries of a log keep their order.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.shadow.perturbations.positional.layout import laid_out, layouts
-from evenkeel.shadow.perturbations.positional.lists import bullet_lists
-from evenkeel.shadow.perturbations.positional.order import is_chronicle, order_matters
+from evenkeel.shadow.perturbations.positional.passages import laid_out, layouts
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from evenkeel.shadow.perturbations.positional.layout import Layout
-    from evenkeel.shadow.perturbations.positional.lists import BulletList
+    from evenkeel.shadow.perturbations.positional.passages import Layout
     from evenkeel.shadow.prompt import PromptView, Segment
+
+
+_LINE: Final = re.compile(r"[^\n]*\n?")
+_BULLET: Final = re.compile(r"([ \t]*)([-*+•–])[ \t]+(?=\S)")
+_FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
+_FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item with everything indented under it."""
+
+    text: str
+    """Without the blanks around it, but with its indentation."""
+    gap: str
+    """The blanks behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulletList:
+    """A run of items of one level and one marker."""
+
+    start: int
+    end: int
+    items: tuple[Item, ...]
+    introduction: str
+    """The last line before it, "" if there is none."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Of its items, in order."""
+        return tuple(item.text for item in self.items)
+
+    def in_order(self, order: Sequence[int]) -> str:
+        """Its text with the items in another order; the blanks between stay in their places."""
+        return "".join(
+            self.items[chosen].text + item.gap for chosen, item in zip(order, self.items, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    end: int
+    """Without the blanks at its end."""
+    bullet: tuple[int, str] | None
+    """Indentation and marker, if it begins an item."""
+    stands_out: bool
+    """Whether it is neither indented nor inside a fence."""
+    after_blank: bool
+
+
+@dataclass(slots=True)
+class _Run:
+    bullet: tuple[int, str]
+    introduction: str
+    starts: list[int]
+    end: int
+    """Where its last line that is not blank ends."""
+
+    def takes(self, line: _Line) -> bool:
+        """Whether a line goes on with the list; if so, it is added."""
+        if line.bullet == self.bullet:
+            self.starts.append(line.start)
+        elif line.stands_out or (line.bullet is not None and line.bullet[0] <= self.bullet[0]):
+            return False
+        self.end = line.end
+        return True
+
+
+def bullet_lists(
+    text: str, *, begins_line: bool = True, ends_line: bool = True, introduction: str = ""
+) -> list[BulletList]:
+    """The outermost bulleted lists of at least two items in a text, in order.
+
+    Not lists: numbered ones, anything in a code fence, and a run whose last item goes on in an
+    unindented line, as its end can't be told.
+
+    Args:
+        text: Any text.
+        begins_line: Whether its first line is the beginning of one.
+        ends_line: Whether its last line is complete.
+        introduction: The line above it, "" if there is none.
+    """
+    found: list[BulletList] = []
+    run: _Run | None = None
+    for line in _lines(text, begins_line=begins_line):
+        if run is None or not run.takes(line):
+            if run is not None and (line.after_blank or line.bullet is not None):
+                found += _finished(text, run)
+            run = None if line.bullet is None else _Run(line.bullet, introduction, [line.start], line.end)
+        introduction = text[line.start : line.end].strip()
+    if run is not None and (ends_line or run.end < len(text.rstrip())):
+        found += _finished(text, run)
+    return found
+
+
+def _lines(text: str, *, begins_line: bool) -> Iterator[_Line]:
+    """The lines that are not blank."""
+    fenced = False
+    after_blank = True
+    for match in _LINE.finditer(text):
+        line = match[0]
+        if not line.strip():
+            after_blank = True
+            continue
+        start = match.start()
+        bullet = None if fenced or not (start or begins_line) else _BULLET.match(line)
+        if _FENCE.match(line):
+            fenced = not fenced
+            # The fence itself stands where its indentation says
+            stands_out = line[0] not in " \t"
+        else:
+            stands_out = not fenced and line[0] not in " \t"
+        key = None if bullet is None else (len(bullet[1]), bullet[2])
+        yield _Line(start, start + len(line.rstrip()), key, stands_out, after_blank)
+        after_blank = False
+
+
+def _finished(text: str, run: _Run) -> list[BulletList]:
+    if len(run.starts) < _FEWEST:
+        return []
+    ends = [*run.starts[1:], run.end]
+    items: list[Item] = []
+    for start, end in zip(run.starts, ends, strict=True):
+        whole = text[start:end]
+        core = whole.rstrip()
+        items.append(Item(core, whole[len(core) :]))
+    return [BulletList(run.starts[0], run.end, tuple(items), run.introduction)]
+
+
+# Words at the beginning of an item that place it among the others
+_PLACED: Final = re.compile(
+    r"""[\W_]* (?: (?:
+        first(?:ly)? | second(?:ly)? | third(?:ly)? | fourth | then | next | finally
+      | last(?:ly)? | afterwards?
+      | after\ that | subsequently | meanwhile
+      | (?:step|turn|day|week|round|phase|stage|part|page|chapter|message|update
+         |entry|event|reply|comment|post)\ ?\d+
+      | erstens | zweitens | zuerst | zunächst | dann | danach | anschließend | schließlich | zuletzt
+      | primero | segundo | luego | después | finalmente | por\ último
+      | d['’]abord | premièrement | ensuite | puis | enfin
+      | per\ prim[ao] | prima | poi | dopo | infine
+      | eerst | daarna | vervolgens | tenslotte | primeiro | depois | em\ seguida | por\ fim
+      ) \b | まず | 次に | 最後に | その後 )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Words anywhere in an item that point at another one
+_POINTING: Final = re.compile(
+    r"""\b (?: and\ then | (?:the|this|that)\ (?:previous|preceding|above|following|next|former|latter)
+      | mentioned\ (?:above|below) | (?:listed|described|given)\ (?:above|below)
+      | (?:items?|points?|rules?)\ (?:above|below)
+      | ditto | und\ dann | y\ luego | et\ ensuite | e\ poi ) \b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_THEN: Final = re.compile(r"\bthen\b", re.IGNORECASE)
+_CONDITION: Final = re.compile(r"\b(?:if|when|whenever|where|unless)\b", re.IGNORECASE)
+# A date or a time at the beginning, as in logs and histories
+_DATED: Final = re.compile(
+    r"""[\W_]* (?:
+        \d{4}-\d{1,2}(?:-\d{1,2})? | \d{1,2}[./]\d{1,2}[./]\d{2,4} | \d{1,2}:\d{2} | \d{4}年 | \d{1,2}月
+      | (?:\d{1,2}\.?\ )? (?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?\ \d{1,4}
+      | (?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b
+      | t\ ?[+-]\ ?\d )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SPEAKER: Final = re.compile(r"[\W_]*([^\W\d_][\w .'’-]{0,30}):\s")
+# Words in the line above a list
+_ANNOUNCED: Final = re.compile(
+    r"""\b (?: in\ (?:this|the\ following|that|order|sequence|turn) | steps? | sequence | order | ranked
+      | ranking | chronolog\w* | timeline | priority | prioriti\w* | importance | history | transcript
+      | log | turns?
+      | procedure | workflow | schritte? | reihenfolge | pasos | orden | étapes? | ordre | passi | ordine
+      | stappen | volgorde | passos | ordem ) \b | 手順 | 順""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+_FIRST_LINES = 2
+"""Of a document: its label, and what follows that."""
+
+
+def order_matters(items: Sequence[str], introduction: str = "") -> bool:
+    """Whether items say something by their order.
+
+    Too eager is harmless: such items are left alone.
+
+    Args:
+        items: Each with its marker or label.
+        introduction: The line above them, "" if there is none.
+    """
+    if _ANNOUNCED.search(introduction):
+        return True
+    if any(_PLACED.match(item) or _POINTING.search(item) or _tells_a_sequence(item) for item in items):
+        return True
+    if sum(_DATED.match(item) is not None for item in items) > 1:
+        return True
+    speakers = [match[1].casefold() for item in items if (match := _SPEAKER.match(item))]
+    # Two turns of one speaker: a talk, not a list of named things
+    return len(speakers) > len(set(speakers))
+
+
+def is_chronicle(documents: Sequence[str]) -> bool:
+    """Whether documents are entries of a log, turns or steps, by how they begin.
+
+    Args:
+        documents: Each with its label.
+    """
+    heads = [document.split("\n", _FIRST_LINES)[:_FIRST_LINES] for document in documents]
+    if any(_PLACED.match(line) for lines in heads for line in lines):
+        return True
+    return sum(any(_DATED.match(line) for line in lines) for lines in heads) > 1
+
+
+def _tells_a_sequence(item: str) -> bool:
+    then = _THEN.search(item)
+    return then is not None and not _CONDITION.search(item[: then.start()])
+
 
 _RUN: Final = re.compile(r"c{2,}")
 _LISTS: Final = ("instructions", "list")

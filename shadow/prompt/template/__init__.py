@@ -1,15 +1,14 @@
 """Which text of a prompt is the application's template and which is input, learned from traffic.
 
-The texts of a request that may carry template (system messages, the last user message) are
-compared with what the route sent before. Requests of one template form a `Cluster`; what all of
-them share, in order, is its `Skeleton`: literal fragments with gaps between them. Text that fits a
-fragment is template, text in a gap is input. `alignment` finds what a skeleton and another request
-share, `recurrence` which lines of the gaps come back so often that they are optional sections,
-`route` keeps the clusters of one route and tells edits (`succession`) from fields, with requests that have
-no template yet in a `pool`; `learner` keeps all routes.
+The texts of a request that may carry template (system messages, the last user message) are compared with
+what the route sent before. Requests of one template form a `Cluster`; what all of them share, in order, is
+its `Skeleton`: literal fragments with gaps between them. Text that fits a fragment is template, text in a
+gap is input. `alignment` finds what a skeleton and another request share, `route` keeps the clusters of one
+route and tells edits (`succession`) from fields, `labelling` turns stretches into typed blocks, and
+`learner` keeps all routes.
 """
 
-from evenkeel.shadow.prompt.template.fixed import fixed_template
+from evenkeel.shadow.prompt.template.labelling import fixed_template
 from evenkeel.shadow.prompt.template.learner import TemplateLearner
 from evenkeel.shadow.prompt.template.route import TemplateVersion
 

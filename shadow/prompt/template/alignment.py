@@ -8,8 +8,15 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.shadow.prompt.template.skeleton import NOTHING_FIXED
-from evenkeel.shadow.prompt.template.tokens import CUT, END, START, is_word, readable, token_stretches
+from evenkeel.shadow.prompt.template.skeleton import (
+    CUT,
+    END,
+    NOTHING_FIXED,
+    START,
+    is_word,
+    readable,
+    token_stretches,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,31 +1,156 @@
-"""The templates of one route: which requests belong together, and when a template was edited."""
+"""The templates of one route: which requests belong together, and when a template was edited.
+
+A request goes to the cluster whose template it fits. Those that fit none wait in a pool, where two that are
+alike begin a new template.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.shadow.prompt.template.cluster import Cluster, Shape, Texts, fingerprint, place_all
-from evenkeel.shadow.prompt.template.fitting import (
-    COVERED_AT_LEAST,
+from evenkeel.shadow.prompt.template.cluster import (
+    SAMPLES,
     SHARED_AT_LEAST,
-    best_fitting,
-    coverage,
-    is_special_case,
-    lost_only_edges,
-    units_in,
+    Cluster,
+    Shape,
+    Texts,
+    fingerprint,
+    place_all,
+    units_of,
     words_fixed,
 )
-from evenkeel.shadow.prompt.template.pool import Pool, Pooled
-from evenkeel.shadow.prompt.template.succession import extension_of, successor_of
-from evenkeel.shadow.prompt.template.variants import SAMPLES, wordings
+from evenkeel.shadow.prompt.template.skeleton import fixed_words, word_count
+from evenkeel.shadow.prompt.template.succession import extension_of, successor_of, wordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.shadow.prompt.template.skeleton import Skeleton, Span
+
+
+COVERED_AT_LEAST: Final = 0.4
+"""Share of a template's landmarks that a request has before the two are compared at all."""
+
+
+def best_fitting(shape: Shape, texts: Texts, clusters: Sequence[Cluster]) -> Cluster | None:
+    """The cluster whose template the request has in full.
+
+    Of several the longest that has a name. Before one has, that with most requests: the longest may owe
+    its length to a value that a few requests share.
+    """
+    fitting = [one for one in clusters if one.shape == shape and one.placed(texts) is not None]
+    return max(
+        fitting,
+        key=lambda one: (True, one.fixed_characters) if one.fingerprint else (False, one.support),
+        default=None,
+    )
+
+
+def is_special_case(cluster: Cluster, other: Cluster) -> bool:
+    """Whether the first is the second with a value that came often, such as the same article."""
+    if other is cluster or other.shape != cluster.shape or other.support < cluster.support:
+        return False
+    return other.placed(tuple("\x00".join(skeleton) for skeleton in cluster.skeletons)) is not None
+
+
+def units_in(texts: Texts) -> frozenset[tuple[int, str]]:
+    """Lines and sentences of a request, each with the number of its text."""
+    return frozenset((number, unit) for number, text in enumerate(texts) for unit in units_of(text))
+
+
+def coverage(cluster: Cluster, units: frozenset[tuple[int, str]]) -> float:
+    """Share of a template's landmarks that a request has, in [0, 1]."""
+    landmarks = cluster.landmarks
+    return len(landmarks & units) / len(landmarks) if landmarks else 0.0
+
+
+def weight(units: frozenset[tuple[int, str]]) -> int:
+    """Words in some units."""
+    return sum(word_count(unit) for _, unit in units)
+
+
+def lost_only_edges(before: Sequence[Skeleton], after: Sequence[Skeleton]) -> bool:
+    """Whether only marks beside gaps are gone, such as a full stop that most values end with."""
+    return all(
+        len(one) == len(other) and fixed_words(one) == fixed_words(other)
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def has_label(skeletons: Sequence[Skeleton]) -> bool:
+    """Whether a fragment may be a label, such as "Question:"."""
+    return any(":" in fragment for skeleton in skeletons for fragment in skeleton)
+
+
+_POOLED_FIRST: Final = 6
+"""Requests to wait for before two are taken for one template, so that the right two are."""
+_MOST_POOLED: Final = 12
+_PAIRED_FROM_WORDS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A request that belongs to no template yet."""
+
+    shape: Shape
+    texts: Texts
+    units: frozenset[tuple[int, str]]
+    number: int
+
+
+class Pool:
+    """The latest of them."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Pooled] = deque(maxlen=_MOST_POOLED)
+
+    def pair(self, request: Pooled) -> Cluster | None:
+        """The cluster of a request and others of the same template; None while the request waits for them.
+
+        Two are taken for one template once there are enough to choose from.
+        """
+        alike = [one for one in self._waiting if one.shape == request.shape]
+        if any(one.texts == request.texts for one in alike):
+            return None
+        partner = max(alike, key=lambda one: weight(one.units & request.units), default=None)
+        if (
+            len(self._waiting) >= _POOLED_FIRST
+            and partner is not None
+            and weight(partner.units & request.units) >= _PAIRED_FROM_WORDS
+        ):
+            cluster = Cluster.of(partner.shape, partner.texts, partner.number)
+            merged = cluster.merged(request.texts)
+            if words_fixed(merged) >= _PAIRED_FROM_WORDS or has_label(merged):
+                self._waiting.remove(partner)
+                cluster.refine(merged)
+                _absorb(cluster, request)
+                self._join(cluster)
+                return cluster
+        self._waiting.append(request)
+        return None
+
+    def _join(self, cluster: Cluster) -> None:
+        """Move those that have the template as well from the pool into its cluster."""
+        for other in [one for one in self._waiting if one.shape == cluster.shape]:
+            if coverage(cluster, other.units) >= COVERED_AT_LEAST:
+                merged = cluster.merged(other.texts)
+                if words_fixed(merged) >= SHARED_AT_LEAST * cluster.fixed_words:
+                    cluster.refine(merged)
+                    _absorb(cluster, other)
+                    self._waiting.remove(other)
+
+
+def _absorb(cluster: Cluster, request: Pooled) -> None:
+    cluster.seen += 1
+    cluster.born = min(cluster.born, request.number)
+    cluster.last = max(cluster.last, request.number)
+    spans = cluster.placed(request.texts)
+    if spans is not None and not cluster.is_repeat(request.texts):
+        cluster.take(request.texts, spans)
+
 
 _MOST_CLUSTERS: Final = 16
 _MOST_VERSIONS: Final = 64

@@ -1,6 +1,8 @@
-"""The built-in patterns: each a regular expression that takes linear time, and a check where there is one.
+"""Detectors of the values that must not be kept: built-in patterns, the operator's own, Presidio.
 
-Every repetition is bounded, and no text can be read in two ways by one repetition inside another.
+Every repetition in a built-in pattern is bounded, and no text can be read in two ways by one repetition
+inside another, so they take linear time; the operator's own patterns are matched by RE2, which takes linear
+time whatever the pattern.
 """
 
 from __future__ import annotations
@@ -9,12 +11,32 @@ import re
 import time
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
-
-from evenkeel.shadow.protection.detector import Found
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+class ProtectionError(Exception):
+    """A detector cannot be had as the settings want it. The message says why and what to do."""
+
+
+class Found(NamedTuple):
+    """A value in a text."""
+
+    start: int
+    end: int
+    kind: str
+    """Names the placeholder and the counter, in snake case."""
+
+
+class Detector(Protocol):
+    """Finds values of one kind or several. Safe to use from one thread at a time."""
+
+    def find(self, text: str) -> Iterable[Found]:
+        """The values, none of them empty, in any order."""
+        ...
+
 
 _MARK = re.compile(r"[^0-9A-Za-z]")
 
@@ -208,3 +230,115 @@ SECRET: Final = Pattern(
 
 BUILTIN: Final = (JWT, API_KEY, SECRET, EMAIL, IBAN, CARD, IP, PHONE)
 """In order of precedence: where two find the same text, the earlier one names it."""
+
+
+_MAX_MEMORY_BYTES = 8 << 20
+
+
+class OwnPattern:
+    """Values of one kind, by a pattern in RE2's syntax."""
+
+    def __init__(self, kind: str, written: str) -> None:
+        """Compile it.
+
+        Args:
+            kind: Names the placeholder and the counter, in snake case.
+            written: The pattern; what stands for the value is its first group if it has one.
+
+        Raises: ProtectionError if it is no such pattern, finds nothing in particular, or RE2 is missing.
+        """
+        self.kind = kind
+        self._look = _compiled(kind, written)
+        if self._look.search("") is not None:
+            raise ProtectionError(f"the pattern of {kind} finds empty text; make it ask for something")
+        self._group = 1 if self._look.groups else 0
+
+    def find(self, text: str) -> Iterator[Found]:
+        """As `Detector.find`."""
+        for match in self._look.finditer(text):
+            start, end = match.span(self._group)
+            if end > start:
+                yield Found(start, end, self.kind)
+
+
+def _compiled(kind: str, written: str) -> Any:
+    try:
+        import re2  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ProtectionError(
+            "patterns of your own need the extra `redaction`: pip install 'evenkeel[redaction]'"
+        ) from error
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MAX_MEMORY_BYTES
+    try:
+        return re2.compile(written, options)
+    except re2.error as error:
+        said = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise ProtectionError(
+            f"the pattern of {kind} is not one of RE2 ({said}), which knows no lookaround and no references"
+        ) from error
+
+
+class Recognised(Protocol):
+    """A value that the analyser recognised."""
+
+    start: int
+    end: int
+    entity_type: str
+    """As "PERSON"."""
+    score: float
+    """In [0, 1]."""
+
+
+class Analyser(Protocol):
+    """What is used of `presidio_analyzer.AnalyzerEngine`."""
+
+    def analyze(self, text: str, language: str, entities: list[str] | None) -> Sequence[Recognised]:
+        """What it recognises; `entities` None = all kinds it knows."""
+        ...
+
+
+class PresidioDetector:
+    """Values that an analyser recognises with some certainty."""
+
+    def __init__(
+        self, analyser: Analyser, *, language: str, entities: Sequence[str] = (), score: float = 0.5
+    ) -> None:
+        """Wire it.
+
+        Args:
+            analyser: Recognises.
+            language: Of the texts, as the analyser names it ("en").
+            entities: Kinds that are wanted ("PERSON"); none = all it knows.
+            score: Least certainty, in [0, 1].
+        """
+        self._analyser = analyser
+        self._language = language
+        self._entities = list(entities) or None
+        self._score = score
+
+    def find(self, text: str) -> Iterator[Found]:
+        """As `Detector.find`."""
+        for one in self._analyser.analyze(text=text, language=self._language, entities=self._entities):
+            if one.score >= self._score and one.end > one.start:
+                yield Found(one.start, one.end, one.entity_type.lower())
+
+
+def load_analyser(language: str) -> Any:
+    """Presidio's analyser with its standard recognisers.
+
+    Raises: ProtectionError if Presidio or a model for the language is not installed.
+    """
+    try:
+        from presidio_analyzer import AnalyzerEngine  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ProtectionError(
+            "redaction.presidio needs the extra `presidio`: pip install 'evenkeel[presidio]'"
+        ) from error
+    try:
+        return AnalyzerEngine(supported_languages=[language])
+    except (OSError, SystemExit, ValueError) as error:
+        raise ProtectionError(
+            f"Presidio cannot start for {language!r} ({error}); install a spaCy model of that language first"
+        ) from error

@@ -1,9 +1,13 @@
-"""Segments cut into passages: lines that belong to a value or a document go with it."""
+"""The text of a prompt as passages that can be put into another order.
+
+A passage is what can stand elsewhere without harm: lines that belong to a value or a document go with it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.shadow.perturbations.positional.marks import (
     COLONS,
@@ -14,14 +18,59 @@ from evenkeel.shadow.perturbations.positional.marks import (
     opens_document,
     tail_cuts,
 )
-from evenkeel.shadow.perturbations.positional.passage import Passage, Piece
+from evenkeel.shadow.prompt import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.shadow.perturbations.positional.marks import Mark
-    from evenkeel.shadow.perturbations.positional.passage import Part
-    from evenkeel.shadow.prompt import Segment
+    from evenkeel.shadow.prompt import PromptView
+
+
+Part = Literal["c", "i", "u", "e", "t", "l", "o", "z"]
+"""What a passage is, as one letter, so that runs of them can be found by regular expressions: context,
+other input, output instructions, examples, other template text, lead-in, opening or closing delimiter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A segment, or a part of one, without the blanks around it."""
+
+    segment: Segment
+    mark: Mark
+    gap: str
+    """The blanks behind it."""
+
+    @property
+    def ends_line(self) -> bool:
+        """Whether the next piece begins a line."""
+        return "\n" in self.gap
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Pieces that move as one: a value with the words around it, a document with its label."""
+
+    pieces: tuple[Piece, ...]
+    part: Part
+    is_document: bool = False
+
+    @property
+    def gap(self) -> str:
+        """The blanks behind it; holds a line end unless the slot ends there."""
+        return self.pieces[-1].gap
+
+    @property
+    def text(self) -> str:
+        """Its text without the blanks around it."""
+        *inner, last = self.pieces
+        return "".join(piece.segment.text + piece.gap for piece in inner) + last.segment.text
+
+    def followed_by(self, gap: str) -> Passage:
+        """The same passage with other blanks behind it."""
+        *inner, last = self.pieces
+        return replace(self, pieces=(*inner, replace(last, gap=gap)))
+
 
 _LONG = 200
 """Characters from which an input text is context rather than a question."""
@@ -237,3 +286,76 @@ def _is_document(group: Sequence[Piece]) -> bool:
         for piece in group[:-1]
     )
     return labelled and any(piece.segment.kind == "input" for piece in group)
+
+
+Slot = tuple[int, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The passages of one slot."""
+
+    slot: Slot
+    lead: str
+    """The blanks at its very beginning."""
+    passages: tuple[Passage, ...]
+
+    @property
+    def parts(self) -> str:
+        """A letter for each passage, see `Part`."""
+        return "".join(passage.part for passage in self.passages)
+
+    @property
+    def has_template(self) -> bool:
+        """Whether any of its text is known to be the application's."""
+        return any(one.segment.kind == "template" for passage in self.passages for one in passage.pieces)
+
+    @property
+    def line_end(self) -> str:
+        """As this slot writes it."""
+        return "\r\n" if any("\r\n" in passage.gap for passage in self.passages) else "\n"
+
+    def arranged(self, passages: Sequence[Passage]) -> Layout:
+        """The slot with these passages in this order.
+
+        Those that were neighbours before stay as far apart; between new neighbours stands a blank
+        line. The end of the slot stays as it was.
+        """
+        neighbours = {(id(one), id(other)) for one, other in pairwise(self.passages)}
+        blank = self.line_end * 2
+        inner = [
+            one if (id(one), id(other)) in neighbours else one.followed_by(blank)
+            for one, other in pairwise(passages)
+        ]
+        end = self.passages[-1].gap if self.passages else ""
+        return replace(self, passages=(*inner, passages[-1].followed_by(end)))
+
+    def segments(self) -> Iterator[Segment]:
+        """What the slot is made of now, blanks included."""
+        before = self.lead
+        message, part = self.slot
+        for passage in self.passages:
+            for piece in passage.pieces:
+                own = piece.segment
+                text = before + own.text + piece.gap
+                yield Segment(own.index, own.role, own.kind, own.type, text, message, part)
+                before = ""
+
+
+def layouts(view: PromptView) -> list[Layout]:
+    """The layout of each slot of a prompt that holds text and nothing of the history."""
+    slots: dict[Slot, list[Segment]] = {}
+    for segment in view.segments:
+        slots.setdefault(segment.slot, []).append(segment)
+    return [
+        Layout(slot, *passages_of(segments))
+        for slot, segments in slots.items()
+        if all(one.kind != "history" for one in segments) and any(one.text.strip() for one in segments)
+    ]
+
+
+def laid_out(view: PromptView, changed: Iterable[Layout]) -> PromptView:
+    """The prompt with some slots laid out anew."""
+    anew: Mapping[Slot, Layout] = {layout.slot: layout for layout in changed}
+    kept = [segment for segment in view.segments if segment.slot not in anew]
+    return view.recut([*kept, *(segment for layout in anew.values() for segment in layout.segments())])

@@ -1,0 +1,523 @@
+"""Format perturbations: the answer is asked for in another format."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
+from xml.sax.saxutils import escape
+
+from evenkeel.core.pair import Wanted
+from evenkeel.shadow.perturbations.format.schema import (
+    Field,
+    Leaf,
+    Listing,
+    Node,
+    Record,
+    constraint_of,
+    forces_tools,
+    names_in,
+)
+from evenkeel.shadow.perturbations.format.skeletons import skeletons
+from evenkeel.shadow.perturbations.format.words import Words, asked_format, named_format, renamed
+from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Collection, Sequence
+
+    from evenkeel.core.pair import Format
+    from evenkeel.shadow.perturbations.format.skeletons import Skeleton
+    from evenkeel.shadow.prompt import PromptView, Segment
+
+
+_UNREAD: Final = "The structure above says which contents are wanted; its own format does not matter."
+
+
+class Form(ABC):
+    """Asks for the answer in one format, whatever the prompt asked for.
+
+    Names, contents and every other wish of the output instructions stay; only the way of writing
+    changes. Where there are no output instructions, a sentence is added to the last user message.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    graded: Final = False
+    requires: Final = NOTHING
+    format: ClassVar[Format]
+    words: ClassVar[Words]
+    request: ClassVar[str]
+    """The sentence that asks for the format where nothing else does."""
+    fenced: ClassVar[bool] = True
+    """Whether a structure to follow is shown as a block of its own."""
+
+    @abstractmethod
+    def render(self, node: Node) -> str:
+        """The structure that an answer shall have, written in this format with placeholders."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """The format."""
+        return Wanted(format=self.format)
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
+        """A variant that asks for this format, as `Perturbation.apply`.
+
+        Not applicable: "already_wanted"; "tools_forced"; "unclear_format" where a user's own words ask
+        for a format; "no_user_slot" where a sentence would have to be added and there is no user's text.
+        """
+        del severity, rng
+        if forces_tools(view):
+            return NotApplicable("tools_forced", "the request makes the model call a tool")
+        constraint = constraint_of(view)
+        asking = _asking(view)
+        reminders = _reminders(view)
+        stated = _stated(asking) or ("json" if constraint.is_json else next(iter(reminders.values()), None))
+        if not asking and _is_asked_by_user(view):
+            return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
+        if (stated or "free") == self.format:
+            return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
+        texts, shown = self._rewritten(asking, stated)
+        missing = constraint.node if not _holds(texts.values(), constraint.node) else None
+        changed = view.with_texts(texts).with_members(
+            constraint.any_json if self.format == "json" else constraint.removed
+        )
+        changed = changed.with_texts(
+            {
+                index: self._reminding(view.segments[index].text, stated)
+                for index, format_ in reminders.items()
+                if format_ == stated
+            }
+        )
+        said = named_format("\n".join(texts.values())) == self.format
+        if asking and missing is None and (shown or said):
+            return changed
+        sentence = self.request if missing is None else f"{self.request}\n\n{self._structure(missing)}"
+        if asking:
+            # Behind what the prompt says of its answers already
+            last = changed.segments[asking[-1].index]
+            return changed.with_texts({last.index: _appended(last.text, sentence)})
+        return _with_request(changed, sentence)
+
+    def _rewritten(self, asking: Sequence[Segment], stated: Format | None) -> tuple[dict[int, str], bool]:
+        """New texts of the output instructions, and whether they now name or show this format."""
+        named = _form_named(asking)
+        texts: dict[int, str] = {}
+        shown = False
+        for segment in asking:
+            pieces: list[str] = []
+            done = 0
+            for one in skeletons(segment.text, named):
+                pieces.append(renamed(segment.text[done : one.start], stated, self.format, self.words))
+                pieces.append(self._skeleton(segment.text, one))
+                shown = shown or (one.node is not None and not self.fenced)
+                done = one.end
+            pieces.append(renamed(segment.text[done:], stated, self.format, self.words))
+            texts[segment.index] = "".join(pieces)
+        return texts, shown
+
+    def _reminding(self, text: str, stated: Format | None) -> str:
+        """A text with those lines reworded that ask for a format among other things."""
+        return "\n".join(
+            renamed(line, stated, self.format, self.words) if asked_format(line) == stated else line
+            for line in text.split("\n")
+        )
+
+    def _skeleton(self, text: str, skeleton: Skeleton) -> str:
+        if skeleton.node is None:
+            return f"{text[skeleton.start : skeleton.end]}\n\n{_UNREAD}"
+        if isinstance(skeleton.node, Leaf):
+            return text[skeleton.start : skeleton.end]
+        if not self.fenced:
+            return self.render(skeleton.node)
+        if skeleton.fence:
+            tag = self.format if skeleton.tag else ""
+            return f"{skeleton.fence}{tag}\n{self.render(skeleton.node)}\n{skeleton.fence}"
+        before = text[: skeleton.start].rstrip(" \t")
+        return ("" if not before or before.endswith("\n") else "\n") + self.render(skeleton.node)
+
+    def _structure(self, node: Node) -> str:
+        return f"```{self.format}\n{self.render(node)}\n```" if self.fenced else self.render(node)
+
+
+def _asking(view: PromptView) -> list[Segment]:
+    """The segments that say how to answer, skeletons in code segments behind them included."""
+    found: list[Segment] = []
+    for segment in view.segments:
+        if segment.kind == "history":
+            continue
+        follows = bool(found) and found[-1].index == segment.index - 1 and found[-1].slot == segment.slot
+        shown = follows and segment.type == "code" and found[-1].text.rstrip().endswith(":")
+        if segment.type == "output_instructions" or shown:
+            found.append(segment)
+    return found
+
+
+def _reminders(view: PromptView) -> dict[int, Format]:
+    """The formats that other words of the template ask for, by segment: "You respond in JSON"."""
+    found: dict[int, Format] = {}
+    for segment in view.segments:
+        if segment.kind == "template" and segment.type in ("instructions", "text"):
+            asked = _asked_in(segment.text)
+            if asked is not None:
+                found[segment.index] = asked
+    return found
+
+
+def _is_asked_by_user(view: PromptView) -> bool:
+    """Whether the last user message is no template's, and asks for a format somewhere."""
+    own = [segment for segment in view.segments if segment.slot == view.last_user_slot]
+    if any(segment.kind != "input" for segment in own):
+        return False
+    return any(_asked_in(segment.text) is not None for segment in own if segment.type != "document")
+
+
+def _asked_in(text: str) -> Format | None:
+    if named_format(text) is None:
+        return None
+    return next((asked for line in text.split("\n") if (asked := asked_format(line)) is not None), None)
+
+
+def _stated(asking: Sequence[Segment]) -> Format | None:
+    """The format that output instructions ask for: that of a skeleton, else the one they name."""
+    named = _form_named(asking)
+    shown = [
+        one.format for segment in asking for one in skeletons(segment.text, named) if one.node is not None
+    ]
+    if named is not None and (named in shown or not shown):
+        return named
+    return next((one for one in shown if one is not None), named)
+
+
+def _form_named(asking: Sequence[Segment]) -> Format | None:
+    return named_format("\n".join(segment.text for segment in asking))
+
+
+def _holds(texts: Collection[str], node: Node | None) -> bool:
+    """Whether instructions name all fields already."""
+    return node is None or all(any(name in text for text in texts) for name in names_in(node))
+
+
+def _appended(text: str, sentence: str) -> str:
+    core = text.rstrip()
+    return f"{core}\n\n{sentence}{text[len(core) :]}"
+
+
+def _with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
+    slot = view.last_user_slot
+    if slot is None:
+        return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
+    place = max(segment.index for segment in view.segments if segment.slot == slot)
+    last = view.segments[place]
+    text = (
+        sentence if last.text.endswith("\n\n") else ("\n" if last.text.endswith("\n") else "\n\n") + sentence
+    )
+    added = replace(last, kind="template", type="output_instructions", text=text)
+    return view.recut([*view.segments[: place + 1], added, *view.segments[place + 1 :]])
+
+
+_SAYS_NOTHING: Final = re.compile(r"(?:string|str|text|any|object)s?|\.{3}|…", re.IGNORECASE)
+
+
+class Free(Form):
+    """Asks for plain prose instead of the format that the prompt asks for, with the same contents."""
+
+    name: ClassVar[str] = "format.free"
+    format: ClassVar[Format] = "free"
+    words: ClassVar[Words] = Words(
+        "plain prose", "a", "plain prose", "plain prose", "names", "plain-prose", counted=False
+    )
+    request: ClassVar[str] = "Write your whole answer as plain prose, without JSON or any markup."
+    fenced: ClassVar[bool] = False
+
+    def render(self, node: Node) -> str:
+        """One sentence that names the contents, with what is said of them in parentheses."""
+        match node:
+            case Record(fields=fields):
+                contents = "; ".join(_described(one.name, one.value) for one in fields)
+            case Listing(item=item):
+                contents = ", each ".join(part for part in ("any number of parts", _hint(item)) if part)
+            case Leaf():
+                contents = node.text
+        return f"Plain prose, without JSON or any markup, that covers: {contents}."
+
+
+def _described(name: str, node: Node) -> str:
+    hint = _hint(node)
+    return f"{name} ({hint})" if hint else name
+
+
+def _hint(node: Node) -> str:
+    match node:
+        case Leaf(text=text, form="literal"):
+            return f"such as “{text}”"
+        case Leaf(text=text, form="bare"):
+            return f"such as {text}"
+        case Leaf(text=text):
+            return "" if _SAYS_NOTHING.fullmatch(text) else text
+        case Listing(item=item):
+            inner = _hint(item)
+            return f"any number, each {inner}" if inner else "any number"
+        case Record(fields=()):
+            return ""
+        case Record(fields=fields):
+            return "with " + ", ".join(_described(one.name, one.value) for one in fields)
+
+
+class Json(Form):
+    """Asks for the answer in JSON instead of the format that the prompt asks for.
+
+    A JSON Schema in the request becomes the demand for any JSON object.
+    """
+
+    name: ClassVar[str] = "format.json"
+    format: ClassVar[Format] = "json"
+    words: ClassVar[Words] = Words("JSON", "a", "JSON object", "JSON array", "JSON keys", "JSON")
+    request: ClassVar[str] = "Write your whole answer as one valid JSON object."
+
+    def render(self, node: Node) -> str:
+        """The structure as JSON with placeholders in quotation marks, indented by two."""
+        return _value(node, "")
+
+
+def _value(node: Node, indent: str) -> str:
+    inner = indent + "  "
+    match node:
+        case Record(fields=()):
+            return "{}"
+        case Record(fields=fields):
+            lines = [f"{inner}{_quoted(one.name)}: {_value(one.value, inner)}" for one in fields]
+            return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+        case Listing(item=Leaf() as leaf):
+            return f"[{_json_leaf(leaf)}]"
+        case Listing(item=item):
+            return f"[\n{inner}{_value(item, inner)}\n{indent}]"
+        case Leaf():
+            return _json_leaf(node)
+
+
+def _json_leaf(leaf: Leaf) -> str:
+    if leaf.form == "bare":
+        return leaf.text
+    if leaf.form == "literal":
+        return _quoted(leaf.text)
+    return f"<{leaf.text}>" if leaf.is_number else _quoted(f"<{leaf.text}>")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+_PLAIN: Final = re.compile(r"[^\W\d][\w ./()…-]*(?<! )|<(?!<)[^:#\n]*>")
+_OTHER_TYPE: Final = re.compile(r"true|false|yes|no|on|off|null|y|n", re.IGNORECASE)
+
+
+class Yaml(Form):
+    """Asks for the answer in YAML instead of the format that the prompt asks for."""
+
+    name: ClassVar[str] = "format.yaml"
+    format: ClassVar[Format] = "yaml"
+    words: ClassVar[Words] = Words("YAML", "a", "YAML document", "YAML list", "YAML keys", "YAML")
+    request: ClassVar[str] = "Write your whole answer as one valid YAML document."
+
+    def render(self, node: Node) -> str:
+        """The structure as YAML in block style, placeholders in angle brackets."""
+        return "\n".join(_yaml_lines(node))
+
+
+def _yaml_lines(node: Node) -> list[str]:
+    match node:
+        case Record(fields=fields) if fields:
+            lines: list[str] = []
+            for one in fields:
+                lines += _yaml_named(f"{_scalar(one.name)}:", one.value)
+            return lines
+        case Record():
+            return ["{}"]
+        case Listing(item=item):
+            first, *others = _yaml_lines(item)
+            return [f"- {first}", *(f"  {line}" for line in others)]
+        case Leaf():
+            return [_yaml_leaf(node)]
+
+
+def _yaml_named(key: str, value: Node) -> list[str]:
+    if isinstance(value, Leaf) or value == Record(()):
+        return [f"{key} {_yaml_lines(value)[0]}"]
+    return [key, *(f"  {line}" for line in _yaml_lines(value))]
+
+
+def _yaml_leaf(leaf: Leaf) -> str:
+    return (
+        leaf.text if leaf.form == "bare" else _scalar(f"<{leaf.text}>" if leaf.form == "hint" else leaf.text)
+    )
+
+
+def _scalar(text: str) -> str:
+    """The text, in quotation marks where it would be read as something else without."""
+    plain = _PLAIN.fullmatch(text) and not _OTHER_TYPE.fullmatch(text)
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+_NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
+_NAME_START: Final = re.compile(r"[^\W\d]")
+
+
+class Xml(Form):
+    """Asks for the answer in XML instead of the format that the prompt asks for.
+
+    Fields become elements of their names, with underscores where a name holds what no element's can.
+    """
+
+    name: ClassVar[str] = "format.xml"
+    format: ClassVar[Format] = "xml"
+    words: ClassVar[Words] = Words("XML", "an", "XML document", "XML list", "XML element names", "XML")
+    request: ClassVar[str] = "Write your whole answer as one well-formed XML document."
+
+    def render(self, node: Node) -> str:
+        """The structure as elements in one element "response", placeholders in square brackets."""
+        return "\n".join(_element("response", node))
+
+
+def _element(name: str, node: Node) -> list[str]:
+    match node:
+        case Leaf():
+            return [f"<{name}>{_xml_leaf(node)}</{name}>"]
+        case Record(fields=fields):
+            inner = [line for one in fields for line in _element(element_name(one), one.value)]
+        case Listing(item=item):
+            inner = _element("item", item)
+    return [f"<{name}>", *(f"  {line}" for line in inner), f"</{name}>"]
+
+
+def element_name(field: Field) -> str:
+    """The field's name, as XML allows it."""
+    name = _NOT_IN_NAMES.sub("_", field.name).strip("_") or "field"
+    return name if _NAME_START.match(name) else f"_{name}"
+
+
+def _xml_leaf(leaf: Leaf) -> str:
+    return escape(f"[{leaf.text}]" if leaf.form == "hint" else leaf.text)
+
+
+_LEVELS = (2, 6)
+
+
+class Html(Form):
+    """Asks for the answer in HTML instead of the format that the prompt asks for.
+
+    Fields become headings with a paragraph or a list under each.
+    """
+
+    name: ClassVar[str] = "format.html"
+    format: ClassVar[Format] = "html"
+    words: ClassVar[Words] = Words("HTML", "an", "HTML fragment", "HTML list", "HTML headings", "HTML")
+    request: ClassVar[str] = "Write your whole answer as one fragment of valid HTML."
+
+    def render(self, node: Node) -> str:
+        """The structure as headings, paragraphs and lists, placeholders in square brackets."""
+        return "\n".join(_html_lines(node, _LEVELS[0]))
+
+
+def _html_lines(node: Node, level: int) -> list[str]:
+    match node:
+        case Leaf():
+            return [f"<p>{_html_leaf(node)}</p>"]
+        case Listing(item=Leaf() as leaf):
+            return ["<ul>", f"  <li>{_html_leaf(leaf)}</li>", "</ul>"]
+        case Listing(item=item):
+            return ["<ul>", "  <li>", *(f"    {line}" for line in _html_part(item)), "  </li>", "</ul>"]
+        case Record(fields=fields):
+            lines: list[str] = []
+            for one in fields:
+                lines.append(f"<h{level}>{escape(one.name)}</h{level}>")
+                lines += _html_lines(one.value, min(level + 1, _LEVELS[1]))
+            return lines
+
+
+def _html_part(node: Node) -> list[str]:
+    """Inside a list, where headings would be out of place."""
+    match node:
+        case Leaf():
+            return [_html_leaf(node)]
+        case Listing(item=item):
+            return ["<ul>", "  <li>", *(f"    {line}" for line in _html_part(item)), "  </li>", "</ul>"]
+        case Record(fields=fields):
+            lines = ["<dl>"]
+            for one in fields:
+                name = f"  <dt>{escape(one.name)}</dt>"
+                if isinstance(one.value, Leaf):
+                    lines.append(f"{name}<dd>{_html_leaf(one.value)}</dd>")
+                else:
+                    lines += [name, "  <dd>", *(f"    {line}" for line in _html_part(one.value)), "  </dd>"]
+            return [*lines, "</dl>"]
+
+
+def _html_leaf(leaf: Leaf) -> str:
+    return escape(f"[{leaf.text}]" if leaf.form == "hint" else leaf.text)
+
+
+class Markdown(Form):
+    """Asks for the answer in Markdown instead of the format that the prompt asks for.
+
+    Fields become headings with a paragraph or a list under each.
+    """
+
+    name: ClassVar[str] = "format.markdown"
+    format: ClassVar[Format] = "markdown"
+    words: ClassVar[Words] = Words(
+        "Markdown", "a", "Markdown document", "Markdown list", "Markdown headings", "Markdown"
+    )
+    request: ClassVar[str] = "Write your whole answer in Markdown."
+
+    def render(self, node: Node) -> str:
+        """The structure as headings, paragraphs and lists, placeholders in square brackets."""
+        return "\n".join(_markdown_lines(node, _LEVELS[0]))
+
+
+def _markdown_lines(node: Node, level: int) -> list[str]:
+    match node:
+        case Leaf():
+            return [_markdown_leaf(node)]
+        case Listing(item=item):
+            return _markdown_part(item)
+        case Record(fields=fields):
+            lines: list[str] = []
+            for one in fields:
+                # A blank line before each heading but the first
+                lines += ([""] if lines else []) + [f"{'#' * level} {one.name}"]
+                inner = _markdown_lines(one.value, min(level + 1, _LEVELS[1]))
+                lines += ([""] if isinstance(one.value, Record) else []) + inner
+            return lines
+
+
+def _markdown_part(node: Node) -> list[str]:
+    """One item of a list, and what belongs under it."""
+    match node:
+        case Leaf():
+            return [f"- {_markdown_leaf(node)}"]
+        case Listing(item=item):
+            return ["-", *(f"  {line}" for line in _markdown_part(item))]
+        case Record(fields=fields):
+            lines: list[str] = []
+            for one in fields:
+                if isinstance(one.value, Leaf):
+                    lines.append(f"  **{one.name}:** {_markdown_leaf(one.value)}  ")
+                else:
+                    lines += [f"  **{one.name}:**", *(f"  {line}" for line in _nested(one.value))]
+            first, *others = lines or ["  "]
+            return [
+                line.rstrip() if place == len(others) else line
+                for place, line in enumerate([f"- {first[2:]}", *others])
+            ]
+
+
+def _nested(node: Node) -> list[str]:
+    return _markdown_part(node.item) if isinstance(node, Listing) else _markdown_part(node)
+
+
+def _markdown_leaf(leaf: Leaf) -> str:
+    return f"[{leaf.text}]" if leaf.form == "hint" else leaf.text
