@@ -24,7 +24,7 @@ def redactor(settings: Redaction) -> Redactor:
     # Loaded on demand, here and below: a proxy that redacts nothing stays small.
     from evenkeel.shadow.protection import BUILTIN, Detector, Redactor  # noqa: PLC0415
     from evenkeel.shadow.protection.detectors import (  # noqa: PLC0415
-        OwnPattern,  # noqa: PLC0415
+        OwnPattern,
         PresidioDetector,
         load_analyser,
     )

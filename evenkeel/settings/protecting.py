@@ -67,10 +67,7 @@ class Redaction(Section):
     def _compiles(self) -> Redaction:
         if self.patterns:
             # Loaded on demand: most settings have no pattern.
-            from evenkeel.shadow.protection.detectors import (
-                OwnPattern,  # noqa: PLC0415
-                ProtectionError,  # noqa: PLC0415
-            )
+            from evenkeel.shadow.protection.detectors import OwnPattern, ProtectionError  # noqa: PLC0415
 
             for kind, written in self.patterns.items():
                 try:

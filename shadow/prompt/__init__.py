@@ -2,13 +2,12 @@
 
 `body` reads the request body of any API and lists the string literals that carry prompt text, `spans` finds
 where the values of a JSON text stand; `view` cuts those literals into *segments* (template or input) and
-writes variants in which only the literals of changed segments differ; `blocks` types the segments; `replay`
-strips a body of what a replay must not do (stream, store) and refuses requests that cannot be made
-harmless.
+writes variants in which only the literals of changed segments differ; `blocks` types the segments, and
+`refusals` names the requests that must not be replayed.
 """
 
 from evenkeel.shadow.prompt.body import Api, UnreadablePrompt, api_of
-from evenkeel.shadow.prompt.replay import Refusal, refusal
+from evenkeel.shadow.prompt.refusals import Refusal, refusal
 from evenkeel.shadow.prompt.segments import (
     Block,
     Classifier,

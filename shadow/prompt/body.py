@@ -354,7 +354,7 @@ def _anthropic_message(text: str, index: int, message: Value) -> Iterator[RawMes
         yield RawMessage(role, tuple(slots), tuple(notes))
 
 
-_READERS: Final[dict[Api, Reader]] = {
+READERS: Final[dict[Api, Reader]] = {
     "chat": _chat_messages,
     "completions": _completions_messages,
     "responses": _responses_messages,
@@ -370,7 +370,7 @@ def read_body(text: str, api: Api) -> Body:
     """
     try:
         members = outermost(text)
-        return Body(members, _READERS[api](text, members))
+        return Body(members, READERS[api](text, members))
     except json.JSONDecodeError as fault:
         raise UnreadablePrompt("not_json", f"{fault.msg} at character {fault.pos}") from fault
     except RecursionError as fault:

@@ -29,7 +29,7 @@ from evenkeel.proxy.rewriting import render_request, render_response
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.answer.reading import READERS
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
-from evenkeel.shadow.perturbations.format import readers as skeletons
+from evenkeel.shadow.perturbations.format import readers as skeleton
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
 from evenkeel.shadow.perturbations.places import protected_spans
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
@@ -202,8 +202,8 @@ def skeletons(data: bytes) -> None:
     """The form that a prompt asks for is read, or not at all."""
     text = data.decode("utf-8", "replace")
     for read in (
-        *(skeletons.read_json, skeletons.read_yaml, skeletons.read_xml),
-        *(skeletons.read_markdown, skeletons.read_html),
+        *(skeleton.read_json, skeleton.read_yaml, skeleton.read_xml),
+        *(skeleton.read_markdown, skeleton.read_html),
     ):
         with contextlib.suppress(UnreadableSkeleton):
             read(text)

@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from evenkeel.shadow.prompt import replay
+from evenkeel.shadow.prompt import refusals as replay
 
 PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 

@@ -1,7 +1,7 @@
-"""What a replayed request must not ask for, and which requests must not be replayed at all.
+"""Which requests must not be replayed at all.
 
-A replay has no effect but its answer. Streams, storing and further choices are switched off in its
-body; a request that cannot be made harmless in this way is refused.
+A replay has no effect but its answer. `PromptView.for_replay` switches off streams, storing and further
+choices; a request that cannot be made harmless in this way is refused.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from evenkeel.shadow.prompt.body import Api
-    from evenkeel.shadow.prompt.spans import Member
     from evenkeel.shadow.prompt.view import PromptView
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
