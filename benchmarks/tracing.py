@@ -17,8 +17,6 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import Verdict
 from evenkeel.llm.observer import CallResult, ModelCall
-from evenkeel.shadow.perturbations.baseline import Identical
-from evenkeel.llm.observing import CallResult, ModelCall
 from evenkeel.shadow.perturbations.control import Identical
 from evenkeel.shadow.planner import Trial
 from evenkeel.tracing import NoSpans

@@ -26,7 +26,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
-from evenkeel.shadow.protection.patterns import API_KEY, EMAIL, JWT, SECRET
+from evenkeel.shadow.protection.detectors import API_KEY, EMAIL, JWT, SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

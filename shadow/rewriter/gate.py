@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.language_tags import base_tag, english_name
 from evenkeel.core.languages import identifiable, language_of
-from evenkeel.shadow.perturbations.protect import protected_spans
+from evenkeel.shadow.perturbations.places import protected_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

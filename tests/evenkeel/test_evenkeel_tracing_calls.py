@@ -26,9 +26,6 @@ from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
 from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.llm.observer import CallResult, ModelCall, Said, result_of
-from evenkeel.shadow.perturbations.baseline import Identical
-from evenkeel.llm.observing import CallResult, ModelCall, Said, result_of
-from evenkeel.metrics.semantic.client import EmbeddingsClient
 from evenkeel.shadow.perturbations.control import Identical
 from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
