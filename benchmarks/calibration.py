@@ -32,16 +32,22 @@ import numpy as np
 from benchmarks.metrics.table import Table
 from benchmarks.workflowperturb import goldens as worfbench
 from evenkeel.core.pair import Answer
-from evenkeel.experiments.calibrate import cheap, encoded
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.candidates import Source, places
-from evenkeel.experiments.calibrate.columns import TELLING, cheap_columns, chosen_columns, encoder_columns
+from evenkeel.experiments.calibrate.columns import (
+    TELLING,
+    Field,
+    cheap_columns,
+    chosen_columns,
+    encoder_columns,
+    gather,
+)
+from evenkeel.experiments.calibrate.command import write
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
 from evenkeel.experiments.calibrate.encoded import KeptEncoder
 from evenkeel.experiments.calibrate.journal import Journal, Run
+from evenkeel.experiments.calibrate.scoring import Task, encoder, scored, scored_with_encoder
 from evenkeel.experiments.calibrate.score_table import score_table
-from evenkeel.experiments.calibrate.scores import Field, gather
-from evenkeel.experiments.calibrate.written import write
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity import Embeddings
 from evenkeel.metrics.workflow import write_node_edge
@@ -139,9 +145,9 @@ class Spent:
     candidates: int
 
 
-def _task(source: Source, form: Form, columns: Sequence[Column]) -> cheap.Task:
+def _task(source: Source, form: Form, columns: Sequence[Column]) -> Task:
     keys = frozenset(column.key for column in columns)
-    return cheap.Task(source, form, 0, dict.fromkeys(places(form), keys), {})
+    return Task(source, form, 0, dict.fromkeys(places(form), keys), {})
 
 
 def _fields(columns: Sequence[Column]) -> list[Field]:
@@ -162,11 +168,11 @@ def timed(sources: Sequence[Source], form: Form, folder: Path) -> tuple[Calibrat
         replaced = {column.metric.name for column in meant}
         free = chosen_columns(cheap_columns(), [name for name in names if name not in replaced])
         marks = [time.process_time()]
-        for rows in cheap.scored([_task(source, form, free) for source in sources], 1):
+        for rows in scored([_task(source, form, free) for source in sources], 1):
             for row in rows:
                 journal.add(row)
         marks.append(time.process_time())
-        for rows in encoded.scored([_task(source, form, meant) for source in sources], meant, kept):
+        for rows in scored_with_encoder([_task(source, form, meant) for source in sources], meant, kept):
             for row in rows:
                 journal.add(row)
         marks.append(time.process_time())
@@ -210,7 +216,7 @@ def speed(count: int) -> Table:
 def scored(sources: Sequence[Source], form: Form) -> ScoreTable:
     """A score table by the cheap metrics."""
     columns = chosen_columns(cheap_columns(), TELLING[form])
-    rows = [row for rows in cheap.scored([_task(one, form, columns) for one in sources], 1) for row in rows]
+    rows = [row for rows in scored([_task(one, form, columns) for one in sources], 1) for row in rows]
     scores = gather(rows, _fields(columns))
     return score_table(scores.rows, scores.metrics)
 

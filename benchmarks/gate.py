@@ -38,9 +38,7 @@ from statistics import mean
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.experiments.gate.gate import Gate, Shares
-from evenkeel.experiments.gate.report import GateReport, Measure, Verdict
-from evenkeel.experiments.gate.rules import GateRules
+from evenkeel.monitor.detect.gate import Gate, GateReport, GateRules, Measure, Shares, Verdict
 from evenkeel.simulate import (
     Message,
     ModelState,

@@ -133,8 +133,8 @@ class EvenkeelGate:
         """
         # Every run of pytest loads this module: what only gates need is loaded by the first of them.
         from evenkeel.experiments.gate.keywords import options_from  # noqa: PLC0415
-        from evenkeel.experiments.gate.report import Verdict  # noqa: PLC0415
         from evenkeel.experiments.gate.ruling import ruling  # noqa: PLC0415
+        from evenkeel.monitor.detect.gate import Verdict  # noqa: PLC0415
         from evenkeel.settings import SettingsError  # noqa: PLC0415
         from evenkeel.stores.errors import StoreError  # noqa: PLC0415
 

@@ -71,9 +71,11 @@ def calibration(settings: Settings) -> Calibration | None:
     if path is None:
         return None
     # Brings numpy and every metric, which nobody without such a file needs.
-    from evenkeel.experiments.calibrate.calibration import CalibrationError  # noqa: PLC0415
+    from evenkeel.experiments.calibrate.calibration import (
+        CalibrationError,  # noqa: PLC0415
+        read_calibration,  # noqa: PLC0415
+    )
     from evenkeel.experiments.calibrate.columns import versions  # noqa: PLC0415
-    from evenkeel.experiments.calibrate.document import read_calibration  # noqa: PLC0415
 
     encoder = encoder_name(settings)
     try:

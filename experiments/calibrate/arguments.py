@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.experiments.calibrate.chosen_goldens import UnfitGoldensError
-from evenkeel.experiments.calibrate.command import run_calibrate
+from evenkeel.experiments.calibrate.candidates import UnfitGoldensError
+from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.experiments.calibrate.journal import JournalError
-from evenkeel.experiments.calibrate.judged import (
+from evenkeel.experiments.calibrate.judge import (
     AskedSimilarity,
     AskedWorkflow,
     ModelFailedError,
     NotConfirmedError,
 )
-from evenkeel.experiments.calibrate.options import CalibrateOptions
 from evenkeel.experiments.calibrate.rewriting import Rewriter
 from evenkeel.experiments.calibrate.score_table import TableError
 from evenkeel.experiments.calibrate.terminal import show

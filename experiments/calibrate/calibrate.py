@@ -18,9 +18,8 @@ from evenkeel.experiments.calibrate.calibration import (
 )
 from evenkeel.experiments.calibrate.resampling import means, measured, multiplicities, rounded
 from evenkeel.experiments.calibrate.roles import Choice, Roles, roles
-from evenkeel.experiments.calibrate.sensitivity import sensitivities
+from evenkeel.experiments.calibrate.sensitivity import sensitivities, trajectories
 from evenkeel.experiments.calibrate.threshold import METRIC, VERSION, Placement, threshold
-from evenkeel.experiments.calibrate.trajectory import trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import AnswerForm
     from evenkeel.experiments.calibrate.resampling import Measured
     from evenkeel.experiments.calibrate.score_table import FailureMode, ScoreTable
+    from evenkeel.experiments.calibrate.sensitivity import Trajectory
     from evenkeel.experiments.calibrate.threshold import Threshold
-    from evenkeel.experiments.calibrate.trajectory import Trajectory
-    from evenkeel.metrics.cascade import Bands
+    from evenkeel.metrics.cascade.bands import Bands
 
 _CHOOSING = 200
 """Resamples in which the roles are chosen again."""

@@ -1,28 +1,39 @@
-"""The body of `evenkeel calibrate`: goldens → candidates → scores → calibration → files."""
+"""`evenkeel calibrate`: goldens → candidates → scores → calibration → files."""
 
 from __future__ import annotations
 
 import random
+import shutil
+import subprocess
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.asking import Asking
 from evenkeel.experiments.calibrate.bands import rated_by_people, rated_candidates, rated_in_log, set_bands
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.candidates import keys, source_of, versions
-from evenkeel.experiments.calibrate.chosen_goldens import Chosen, UnfitGoldensError, choose
+from evenkeel.experiments.calibrate.calibration import CalibrationError, calibration_to_yaml
+from evenkeel.experiments.calibrate.candidates import (
+    Chosen,
+    UnfitGoldensError,
+    choose,
+    keys,
+    source_of,
+    versions,
+)
+from evenkeel.experiments.calibrate.columns import Field, Scores, gather
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
 from evenkeel.experiments.calibrate.journal import Journal, Run
-from evenkeel.experiments.calibrate.judged import AskedSimilarity, AskedWorkflow
-from evenkeel.experiments.calibrate.options import JOURNAL
+from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow, Asking
+from evenkeel.experiments.calibrate.report import report
+from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rewriting import Rewriting
-from evenkeel.experiments.calibrate.score_table import score_table
-from evenkeel.experiments.calibrate.scores import Field, Scores, gather
+from evenkeel.experiments.calibrate.rules import alert_rules
+from evenkeel.experiments.calibrate.score_table import score_table, table_lines
 from evenkeel.experiments.calibrate.scoring import Scoring
-from evenkeel.experiments.calibrate.written import Written, write
+from evenkeel.experiments.calibrate.sensitivity import trajectories
+from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.asked import asked
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.registry import metric
@@ -34,16 +45,125 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from datetime import date
+    from pathlib import Path
 
     from rich.console import Console
 
+    from evenkeel.experiments.calibrate.bands import JudgeBands
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.calibrate.columns import Column
-    from evenkeel.experiments.calibrate.judge_bands import JudgeBands
-    from evenkeel.experiments.calibrate.options import CalibrateOptions
+    from evenkeel.experiments.calibrate.degrade import Form
+    from evenkeel.experiments.calibrate.rewriting import Rewriter
+    from evenkeel.experiments.calibrate.score_table import ScoreTable
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.experiments.judge_audit.command import JudgeAddress
     from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.runtime.stores import Stores
-    from evenkeel.stores.goldens import Golden
+    from evenkeel.settings import Settings
+
+
+JOURNAL = "calibration-journal.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateOptions:
+    """The command line, read."""
+
+    file: Path | None = None
+    """Goldens; None takes those of the store."""
+    stores: Settings | None = None
+    """Say where the store is, for goldens and bands; None if it is not needed."""
+    route: str | None = None
+    """Only the store's goldens of this route."""
+    form: Form | None = None
+    out: Path
+    """Folder for what is written."""
+    journal: Path | None = None
+    """None = `JOURNAL` in the folder."""
+    metrics: tuple[str, ...] = ()
+    """Only these; empty = all that apply."""
+    embeddings: bool | None = None
+    """None uses them if they are installed."""
+    encoder: str | None = None
+    """A sentence-transformers model; None = the packaged one."""
+    vectors: Path | None = None
+    """File in which vectors are kept; None = beside the journal."""
+    bert_score: bool = False
+    processes: int = 1
+    placement: Placement = field(default_factory=Placement)
+    resamples: int = 1000
+    seed: int = 0
+    judge: JudgeAddress | None = None
+    judge_goldens: int | None = None
+    """Ask the judge about a sample of so many goldens; None = all."""
+    max_usd: float | None = None
+    bands_from_store: bool = False
+    rewriter: Rewriter | None = None
+    """Rewords and compresses; None = by rule."""
+    source: str | None = None
+    """Name of the goldens in what is written; None = that of the file or the route."""
+
+
+CALIBRATION = "calibration.yaml"
+REPORT = "calibration.html"
+RULES = "calibration-rules.yaml"
+SCORES = "calibration-scores.jsonl"
+_PROMTOOL_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written."""
+
+    files: tuple[Path, ...]
+    rules: str
+    """What became of the rules, in a few words."""
+
+
+def write(calibration: Calibration, scores: Scores, table: ScoreTable, folder: Path) -> Written:
+    """Write calibration, page, rules and scores into a folder.
+
+    Raises: OSError.
+    """
+    rng = random.Random(calibration.seed)
+    ways = trajectories(table, multiplicities(len(table.goldens), calibration.resamples, rng))
+    (folder / SCORES).write_text(
+        "".join(f"{line}\n" for line in table_lines(scores.rows, scores.metrics)), encoding="utf-8"
+    )
+    (folder / REPORT).write_bytes(report(calibration, table, ways))
+    _replace(folder / CALIBRATION, calibration_to_yaml(calibration))
+    files = [folder / name for name in (CALIBRATION, REPORT, SCORES)]
+    try:
+        rules = alert_rules(calibration)
+    except CalibrationError as error:
+        (folder / RULES).unlink(missing_ok=True)  # of an earlier run: they would speak of other thresholds
+        return Written(tuple(files), f"not written: {error}")
+    (folder / RULES).write_text(rules, encoding="utf-8")
+    return Written((*files, folder / RULES), _checked(folder / RULES))
+
+
+def _replace(path: Path, text: str) -> None:
+    """All of it or nothing: a gate may be reading the file."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def _checked(path: Path) -> str:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        return "not checked: there is no promtool"
+    done = subprocess.run(  # noqa: S603 - a program of the user's, with a file of our own
+        [promtool, "check", "rules", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_PROMTOOL_S,
+    )
+    if done.returncode:
+        return f"promtool finds fault with them: {' '.join((done.stderr or done.stdout).split())[:300]}"
+    return "checked by promtool"
+
 
 _JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
 

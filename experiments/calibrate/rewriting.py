@@ -11,7 +11,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import chooser, places
 from evenkeel.experiments.calibrate.degrade.by_model import NAME, VERSION, model_degraded
 from evenkeel.experiments.calibrate.journal import Key, Row
-from evenkeel.experiments.calibrate.judged import ModelFailedError, NotConfirmedError
+from evenkeel.experiments.calibrate.judge import ModelFailedError, NotConfirmedError
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.judge.prompts import Message

@@ -1,33 +1,237 @@
-"""Scores what the journal lacks, stage by stage."""
+"""Scores what the journal lacks: heuristics in several processes, metrics of an encoder here in batches."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
-from evenkeel.experiments.calibrate import cheap, encoded
-from evenkeel.experiments.calibrate.candidates import keys
-from evenkeel.experiments.calibrate.chosen_goldens import UnfitGoldensError
-from evenkeel.experiments.calibrate.columns import SIMILARITY_SCORE, TELLING, cheap_columns, chosen_columns
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.candidates import Candidate, Source, UnfitGoldensError, keys, made
+from evenkeel.experiments.calibrate.columns import (
+    SIMILARITY_SCORE,
+    TELLING,
+    Column,
+    cheap_columns,
+    chosen_columns,
+    encoder_columns,
+)
+from evenkeel.experiments.calibrate.journal import Row
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.rewriting import is_rewritten
 from evenkeel.metrics.registry import metric
+from evenkeel.metrics.semantic.bert_score import load_bert_score
+from evenkeel.metrics.semantic.kept import KeptEncoder
 from evenkeel.metrics.similarity import EmbeddingsUnavailableError
-from evenkeel.metrics.similarity.embeddings import available
+from evenkeel.metrics.similarity.embeddings import MINILM, available, load_embeddings
+from evenkeel.metrics.workflow import StepBertScore
 from evenkeel.metrics.workflow.judge import WorkflowJudge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import ExitStack
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
-    from evenkeel.experiments.calibrate.candidates import Source
-    from evenkeel.experiments.calibrate.columns import Column
+    from evenkeel.experiments.calibrate.command import CalibrateOptions
     from evenkeel.experiments.calibrate.degrade import Form
-    from evenkeel.experiments.calibrate.journal import Journal, Row
-    from evenkeel.experiments.calibrate.options import CalibrateOptions
-    from evenkeel.metrics.similarity import Embeddings
+    from evenkeel.experiments.calibrate.journal import Journal, Place
+    from evenkeel.metrics.languages import LanguageOf
+    from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
+
+
+_AHEAD = 3
+"""Tasks handed to each process beforehand, so that none waits."""
+_MILLI = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is still to be scored of one golden."""
+
+    source: Source
+    form: Form
+    seed: int
+    missing: Mapping[Place, frozenset[str]]
+    """By candidate the keys of columns without a score."""
+    written: Mapping[Place, str]
+    """Texts of candidates that a model wrote."""
+
+
+def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
+    """The rows of each task, in the order in which they are ready.
+
+    Args:
+        tasks: one a golden.
+        processes: with one, everything is done in this process.
+    """
+    if processes == 1:
+        yield from map(score_task, tasks)
+        return
+    # Not forked: the progress bar's thread may hold a lock at that moment.
+    context = multiprocessing.get_context("spawn")
+    waiting = iter(tasks)
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent) as pool:
+        running: set[Future[list[Row]]] = {
+            pool.submit(score_task, task) for task in islice(waiting, processes * _AHEAD)
+        }
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(score_task, task) for task in islice(waiting, len(done))}
+                for future in done:
+                    yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def score_task(task: Task) -> list[Row]:
+    """Degrade one golden and score what comes out."""
+    columns = cheap_columns()
+    found = []
+    for candidate in made(task.source, task.form, task.seed, task.written, task.missing):
+        if isinstance(candidate, Row):
+            found.append(candidate)
+            continue
+        wanted = task.missing[candidate.key.place]
+        found.append(score(candidate, [column for column in columns if column.key in wanted]))
+    return found
+
+
+def score(candidate: Candidate, columns: Sequence[Column]) -> Row:
+    """The row of a candidate: its scores, and how long each took."""
+    row = Row(candidate.key, candidate.expected)
+    for column in columns:
+        start = time.perf_counter()
+        found = column.metric.score(candidate.pair)
+        row.ms[column.key] = round((time.perf_counter() - start) * _MILLI, 4)
+        row.scores[column.key] = found.reason if isinstance(found, Failure) else found
+    return row
+
+
+def _follow_parent() -> None:
+    """A killed parent closes nothing: without this its processes would wait for tasks for ever.
+
+    Ctrl-C goes to them too; the parent sees to it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+_GOLDENS_AT_ONCE = 16
+"""Some hundred candidates, whose texts are encoded together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The metrics of an encoder, and the vectors that are kept for them."""
+
+    columns: tuple[Column, ...]
+    embeddings: Embeddings
+    kept: KeptEncoder
+
+
+@contextmanager
+def encoder(model: str | None, vectors: Path | None, language_of: LanguageOf | None) -> Iterator[Encoded]:
+    """Load an encoder; takes seconds.
+
+    Args:
+        model: name or folder of a sentence-transformers model, None = the packaged all-MiniLM-L6-v2.
+        vectors: file in which vectors are kept, None = in memory.
+        language_of: tells a text's language.
+
+    Raises: EmbeddingsUnavailableError; sqlite3.Error if the file cannot be used.
+    """
+    # Bars of the libraries would stand between our own lines.
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    with ExitStack() as stack:
+        kept: list[KeptEncoder] = []
+
+        def keep(bare: Encoder) -> Encoder:
+            kept.append(stack.enter_context(KeptEncoder(bare, model or MINILM, vectors)))
+            return kept[0]
+
+        embeddings = load_embeddings(model, language_of=language_of, keep=keep)
+        columns = encoder_columns(embeddings, kept[0], embeddings.coverage)
+        yield Encoded(columns, embeddings, kept[0])
+
+
+def bert_score_column(form: Form, model: str | None, language_of: LanguageOf | None) -> Column:
+    """BERTScore of the texts, or of the steps of workflows.
+
+    Raises: EmbeddingsUnavailableError.
+    """
+    loaded = load_bert_score(model, language_of=language_of)
+    name = model or MINILM
+    return Column(StepBertScore(loaded) if form == "workflow" else loaded, "semantic", name)
+
+
+def scored_with_encoder(
+    tasks: Iterable[Task], columns: Sequence[Column], kept: KeptEncoder | None
+) -> Iterator[list[Row]]:
+    """The rows of each task, in order.
+
+    Args:
+        tasks: one a golden.
+        columns: what is scored.
+        kept: their encoder; None if each encodes for itself.
+    """
+    waiting = iter(tasks)
+    while some := list(islice(waiting, _GOLDENS_AT_ONCE)):
+        yield from _scored_batch(some, columns, kept)
+
+
+def _scored_batch(
+    tasks: Sequence[Task], columns: Sequence[Column], kept: KeptEncoder | None
+) -> Iterator[list[Row]]:
+    found: list[list[Row]] = []
+    again: list[tuple[Row, Candidate, list[Column]]] = []
+    with _noting(kept):
+        for task in tasks:
+            rows = []
+            for candidate in made(task.source, task.form, task.seed, task.written, task.missing):
+                if isinstance(candidate, Row):
+                    rows.append(candidate)
+                    continue
+                wanted = task.missing[candidate.key.place]
+                row = Row(candidate.key, candidate.expected)
+                lacking = []
+                for column in columns:
+                    if column.key not in wanted:
+                        continue
+                    before = kept.refused if kept else 0
+                    row.add(score(candidate, [column]))
+                    if kept and kept.refused > before:
+                        lacking.append(column)
+                rows.append(row)
+                if lacking:
+                    again.append((row, candidate, lacking))
+            found.append(rows)
+    if kept:
+        kept.fill()
+    for row, candidate, lacking in again:
+        row.add(score(candidate, lacking))
+    yield from found
+
+
+def _noting(kept: KeptEncoder | None) -> AbstractContextManager[None]:
+    return kept.noting() if kept else nullcontext()
+
 
 VECTORS = "calibration-vectors.sqlite"
 _ELSEWHERE = "--metrics: {name} cannot be measured on goldens; leave it out"
@@ -75,7 +279,7 @@ class Scoring:
         if self._wants_encoder():
             with self._err.status("loading the encoder"):
                 vectors = self._options.vectors or self._options.out / VECTORS
-                loaded = stack.enter_context(encoded.encoder(self._options.encoder, vectors, language_of))
+                loaded = stack.enter_context(encoder(self._options.encoder, vectors, language_of))
             self.embeddings, kept = loaded.embeddings, loaded.kept
             from_encoder = chosen_columns(loaded.columns, self._names)
         replaced = {column.metric.name for column in from_encoder}
@@ -83,13 +287,13 @@ class Scoring:
         matched: tuple[Column, ...] = ()
         if self._options.bert_score:
             with self._err.status("loading BERTScore"):
-                column = encoded.bert_score_column(self._form, self._options.encoder, language_of)
+                column = bert_score_column(self._form, self._options.encoder, language_of)
             matched = chosen_columns([column], self._names)
         found = chosen_columns((*free, *from_encoder, *matched), self._names)
         self._check(found)
-        self._score("scoring", free, lambda tasks: cheap.scored(tasks, self._options.processes))
-        self._score("encoding", from_encoder, lambda tasks: encoded.scored(tasks, from_encoder, kept))
-        self._score("BERTScore", matched, lambda tasks: encoded.scored(tasks, matched, None))
+        self._score("scoring", free, lambda tasks: scored(tasks, self._options.processes))
+        self._score("encoding", from_encoder, lambda tasks: scored_with_encoder(tasks, from_encoder, kept))
+        self._score("BERTScore", matched, lambda tasks: scored_with_encoder(tasks, matched, None))
         return found
 
     def _check(self, found: Sequence[Column]) -> None:
@@ -114,7 +318,7 @@ class Scoring:
         self,
         title: str,
         columns: Sequence[Column],
-        work: Callable[[Iterable[cheap.Task]], Iterator[list[Row]]],
+        work: Callable[[Iterable[Task]], Iterator[list[Row]]],
     ) -> None:
         tasks = [task for source in self._sources if (task := self._task(source, columns)) is not None]
         with stage(title, "goldens", len(tasks), self._err) as told:
@@ -123,7 +327,7 @@ class Scoring:
                     self._journal.add(row)
                 told.add()
 
-    def _task(self, source: Source, columns: Sequence[Column]) -> cheap.Task | None:
+    def _task(self, source: Source, columns: Sequence[Column]) -> Task | None:
         """What these columns still lack of a golden; None if that is nothing."""
         missing = {}
         for key in keys(source.id, self._form):
@@ -138,4 +342,4 @@ class Scoring:
         if not missing:
             return None
         written = self._journal.texts(source.id, missing)
-        return cheap.Task(source, self._form, self._options.seed, missing, written)
+        return Task(source, self._form, self._options.seed, missing, written)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenkeel import settings as settings_module
-from evenkeel.experiments.calibrate.document import read_calibration
+from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.gate.command import NotConfirmedError, run_gate
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.experiments.gate.report import Verdict
-from evenkeel.experiments.gate.rules import GateRules
 from evenkeel.experiments.gate.run_options import CandidateOptions, GateOptions, Outputs, ReferenceOptions
 from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
 from evenkeel.metrics.tasks import task_named
+from evenkeel.monitor.detect.gate import GateRules, Verdict
 from evenkeel.runtime import choices
 from evenkeel.settings import SettingsError
 from evenkeel.stores.errors import StoreError

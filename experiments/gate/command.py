@@ -12,25 +12,20 @@ from typing import TYPE_CHECKING
 from evenkeel import __version__
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.gate import chosen_goldens as golden_source
 from evenkeel.experiments.gate.asking import Asker, Ledger
 from evenkeel.experiments.gate.cache import AnswerCache
-from evenkeel.experiments.gate.comparison import check_different, described, sides_of
-from evenkeel.experiments.gate.document import document
+from evenkeel.experiments.gate.chosen_goldens import load
 from evenkeel.experiments.gate.estimate import Judging, estimate
-from evenkeel.experiments.gate.gate import Gate, least_goldens
-from evenkeel.experiments.gate.junit import junit
-from evenkeel.experiments.gate.markdown import markdown
-from evenkeel.experiments.gate.outcome import Outcome
 from evenkeel.experiments.gate.progress import progress
-from evenkeel.experiments.gate.run import Run, shuffled
+from evenkeel.experiments.gate.reports import document, junit, markdown, show
+from evenkeel.experiments.gate.run import Outcome, Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
-from evenkeel.experiments.gate.sides import Task, tasks, view_of
-from evenkeel.experiments.gate.table import show
+from evenkeel.experiments.gate.sides import Task, check_different, described, sides_of, tasks, view_of
 from evenkeel.experiments.gate.thresholds import calibrated, needs_judge
 from evenkeel.metrics.judge import SqliteJudgeCache
 from evenkeel.metrics.similarity import Cutoffs
 from evenkeel.metrics.tasks import Turn, recognise
+from evenkeel.monitor.detect.gate import Gate, least_goldens
 from evenkeel.runtime.encoders import Encoder, make_encoder
 from evenkeel.runtime.replays import prices
 from evenkeel.runtime.scorers import make_judge, make_scorer
@@ -125,7 +120,7 @@ class _Gating:
 
     def outcome(self) -> Outcome:
         options = self._options
-        source = golden_source.load(options.files, options.settings, options.route)
+        source = load(options.files, options.settings, options.route)
         sides = sides_of(options)
         ordered = shuffled(tasks(source.goldens, sides), options.seed)
         asked = [task for task in ordered if isinstance(task, Task)]

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from evenkeel.core.figures import number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.experiments.gate.cache import request_key
-from evenkeel.llm.price import estimate_tokens
+from evenkeel.llm.budget import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evenkeel.core.budget import Spend
-    from evenkeel.experiments.calibrate.judged import Asked
+    from evenkeel.experiments.calibrate.judge import Asked
     from evenkeel.experiments.gate.cache import AnswerCache
     from evenkeel.experiments.gate.sides import Task
-    from evenkeel.llm.price import Prices
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.llm.budget import Prices
+    from evenkeel.llm.price import Expense
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Judging:
         """Whether it is asked anything."""
         return self.rating is not None or bool(self.scores)
 
-    def expenses(self, task: Task, name: str | None) -> Iterator[Spend]:
+    def expenses(self, task: Task, name: str | None) -> Iterator[Expense]:
         """At most, for one answer as long as the approved one.
 
         Args:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.experiments.gate.asking import Ledger
-    from evenkeel.experiments.gate.gate import Gate
+    from evenkeel.monitor.detect.gate import Gate
 
 _LINES = 10
 """Lines written in all where there is no terminal to draw a bar on."""

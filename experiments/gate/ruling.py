@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.console import Console
 
 from evenkeel import __version__
-from evenkeel.experiments.calibrate.document import calibration_to_yaml
-from evenkeel.experiments.gate import chosen_goldens as golden_source
-from evenkeel.experiments.gate import wording
+from evenkeel.experiments.calibrate.calibration import calibration_to_yaml
 from evenkeel.experiments.gate.cache import request_key
+from evenkeel.experiments.gate.chosen_goldens import load
 from evenkeel.experiments.gate.command import NotConfirmedError, run_gate
-from evenkeel.experiments.gate.comparison import sides_of
-from evenkeel.experiments.gate.document import document
-from evenkeel.experiments.gate.junit import junit
-from evenkeel.experiments.gate.markdown import markdown
-from evenkeel.experiments.gate.report import Verdict
+from evenkeel.experiments.gate.reports import (
+    VERDICTS,
+    document,
+    effort,
+    goldens_asked,
+    headline,
+    junit,
+    markdown,
+)
 from evenkeel.experiments.gate.run import shuffled
-from evenkeel.experiments.gate.sides import Task, Unasked, tasks
+from evenkeel.experiments.gate.sides import Task, Unasked, sides_of, tasks
+from evenkeel.monitor.detect.gate import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,11 +108,11 @@ def _run(options: GateOptions, *, confirmed: bool, how: str) -> Ruling:
         outcome = run_gate(options, out=nowhere, err=nowhere, confirm=confirm)
     except NotConfirmedError:
         verdict = Verdict.COULD_NOT_MEASURE
-        said = f"{wording.VERDICTS[verdict]}: nobody was asked, which takes {how} ({ahead[-1]})."
+        said = f"{VERDICTS[verdict]}: nobody was asked, which takes {how} ({ahead[-1]})."
         return Ruling(verdict, said, said)
     report = outcome.report
-    headline = f"{wording.headline(report)} {wording.goldens(report)}; {wording.effort(outcome)}"
-    return Ruling(report.verdict, headline, markdown(outcome), junit(outcome), document(outcome))
+    line = f"{headline(report)} {goldens_asked(report)}; {effort(outcome)}"
+    return Ruling(report.verdict, line, markdown(outcome), junit(outcome), document(outcome))
 
 
 def _write(options: GateOptions, found: Ruling) -> None:
@@ -127,7 +131,7 @@ def _identity(options: GateOptions) -> str:
 
     Files count by what is in them; where reports go and how quickly is asked does not count.
     """
-    source = golden_source.load(options.files, options.settings, options.route)
+    source = load(options.files, options.settings, options.route)
     asked = shuffled(tasks(source.goldens, sides_of(options)), options.seed)
     calibration = options.calibration
     parts = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.experiments.gate.rules import GateRules
+from evenkeel.monitor.detect.gate import GateRules
 
 if TYPE_CHECKING:
     from pathlib import Path

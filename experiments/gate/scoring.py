@@ -1,15 +1,15 @@
-"""Scores an answer beside the approved one: by the two-stage rating, by calibrated metrics, or by both."""
+"""Scores an answer beside the approved one, and the measures that it breaches."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade.form import form_of
-from evenkeel.experiments.gate.breach import RATED, calibrated_breaches, rated_breaches, watched_modes
-from evenkeel.experiments.gate.report import Measure
+from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.monitor.detect.gate import Measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,9 +18,78 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Judgement
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.calibrate.columns import PairScorer
-    from evenkeel.experiments.calibrate.judged import Asked, Opinion
-    from evenkeel.experiments.gate.breach import Breached
+    from evenkeel.experiments.calibrate.judge import Asked, Opinion
     from evenkeel.metrics.scoring import TwoStageScorer
+
+
+CONTENT_SHIFT: Final = "content_shift"
+"""The answer does not say what the approved one says: a rating below 3."""
+QUALITY_CHANGE: Final = "quality_change"
+"""The content has shifted and a quality changed with it, other than for the better alone."""
+RATED: Final = (CONTENT_SHIFT, QUALITY_CHANGE)
+"""What the two-stage rating says."""
+
+VERSION: Final = 1
+
+Breached = bool | Failure
+"""Whether an answer breaches a measure, or why that is not known."""
+
+_SAME: Final = 3
+
+
+def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
+    """What a rating says about the measures in `RATED`.
+
+    A quality that failed leaves `quality_change` open, unless another one got worse already.
+    """
+    if judgement.rating is None:
+        failure = judgement.failures[0]
+        return dict.fromkeys(RATED, failure)
+    shifted = judgement.rating < _SAME
+    if not shifted:
+        return {CONTENT_SHIFT: False, QUALITY_CHANGE: False}
+    directions = [score.direction for score in judgement.quality if score.changed]
+    changed: Breached = any(direction != "better" for direction in directions)
+    if not changed and judgement.failures:
+        changed = judgement.failures[0]
+    elif not judgement.quality:
+        changed = Failure(QUALITY_CHANGE, VERSION, "no_quality", "no quality metric applies to this answer")
+    return {CONTENT_SHIFT: True, QUALITY_CHANGE: changed}
+
+
+def calibrated_breaches(
+    calibration: Calibration, scores: Mapping[str, float | Failure]
+) -> dict[str, Breached]:
+    """What scores say about each failure mode that the calibration has a threshold for."""
+    breached = {breach.mode for breach in calibration.breaches(scores)}
+    unwatched = set(calibration.unwatched(scores))
+    found: dict[str, Breached] = {}
+    for mode in watched_modes(calibration):
+        if mode in unwatched:
+            found[mode.value] = _why(calibration, mode, scores)
+        else:
+            found[mode.value] = mode in breached
+    return found
+
+
+def watched_modes(calibration: Calibration) -> tuple[FailureMode, ...]:
+    """The failure modes whose primary metric has a threshold."""
+    return tuple(
+        result.mode
+        for result in calibration.modes
+        if result.mode is not FailureMode.NONE and result.primary and result.primary.threshold
+    )
+
+
+def _why(calibration: Calibration, mode: FailureMode, scores: Mapping[str, float | Failure]) -> Failure:
+    result = calibration.of(mode)
+    assert result is not None
+    assert result.primary is not None
+    score = scores.get(result.primary.metric)
+    if isinstance(score, Failure):
+        return score
+    return Failure(result.primary.metric, VERSION, "not_in_use", "the metric was not computed")
+
 
 _VERSION = 1
 

@@ -1,4 +1,4 @@
-"""The two that are compared, candidate and reference, and what each is asked for a golden."""
+"""Candidate and reference: what each is asked for a golden, and whether they can be told apart."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.price import estimate_tokens
+from evenkeel.llm.budget import estimate_tokens
+from evenkeel.proxy.endpoint import Upstream
 from evenkeel.proxy.routing import Route
+from evenkeel.settings import Credential, SettingsError
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.replay import Target
 
@@ -16,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.experiments.gate.edits import Edit
-    from evenkeel.proxy.endpoint import Upstream
-    from evenkeel.settings import Credential
+    from evenkeel.experiments.gate.run_options import GateOptions
+    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.shadow.prompt import Api
-    from evenkeel.stores.goldens import Golden
+
 
 SideName = Literal["candidate", "reference"]
 
@@ -134,3 +136,81 @@ def _task(golden: Golden, sides: Sequence[Side]) -> Task | Unasked:
 
 def _failure(reason: str, detail: str) -> Failure:
     return Failure("gate", _VERSION, reason, detail)
+
+
+def sides_of(options: GateOptions) -> tuple[Side, ...]:
+    """Candidate and, if one is wanted, reference.
+
+    Raises: SettingsError for a URL that is none.
+    """
+    routes: Mapping[str, Upstream] = {}
+    if options.has_routes:
+        routes = {route.name: Upstream.parse(route.upstream) for route in options.settings.routes}
+    chosen, beside = options.candidate, options.reference
+    sides = [_side("candidate", chosen.url, None, routes, options)]
+    if beside is not None:
+        sides.append(_side("reference", beside.url, chosen.url, routes, options))
+    return tuple(sides)
+
+
+def _side(
+    name: SideName,
+    url: str | None,
+    otherwise: str | None,
+    routes: Mapping[str, Upstream],
+    options: GateOptions,
+) -> Side:
+    """A side of the comparison.
+
+    Args:
+        name: Which.
+        url: Its own endpoint, which all its goldens are put to; None = the routes' upstreams.
+        otherwise: Endpoint for goldens whose route has no upstream.
+        routes: Upstreams by route.
+        options: Of the run.
+
+    Raises: SettingsError for a URL that is none.
+    """
+    chosen = options.candidate if name == "candidate" else options.reference
+    assert chosen is not None
+    try:
+        own = Upstream.parse(url) if url else None
+        spare = Upstream.parse(otherwise) if otherwise else None
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    return Side(
+        name=name,
+        upstreams={} if own else routes,
+        upstream=own or spare,
+        credential=Credential.read(chosen.key_env, options.key_header),
+        model=chosen.model,
+        edit=options.candidate.edit if name == "candidate" else None,
+    )
+
+
+def check_different(asked: Sequence[Task], sides: Sequence[Side]) -> None:
+    """Refuse to compare something with itself: it would pass and say nothing.
+
+    Raises: SettingsError.
+    """
+    if len(sides) == 1 or not asked:
+        return
+    alike = all(
+        task.requests["candidate"].body == task.requests["reference"].body
+        and task.requests["candidate"].target == task.requests["reference"].target
+        for task in asked
+    )
+    if alike:
+        raise SettingsError(
+            "candidate and reference are the same: name what is new with --model, --base-url, --prompt or "
+            "--template and --new-template, or what it is compared with by --reference-url or "
+            "--reference-model"
+        )
+
+
+def described(side: Side) -> str:
+    """What a side is, in a line without credentials."""
+    where = str(side.upstream) if side.upstream else f"upstreams of {len(side.upstreams)} route(s)"
+    what = side.model or "the goldens' model"
+    edit = f", {side.edit.said}" if side.edit else ""
+    return f"{what} at {where}{edit}"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from evenkeel.core.languages import language_of
 from evenkeel.experiments.calibrate.calibration import CalibrationError
 from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
-from evenkeel.experiments.calibrate.encoded import bert_score_column, encoder
-from evenkeel.experiments.calibrate.judged import AskedSimilarity, AskedWorkflow
+from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.experiments.calibrate.scoring import bert_score_column, encoder
 from evenkeel.experiments.gate.scoring import Calibrated, roles
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.similarity import EmbeddingsUnavailableError

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.goldens.choosing import Candidate
-    from evenkeel.stores.goldens import Entry, Golden
+    from evenkeel.experiments.goldens.candidates import Candidate
+    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.experiments.goldens.store import Entry
 
 _SHORT = 60
 

@@ -3,7 +3,7 @@
 Each run asks the route's goldens once and holds every answer against the approved one. What a model answers
 otherwise by chance is known from the first three runs, the *reference*. A later run gives for each golden the
 difference to its own reference, and for each measure an e-value against "the mean difference is at most the
-line" (`evenkeel.experiments.gate.evidence`; the goldens of a run are the independent draws). The e-values are gathered as
+line" (`evenkeel.monitor.detect.gate`; the goldens of a run are the independent draws). The e-values are gathered as
 an e-detector does it, R ← (R + 1) · E, so that a false alarm of a route comes after `mean_runs` runs on
 average, or later. The line is the tolerance, or how far the reference may be off itself, if that is more.
 """
@@ -16,10 +16,7 @@ from math import exp
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.gate.evidence import log_evidence
-from evenkeel.experiments.gate.gate import Gate, Shares
-from evenkeel.experiments.gate.report import GateReport, Measure
-from evenkeel.experiments.gate.rules import GateRules
+from evenkeel.monitor.detect.gate import Gate, GateReport, GateRules, Measure, Shares, log_evidence
 from evenkeel.monitor.estimate import proportion
 from evenkeel.stores.changes import GoldenRun
 

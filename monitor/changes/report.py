@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.cells import ChangeMark
-from evenkeel.experiments.gate.report import Verdict as GateVerdict
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.cause import SAID, Cause, likely_cause
 from evenkeel.monitor.changes.compare import compare
+from evenkeel.monitor.detect.gate import Verdict as GateVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel.experiments.gate.report import GateReport
     from evenkeel.monitor.changes.cause import Verdict
     from evenkeel.monitor.changes.compare import Comparison
     from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
     from evenkeel.monitor.changes.record import ChangeRecord
+    from evenkeel.monitor.detect.gate import GateReport
 
 _SAME_TIME_S: Final = 86_400.0
 """A golden alarm belongs to a change that came at most so long before the run that decided it."""

@@ -21,10 +21,9 @@ from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.provenance import DECIDED_BY
 from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
-from evenkeel.experiments.calibrate.document import read_calibration
-from evenkeel.experiments.calibrate.reading import read_table
-from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.experiments.calibrate.score_table import FailureMode, read_table
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.goldens import SqliteGoldens

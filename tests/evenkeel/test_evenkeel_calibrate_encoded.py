@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from evenkeel.experiments.calibrate import encoded
 from evenkeel.experiments.calibrate.candidates import places, source_of
-from evenkeel.experiments.calibrate.cheap import Task
 from evenkeel.experiments.calibrate.columns import chosen_columns, encoder_columns
-from evenkeel.experiments.calibrate.encoded import KeptEncoder
+from evenkeel.experiments.calibrate.scoring import Task, scored_with_encoder
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.languages import ANY_LANGUAGE
+from evenkeel.metrics.semantic.kept import KeptEncoder
 from evenkeel.metrics.similarity import Embeddings
 from tests.evenkeel.planted_goldens import data, workflow, write_goldens
 
@@ -32,7 +31,7 @@ def score(path, form, bag, vectors):
         columns = chosen_columns(columns, ["json_similarity", "workflow_chain_f1", "workflow_tau_weighted"])
         missing = dict.fromkeys(places(form), frozenset(column.key for column in columns))
         tasks = [Task(source_of(golden, ""), form, 0, missing, {}) for golden in load_goldens(path)]
-        return [row for rows in encoded.scored(tasks, columns, kept) for row in rows]
+        return [row for rows in scored_with_encoder(tasks, columns, kept) for row in rows]
 
 
 def test_some_hundred_candidates_are_encoded_in_one_call(tmp_path):

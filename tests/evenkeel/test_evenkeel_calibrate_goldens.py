@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.calibrate.calibration import AnswerForm
-from evenkeel.experiments.calibrate.chosen_goldens import UnfitGoldensError, choose
+from evenkeel.experiments.calibrate.candidates import UnfitGoldensError, choose
 from evenkeel.experiments.calibrate.columns import TELLING, versions
 from evenkeel.experiments.calibrate.degrade import Form
 from evenkeel.experiments.calibrate.report.page import UNITS

@@ -16,8 +16,8 @@ from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.bands import rated_candidates, set_bands
+from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.candidates import Source, made
-from evenkeel.experiments.calibrate.document import read_calibration
 from evenkeel.experiments.calibrate.journal import Place
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.similarity.cheap import CheapRater

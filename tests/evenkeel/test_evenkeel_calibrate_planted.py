@@ -10,10 +10,9 @@ import pytest
 
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.candidates import places, source_of
-from evenkeel.experiments.calibrate.cheap import Task, score_task
-from evenkeel.experiments.calibrate.columns import TELLING, cheap_columns, chosen_columns
+from evenkeel.experiments.calibrate.columns import TELLING, Field, cheap_columns, chosen_columns, gather
 from evenkeel.experiments.calibrate.score_table import FailureMode, score_table
-from evenkeel.experiments.calibrate.scores import Field, gather
+from evenkeel.experiments.calibrate.scoring import Task, score_task
 from evenkeel.experiments.goldens.files import load_goldens
 from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
 

@@ -14,8 +14,14 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
-from evenkeel.experiments.calibrate.document import calibration_to_yaml
+from evenkeel.experiments.calibrate.calibration import (
+    Calibration,
+    Goldens,
+    MetricResult,
+    ModeResult,
+    Role,
+    calibration_to_yaml,
+)
 from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.experiments.calibrate.threshold import Placement, Threshold

@@ -11,13 +11,12 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.asking import Asker, BudgetUsedUpError, EndpointUnusableError, Ledger
 from evenkeel.experiments.gate.cache import AnswerCache
-from evenkeel.experiments.gate.gate import Gate
-from evenkeel.experiments.gate.rules import GateRules
 from evenkeel.experiments.gate.run import Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Request, Task, Unasked
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.monitor.detect.gate import Gate, GateRules
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.goldens import Golden
 from evenkeel.stores.sqlite.database import Database

@@ -11,17 +11,11 @@ from rich.console import Console
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.gate import wording
 from evenkeel.experiments.gate.asking import Ledger
-from evenkeel.experiments.gate.document import document
-from evenkeel.experiments.gate.gate import Gate, Shares
-from evenkeel.experiments.gate.junit import junit
-from evenkeel.experiments.gate.markdown import MOST_CHARS, MOST_LINES, diff, markdown
-from evenkeel.experiments.gate.outcome import Fallen, Outcome
-from evenkeel.experiments.gate.report import Measure
-from evenkeel.experiments.gate.rules import GateRules
-from evenkeel.experiments.gate.table import show
-from evenkeel.stores.goldens import Golden
+from evenkeel.experiments.gate.reports import MOST_CHARS, MOST_LINES, diff, document, junit, markdown, show
+from evenkeel.experiments.gate.run import Fallen, Outcome
+from evenkeel.experiments.goldens.golden import Golden
+from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares
 
 NASTY = "a | b <script> `x` ```fence``` \x00 \ud800 *bold* _it_ [link](u)"
 MEASURES = (
@@ -74,7 +68,7 @@ def any_outcome(request):
 
 def test_the_headline_says_verdict_and_reason():
     """One sentence for each of the outcomes."""
-    said = {name: wording.headline(make().report).replace("\u202f", " ") for name, make in KINDS.items()}
+    said = {name: headline(make().report).replace("\u202f", " ") for name, make in KINDS.items()}
     assert said["regression"].startswith("REGRESSION: content_shift +100 % [")
     assert said["pass"].startswith("PASS: an excess of 10 % or more over the reference is ruled out for")
     assert said["undecided"].startswith(
@@ -150,7 +144,7 @@ def test_markdown_cannot_be_broken_by_what_goldens_say():
 def test_markdown_says_what_the_exit_code_does(any_outcome):
     """The first line has the verdict, and the table one row a measure unless nothing was measured."""
     text = markdown(any_outcome)
-    word = wording.VERDICTS[any_outcome.report.verdict].lower()
+    word = VERDICTS[any_outcome.report.verdict].lower()
     report = any_outcome.report
     undecided = word == "pass" and not report.settled
     assert text.splitlines()[0].endswith(f"evenkeel gate: {word}{', undecided' if undecided else ''}")
@@ -177,4 +171,4 @@ def test_the_table_shows_every_outcome(any_outcome):
     out.flush()
     shown = out.buffer.getvalue().decode()
     assert "\x00" not in shown
-    assert shown.rstrip().splitlines()[-1].startswith(wording.VERDICTS[any_outcome.report.verdict])
+    assert shown.rstrip().splitlines()[-1].startswith(VERDICTS[any_outcome.report.verdict])

@@ -11,8 +11,8 @@ import pytest
 
 from evenkeel.cli.gate import gate
 from evenkeel.experiments.gate.keywords import GateKeywords, options_from
-from evenkeel.experiments.gate.report import Verdict
 from evenkeel.experiments.gate.ruling import ruling
+from evenkeel.monitor.detect.gate import Verdict
 from evenkeel.simulate import (
     Message,
     ModelState,

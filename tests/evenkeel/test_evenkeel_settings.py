@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult
-from evenkeel.experiments.calibrate.document import calibration_to_yaml
+from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, calibration_to_yaml
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.cascade import Band, Bands

@@ -7,8 +7,13 @@ from random import Random
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.judge_bands import RatedPair, form_of, judge_bands, lower_bound
-from evenkeel.metrics.cascade import Band, bands_to_json, read_bands
+from evenkeel.experiments.calibrate.bands import (
+    RatedPair,
+    form_of,
+    judge_bands,
+    lower_bound,
+)
+from evenkeel.metrics.cascade.bands import Band, bands_to_json, read_bands
 from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.protocol import Rating
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.resampling import means, measured, multiplicities
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
-from evenkeel.experiments.calibrate.sensitivity import sensitivities, sensitivity, slope_weights
-from evenkeel.experiments.calibrate.trajectory import trajectories
+from evenkeel.experiments.calibrate.sensitivity import sensitivities, sensitivity, slope_weights, trajectories
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 

@@ -12,8 +12,11 @@ import yaml
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.calibration import CalibrationError
-from evenkeel.experiments.calibrate.document import calibration_to_yaml, read_calibration
+from evenkeel.experiments.calibrate.calibration import (
+    CalibrationError,
+    calibration_to_yaml,
+    read_calibration,
+)
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, score_table
 from evenkeel.metrics.cascade import DEFAULT_BANDS
 from tests.metrics.planted_scores import FACTS, MISSING, REWORDED, planted_rows, published_rows

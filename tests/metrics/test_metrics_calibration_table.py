@@ -12,7 +12,6 @@ import pytest
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.reading import read_table, table_lines
 from evenkeel.experiments.calibrate.report import report
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rules import alert_rules
@@ -21,9 +20,11 @@ from evenkeel.experiments.calibrate.score_table import (
     MetricFacts,
     Scored,
     TableError,
+    read_table,
     score_table,
+    table_lines,
 )
-from evenkeel.experiments.calibrate.trajectory import trajectories
+from evenkeel.experiments.calibrate.sensitivity import trajectories
 from tests.metrics.planted_scores import FACTS, published_rows
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE

@@ -7,10 +7,15 @@ import random
 
 import pytest
 
-from evenkeel.experiments.gate.report import Verdict
-from evenkeel.monitor.changes.goldens import GoldenWatch, gate_of, history_of
-from evenkeel.stores.changes import GoldenResult, GoldenRun
-from evenkeel.stores.goldens import key_of
+from evenkeel.monitor.changes.goldens import (
+    GoldenResult,
+    GoldenRun,
+    GoldenWatch,
+    gate_of,
+    history_of,
+    key_of,
+)
+from evenkeel.monitor.detect.gate import Verdict
 
 
 def run(number, rng, rate, *, goldens=30, trigger="canary", change="", model="m", failure="", asked="m"):

@@ -9,7 +9,7 @@ from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, Met
 from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.experiments.calibrate.threshold import Placement, Threshold
-from evenkeel.experiments.gate.breach import (
+from evenkeel.experiments.gate.scoring import (
     CONTENT_SHIFT,
     QUALITY_CHANGE,
     calibrated_breaches,

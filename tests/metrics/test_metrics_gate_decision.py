@@ -8,9 +8,7 @@ from random import Random
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.gate.gate import Gate, Shares, least_goldens
-from evenkeel.experiments.gate.report import Measure, Verdict
-from evenkeel.experiments.gate.rules import GateRules
+from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares, Verdict, least_goldens
 
 SHIFT = Measure(name="content_shift")
 QUALITY = Measure(name="quality_change")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.experiments.gate.evidence import (
+from evenkeel.monitor.detect import Bets
+from evenkeel.monitor.detect.gate import (
     SHARES,
     bounds,
     log_evidence,
@@ -18,7 +19,6 @@ from evenkeel.experiments.gate.evidence import (
     mirrored,
     needed,
 )
-from evenkeel.monitor.detect import Bets
 
 counts = st.builds(
     lambda plus, minus, zero: {1.0: plus, -1.0: minus, 0.0: zero},

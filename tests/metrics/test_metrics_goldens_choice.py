@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.goldens.asked import asked
-from evenkeel.experiments.goldens.from_exchange import golden_of
-from evenkeel.experiments.goldens.spread import NEAR, spread
-from evenkeel.stores.archive import ArchivedExchange
-from evenkeel.stores.goldens import GoldenError
+from evenkeel.experiments.goldens.candidates import NEAR, golden_of, spread
+from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.stores.exchanges import ArchivedExchange
 
 
 @pytest.mark.parametrize(

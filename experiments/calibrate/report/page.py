@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.report.plots import Curves, Heatmap, Histogram
     from evenkeel.experiments.calibrate.resampling import Measured
     from evenkeel.experiments.calibrate.score_table import FailureMode, ScoreTable
-    from evenkeel.experiments.calibrate.trajectory import Trajectory
+    from evenkeel.experiments.calibrate.sensitivity import Trajectory
 
 UNITS: Final[Mapping[AnswerForm | None, str]] = {
     None: "steps",

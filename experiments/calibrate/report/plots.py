@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evenkeel.experiments.calibrate.sensitivity import Trajectory
     from evenkeel.experiments.calibrate.threshold import Threshold
-    from evenkeel.experiments.calibrate.trajectory import Trajectory
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 40, 316, 12, 262

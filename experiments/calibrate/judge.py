@@ -1,0 +1,340 @@
+"""A judge's scores of candidates, and its ratings for the bands of the cascade."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from evenkeel.core.figures import number, usd
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.candidates import Candidate, made, places
+from evenkeel.experiments.calibrate.columns import SIMILARITY_SCORE, Field
+from evenkeel.experiments.calibrate.journal import Key, Row
+from evenkeel.experiments.calibrate.progress import stage
+from evenkeel.metrics.judge import Judge, JudgeRater
+from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
+from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
+from evenkeel.metrics.workflow.reading import read_answer
+from evenkeel.metrics.workflow.workflow import WorkflowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rich.console import Console
+
+    from evenkeel.core.pair import Pair
+    from evenkeel.experiments.calibrate.candidates import Source
+    from evenkeel.experiments.calibrate.degrade import Form
+    from evenkeel.experiments.calibrate.journal import Journal
+    from evenkeel.experiments.judge_audit.command import JudgeAddress
+    from evenkeel.llm.price import Expense
+
+
+_MILLI = 1e3
+_HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request"})
+_PASSING = _HOPELESS | {"timeout", "rate_limited", "server_error", "connection", "too_few_votes"}
+"""Reasons that say nothing about the candidate: the next run asks again."""
+
+
+class NotConfirmedError(Exception):
+    """The user did not want to spend what a model would have cost."""
+
+
+class ModelFailedError(Exception):
+    """A judge or a rewriter could not be used. The message says why, and how to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What the judge said of a candidate, and what it cost."""
+
+    outcome: float | Failure
+    """In [0, 1], or why there is none."""
+    cost_usd: float = 0.0
+    rating: int | None = None
+    """1–3, if that was asked."""
+
+
+class Asked(Protocol):
+    """A way of asking a judge about a pair."""
+
+    @property
+    def name(self) -> str:
+        """Of the metric."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Of the wording."""
+        ...
+
+    def expense(self, pair: Pair) -> Expense:
+        """What it costs at most."""
+        ...
+
+    async def ask(self, pair: Pair) -> Opinion:
+        """Ask. Never raises for what a model or a network can do."""
+        ...
+
+
+class AskedSimilarity:
+    """The similarity rating 1–3 as a score: 3 is 1, 2 is ½, 1 is 0."""
+
+    name = SIMILARITY_SCORE
+    version = SIMILARITY.version
+
+    def __init__(self, rater: JudgeRater) -> None:
+        self._rater = rater
+
+    def expense(self, pair: Pair) -> Expense:
+        """Of one rating."""
+        return self._rater.estimate(_characters(pair))
+
+    async def ask(self, pair: Pair) -> Opinion:
+        """The rating, and the score that it is."""
+        rating = await self._rater.rate(pair)
+        if isinstance(rating.outcome, Failure):
+            return Opinion(rating.outcome, rating.cost_usd)
+        return Opinion((rating.outcome - 1) / 2, rating.cost_usd, rating.outcome)
+
+
+class AskedWorkflow:
+    """The workflow judge, 0–5 over 5, as the mean of several calls."""
+
+    name = WorkflowJudge.name
+    version = WorkflowJudge.version
+
+    def __init__(self, judge: Judge, calls: int = CALLS) -> None:
+        self._judge = judge
+        self._metric = WorkflowJudge(judge, calls=calls)
+        self._calls = calls
+
+    def expense(self, pair: Pair) -> Expense:
+        """Of all calls."""
+        labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
+        characters = _characters(pair) + len(pair.context)
+        return self._judge.expense(prompt_tokens_at_most(WORKFLOW, labels, characters), calls=self._calls)
+
+    async def ask(self, pair: Pair) -> Opinion:
+        """The mean of the calls."""
+        try:
+            both = read_answer(pair.reference), read_answer(pair.candidate)
+        except WorkflowError as error:
+            return Opinion(Failure(self.name, self.version, error.reason, str(error)))
+        judged = await self._metric.judged(*both, pair.context)
+        return Opinion(judged.outcome, judged.cost_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One candidate to ask about."""
+
+    candidate: Candidate
+    key: str | None
+    """Of the column that the score belongs to; None if only the rating is wanted."""
+    asked: Asked
+
+
+async def ask_all(
+    calls: Sequence[Call],
+    *,
+    concurrency: int,
+    most_usd: float | None,
+    keep: Callable[[Row, float], None],
+) -> None:
+    """Ask about all candidates.
+
+    Args:
+        calls: each candidate at most once for each way of asking.
+        concurrency: candidates under way at the same time.
+        most_usd: stop before the next candidate once so much is spent.
+        keep: told each row and what it cost as soon as it is there; of what failed for a while, one without
+                scores.
+
+    Raises: ModelFailedError if the key is rejected, the endpoint keeps failing or the money is spent.
+    """
+    spent = 0.0
+    waiting = iter(calls)
+
+    async def work() -> None:
+        nonlocal spent
+        for call in waiting:
+            if most_usd is not None and spent >= most_usd:
+                raise ModelFailedError(f"stopped: ${spent:.2f} are spent, as much as --max-usd allows")
+            start = time.perf_counter()
+            opinion = await call.asked.ask(call.candidate.pair)
+            spent += opinion.cost_usd
+            taken_ms = (time.perf_counter() - start) * _MILLI
+            outcome = opinion.outcome
+            if isinstance(outcome, Failure) and outcome.reason in _HOPELESS:
+                raise ModelFailedError(f"{outcome.reason}: {outcome.detail}")
+            keep(_row(call, opinion, taken_ms), opinion.cost_usd)
+
+    failed: ModelFailedError | None = None
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, len(calls))):
+                group.create_task(work())
+    except* ModelFailedError as errors:
+        failed = next(error for error in errors.exceptions if isinstance(error, ModelFailedError))
+    if failed is not None:
+        raise failed
+
+
+def _row(call: Call, opinion: Opinion, taken_ms: float) -> Row:
+    row = Row(call.candidate.key, call.candidate.expected, rating=opinion.rating)
+    outcome = opinion.outcome
+    if call.key is not None and not (isinstance(outcome, Failure) and outcome.reason in _PASSING):
+        row.scores[call.key] = outcome.reason if isinstance(outcome, Failure) else outcome
+        row.ms[call.key] = round(taken_ms, 1)
+        row.usd[call.key] = opinion.cost_usd
+    return row
+
+
+def expense(calls: Iterable[Call]) -> tuple[int, float]:
+    """Tokens and US dollars that all calls cost at most."""
+    each = [call.asked.expense(call.candidate.pair) for call in calls]
+    return sum(one.tokens for one in each), sum(one.usd for one in each)
+
+
+def _characters(pair: Pair) -> int:
+    sides = pair.reference, pair.candidate
+    return sum(len(side.text) + sum(len(call.arguments) for call in side.tool_calls) for side in sides)
+
+
+FAMILY = "judge"
+
+
+class Asking:
+    """One judge, and the goldens that it is asked about."""
+
+    def __init__(
+        self,
+        address: JudgeAddress,
+        form: Form,
+        sources: Sequence[Source],
+        journal: Journal,
+        *,
+        seed: int,
+        most_goldens: int | None,
+        most_usd: float | None,
+    ) -> None:
+        """Choose the goldens; nothing is sent.
+
+        Args:
+            address: of the judge.
+            form: of the goldens.
+            sources: all goldens.
+            journal: keeps what was answered.
+            seed: of every draw.
+            most_goldens: a sample of so many; None = all.
+            most_usd: spend no more.
+        """
+        self._address = address
+        self._form = form
+        self._journal = journal
+        self._seed = seed
+        self._most_usd = most_usd
+        self._sources = list(sources)
+        if most_goldens is not None and most_goldens < len(sources):
+            places = random.Random(f"{seed}\0judged").sample(range(len(sources)), most_goldens)
+            self._sources = [sources[place] for place in sorted(places)]
+        self.cost_usd = 0.0
+        """Spent in this run."""
+        self.rated: list[tuple[Candidate, int]] = []
+        """One candidate of each golden, and its similarity rating."""
+
+    def run(self, confirm: Callable[[str], bool], err: Console) -> Field:
+        """Ask, and keep every answer in the journal.
+
+        Args:
+            confirm: asked once before the first call.
+            err: gets progress.
+
+        Returns: where the judge's scores are.
+        Raises: NotConfirmedError; ModelFailedError, with what was answered until then in the journal.
+        """
+        judge = Judge(
+            base_url=self._address.url,
+            model=self._address.model,
+            api_key=self._address.api_key,
+            timeout_s=self._address.timeout_s,
+            concurrency=self._address.concurrency,
+            price=self._address.prices.usd,
+            repairs=1,
+        )
+        similar = AskedSimilarity(JudgeRater(judge))
+        about: Asked = AskedWorkflow(judge) if self._form == "workflow" else similar
+        field = Field(
+            f"{about.name}@{about.version}:{self._address.model}", about.name, about.version, FAMILY
+        )
+        calls, rated = self._calls(about, similar, field)
+        if calls:
+            self._confirm(calls, confirm)
+            self._ask(judge, calls, err)
+        ratings = [(candidate, self._journal.rows[candidate.key].rating) for candidate in rated]
+        self.rated = [(candidate, rating) for candidate, rating in ratings if rating is not None]
+        return field
+
+    def _calls(
+        self, about: Asked, similar: AskedSimilarity, field: Field
+    ) -> tuple[list[Call], list[Candidate]]:
+        """What is still to be asked, and the candidates whose rating is for the bands."""
+        calls: list[Call] = []
+        rated: list[Candidate] = []
+        for source in self._sources:
+            known = [place for place in places(self._form) if Key(source.id, *place) in self._journal.rows]
+            texts = self._journal.texts(source.id, known)
+            found = made(source, self._form, self._seed, texts, known)
+            candidates = [one for one in found if isinstance(one, Candidate)]
+            if not candidates:
+                continue
+            # One of each golden: pairs of the same golden hang together.
+            chosen = random.Random(f"{self._seed}\0rated\0{source.id}").choice(candidates)
+            rated.append(chosen)
+            for candidate in candidates:
+                row = self._journal.rows[candidate.key]
+                if field.key not in row.scores:
+                    calls.append(Call(candidate, field.key, about))
+                if candidate is chosen and row.rating is None and about is not similar:
+                    calls.append(Call(candidate, None, similar))
+        return calls, rated
+
+    def _confirm(self, calls: Sequence[Call], confirm: Callable[[str], bool]) -> None:
+        name = self._address.model
+        tokens, cost = expense(calls)
+        if self._most_usd is not None and cost > self._most_usd:
+            raise ModelFailedError(
+                f"asking {name} may cost {usd(cost)}, more than --max-usd {self._most_usd:g}; raise it, or "
+                "ask about fewer goldens with --judge-goldens"
+            )
+        price = f"at most {usd(cost)}" if cost else "no public price known"
+        if not confirm(f"{number(len(calls))} questions to {name}, at most {number(tokens)} tokens, {price}"):
+            raise NotConfirmedError
+
+    def _ask(self, judge: Judge, calls: Sequence[Call], err: Console) -> None:
+        name = self._address.model
+        with stage(f"asking {name}", "questions", len(calls), err) as told:
+
+            def keep(row: Row, cost_usd: float) -> None:
+                self._journal.add(row)
+                self.cost_usd += cost_usd
+                told.add(cost_usd)
+
+            async def ask() -> None:
+                async with judge:
+                    await ask_all(
+                        calls, concurrency=self._address.concurrency, most_usd=self._most_usd, keep=keep
+                    )
+
+            try:
+                asyncio.run(ask())
+            except ModelFailedError as error:
+                raise ModelFailedError(
+                    f"{name} cannot be used ({error}) after {told.done} of {len(calls)} answers; give the "
+                    "same command again to go on from there"
+                ) from error
