@@ -72,8 +72,8 @@ def calibration(settings: Settings) -> Calibration | None:
         return None
     # Brings numpy and every metric, which nobody without such a file needs.
     from evenkeel.experiments.calibrate.calibration import (
-        CalibrationError,  # noqa: PLC0415
-        read_calibration,  # noqa: PLC0415
+        CalibrationError,
+        read_calibration,
     )
     from evenkeel.experiments.calibrate.columns import versions  # noqa: PLC0415
 

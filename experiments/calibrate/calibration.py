@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import yaml
 from pydantic import (
-    ConfigDict,  # noqa: TC002 - read when a file is
+    ConfigDict,
     TypeAdapter,
     ValidationError,
 )
