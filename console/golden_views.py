@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel.console import diffs, links
 from evenkeel.console.verdicts import FilterLink, answer_text
 from evenkeel.core import figures
-from evenkeel.experiments.goldens.asked import asked
+from evenkeel.experiments.goldens.prompts import asked
 from evenkeel.stores.audit_log import KNOWN_BY
 
 if TYPE_CHECKING:

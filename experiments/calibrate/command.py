@@ -34,8 +34,8 @@ from evenkeel.experiments.calibrate.score_table import score_table, table_lines
 from evenkeel.experiments.calibrate.scoring import Scoring
 from evenkeel.experiments.calibrate.sensitivity import trajectories
 from evenkeel.experiments.calibrate.threshold import Placement
-from evenkeel.experiments.goldens.asked import asked
 from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.experiments.goldens.prompts import asked
 from evenkeel.metrics.registry import metric
 from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.embeddings import MINILM

@@ -8,9 +8,9 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.experiments.goldens.asked import asked
 from evenkeel.experiments.goldens.files import request_text
 from evenkeel.experiments.goldens.golden import Golden, GoldenError
+from evenkeel.experiments.goldens.prompts import asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel.console.rendering import visible
-from evenkeel.experiments.goldens.asked import asked
 from evenkeel.experiments.goldens.files import golden_lines
+from evenkeel.experiments.goldens.prompts import asked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,10 +11,10 @@ import sqlite3
 import pytest
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.experiments.goldens.asked import asked
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.experiments.goldens.prompts import asked
 from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.shadow.archive import Archivist
 from evenkeel.shadow.original import Left, Reader

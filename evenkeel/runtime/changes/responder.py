@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes import kinds
-from evenkeel.stores.bursts import Override
+from evenkeel.runtime.changes.burst import Override
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from evenkeel.experiments.goldens.replay import GoldenReplayer
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.runtime.changes.replaying import GoldenReplayer
+    from evenkeel.monitor.changes.goldens import Trigger
+    from evenkeel.runtime.changes.burst import Bursts
+    from evenkeel.runtime.changes.store import ChangeStore
     from evenkeel.settings.changing import Changes
-    from evenkeel.stores.bursts import Bursts
-    from evenkeel.stores.changes import ChangeStore, Trigger
 
 log = logging.getLogger("evenkeel")
 

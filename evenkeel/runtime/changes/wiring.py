@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.gate.scoring import Scoring
+from evenkeel.experiments.goldens.replay import GoldenReplayer
 from evenkeel.runtime import choices
 from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.runtime.changes.exporter import ChangeCollector
 from evenkeel.runtime.changes.fingerprint import fingerprint, settings_that_matter
-from evenkeel.runtime.changes.replaying import GoldenReplayer
 from evenkeel.runtime.changes.responder import Responder
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.trials import Stamp
