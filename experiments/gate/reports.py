@@ -165,7 +165,7 @@ def show(outcome: Outcome, console: Console) -> None:
     for fallen in outcome.fallen[:_SHOWN_IDS]:
         console.print(_safe(f"worse: {fallen.golden.id} ({', '.join(fallen.differences)})"), style="dim")
     if len(outcome.fallen) > _SHOWN_IDS:
-        console.print(f"and {number(len(outcome.fallen) - _FALLEN)} more", style="dim")
+        console.print(f"and {number(len(outcome.fallen) - _SHOWN_IDS)} more", style="dim")
     lines = (*lost(report, outcome.failures), *outcome.notes, outcome.scored_by)
     for line in (*lines, f"{goldens_asked(report)}; {effort(outcome)}"):
         console.print(_safe(line), style="dim", soft_wrap=True)

@@ -12,7 +12,17 @@ from rich.console import Console
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.asking import Ledger
-from evenkeel.experiments.gate.reports import MOST_CHARS, MOST_LINES, diff, document, junit, markdown, show
+from evenkeel.experiments.gate.reports import (
+    MOST_CHARS,
+    MOST_LINES,
+    VERDICTS,
+    diff,
+    document,
+    headline,
+    junit,
+    markdown,
+    show,
+)
 from evenkeel.experiments.gate.run import Fallen, Outcome
 from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares
