@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from evenkeel.core.pair import Pair, Wanted
 from evenkeel.core.provenance import PROVENANCE, STAGES, stage_of
 from evenkeel.core.verdict import BASELINE, Failure
-from evenkeel.metrics.cascade.bands import Band, Bands
+from evenkeel.metrics.cascade import Band, Bands
 from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import MINILM

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.score_table import FailureMode, ScoreTable
     from evenkeel.experiments.calibrate.sensitivity import Trajectory
     from evenkeel.experiments.calibrate.threshold import Threshold
-    from evenkeel.metrics.cascade.bands import Bands
+    from evenkeel.metrics.cascade import Bands
 
 _CHOOSING = 200
 """Resamples in which the roles are chosen again."""

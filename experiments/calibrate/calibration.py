@@ -19,7 +19,7 @@ from evenkeel.experiments.calibrate.threshold import (
     Placement,  # noqa: TC001 - the same
     Threshold,  # noqa: TC001 - the same
 )
-from evenkeel.metrics.cascade.bands import Bands, BandsError
+from evenkeel.metrics.cascade import Bands, BandsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

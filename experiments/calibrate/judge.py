@@ -15,8 +15,7 @@ from evenkeel.experiments.calibrate.columns import SIMILARITY_SCORE, Field
 from evenkeel.experiments.calibrate.journal import Key, Row
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.metrics.judge import Judge, JudgeRater
-from evenkeel.metrics.judge.estimate import prompt_tokens_at_most
-from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
-    from evenkeel.experiments.judge_audit.command import JudgeAddress
-    from evenkeel.llm.price import Expense
+    from evenkeel.experiments.judge_audit.run import JudgeAddress
+    from evenkeel.core.budget import Spend
 
 
 _MILLI = 1e3
@@ -72,7 +71,7 @@ class Asked(Protocol):
         """Of the wording."""
         ...
 
-    def expense(self, pair: Pair) -> Expense:
+    def expense(self, pair: Pair) -> Spend:
         """What it costs at most."""
         ...
 
@@ -90,7 +89,7 @@ class AskedSimilarity:
     def __init__(self, rater: JudgeRater) -> None:
         self._rater = rater
 
-    def expense(self, pair: Pair) -> Expense:
+    def expense(self, pair: Pair) -> Spend:
         """Of one rating."""
         return self._rater.estimate(_characters(pair))
 
@@ -113,7 +112,7 @@ class AskedWorkflow:
         self._metric = WorkflowJudge(judge, calls=calls)
         self._calls = calls
 
-    def expense(self, pair: Pair) -> Expense:
+    def expense(self, pair: Pair) -> Spend:
         """Of all calls."""
         labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
         characters = _characters(pair) + len(pair.context)

@@ -24,18 +24,19 @@ from evenkeel.experiments.calibrate.columns import (
     chosen_columns,
     encoder_columns,
 )
+from evenkeel.experiments.calibrate.encoder import bert_score_column, encoder
 from evenkeel.experiments.calibrate.journal import Row
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.rewriting import is_rewritten
 from evenkeel.metrics.registry import metric
-from evenkeel.metrics.semantic.bert_score import load_bert_score
-from evenkeel.metrics.semantic.kept import KeptEncoder
 from evenkeel.metrics.similarity import EmbeddingsUnavailableError
+from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, available, load_embeddings
 from evenkeel.metrics.workflow import StepBertScore
 from evenkeel.metrics.workflow.judge import WorkflowJudge
 
 if TYPE_CHECKING:
+    from evenkeel.experiments.calibrate.encoder import KeptEncoder
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -135,50 +136,6 @@ def _follow_parent() -> None:
 
 _GOLDENS_AT_ONCE = 16
 """Some hundred candidates, whose texts are encoded together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """The metrics of an encoder, and the vectors that are kept for them."""
-
-    columns: tuple[Column, ...]
-    embeddings: Embeddings
-    kept: KeptEncoder
-
-
-@contextmanager
-def encoder(model: str | None, vectors: Path | None, language_of: LanguageOf | None) -> Iterator[Encoded]:
-    """Load an encoder; takes seconds.
-
-    Args:
-        model: name or folder of a sentence-transformers model, None = the packaged all-MiniLM-L6-v2.
-        vectors: file in which vectors are kept, None = in memory.
-        language_of: tells a text's language.
-
-    Raises: EmbeddingsUnavailableError; sqlite3.Error if the file cannot be used.
-    """
-    # Bars of the libraries would stand between our own lines.
-    os.environ.setdefault("TQDM_DISABLE", "1")
-    with ExitStack() as stack:
-        kept: list[KeptEncoder] = []
-
-        def keep(bare: Encoder) -> Encoder:
-            kept.append(stack.enter_context(KeptEncoder(bare, model or MINILM, vectors)))
-            return kept[0]
-
-        embeddings = load_embeddings(model, language_of=language_of, keep=keep)
-        columns = encoder_columns(embeddings, kept[0], embeddings.coverage)
-        yield Encoded(columns, embeddings, kept[0])
-
-
-def bert_score_column(form: Form, model: str | None, language_of: LanguageOf | None) -> Column:
-    """BERTScore of the texts, or of the steps of workflows.
-
-    Raises: EmbeddingsUnavailableError.
-    """
-    loaded = load_bert_score(model, language_of=language_of)
-    name = model or MINILM
-    return Column(StepBertScore(loaded) if form == "workflow" else loaded, "semantic", name)
 
 
 def scored_with_encoder(

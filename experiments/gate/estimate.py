@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.figures import number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.experiments.gate.cache import request_key
-from evenkeel.llm.budget import estimate_tokens
+from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.cache import AnswerCache
     from evenkeel.experiments.gate.sides import Task
     from evenkeel.experiments.goldens.golden import Golden
-    from evenkeel.llm.budget import Prices
-    from evenkeel.llm.price import Expense
+    from evenkeel.core.budget import Spend, Prices
     from evenkeel.metrics.scoring import TwoStageScorer
 
 
@@ -61,7 +60,7 @@ class Judging:
         """Whether it is asked anything."""
         return self.rating is not None or bool(self.scores)
 
-    def expenses(self, task: Task, name: str | None) -> Iterator[Expense]:
+    def expenses(self, task: Task, name: str | None) -> Iterator[Spend]:
         """At most, for one answer as long as the approved one.
 
         Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.budget import estimate_tokens
+from evenkeel.llm.price import estimate_tokens
 from evenkeel.proxy.endpoint import Upstream
 from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError

@@ -13,7 +13,7 @@ from evenkeel.experiments.calibrate.bands import (
     judge_bands,
     lower_bound,
 )
-from evenkeel.metrics.cascade.bands import Band, bands_to_json, read_bands
+from evenkeel.metrics.cascade import Band, bands_to_json, read_bands
 from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.protocol import Rating
 

@@ -20,7 +20,7 @@ from evenkeel.experiments.calibrate.report import plots, report
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.score_table import MetricFacts, Scored, score_table, table_lines
 from evenkeel.experiments.calibrate.sensitivity import trajectories
-from evenkeel.metrics.cascade.bands import DEFAULT_BANDS
+from evenkeel.metrics.cascade import DEFAULT_BANDS
 from tests.metrics.planted_scores import FACTS, MISSING, planted_rows, published_rows
 
 VOID = {"meta", "path", "rect", "line", "circle"}
