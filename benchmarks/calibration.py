@@ -44,9 +44,10 @@ from evenkeel.experiments.calibrate.columns import (
 )
 from evenkeel.experiments.calibrate.command import write
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
+from evenkeel.experiments.calibrate.encoder import KeptEncoder
 from evenkeel.experiments.calibrate.journal import Journal, Run
 from evenkeel.experiments.calibrate.score_table import score_table
-from evenkeel.experiments.calibrate.scoring import KeptEncoder, Task, scored, scored_with_encoder
+from evenkeel.experiments.calibrate.scoring import Task, scored, scored_with_encoder
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity import Embeddings
 from evenkeel.metrics.workflow import write_node_edge

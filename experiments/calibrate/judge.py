@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.judge_audit.run import JudgeAddress
-    from evenkeel.core.budget import Spend
 
 
 _MILLI = 1e3

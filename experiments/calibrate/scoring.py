@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from evenkeel.experiments.calibrate.columns import (
     Column,
     cheap_columns,
     chosen_columns,
-    encoder_columns,
 )
 from evenkeel.experiments.calibrate.encoder import bert_score_column, encoder
 from evenkeel.experiments.calibrate.journal import Row
@@ -30,23 +29,19 @@ from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.rewriting import is_rewritten
 from evenkeel.metrics.registry import metric
 from evenkeel.metrics.similarity import EmbeddingsUnavailableError
-from evenkeel.metrics.similarity.bert_score import load_bert_score
-from evenkeel.metrics.similarity.embeddings import MINILM, available, load_embeddings
-from evenkeel.metrics.workflow import StepBertScore
+from evenkeel.metrics.similarity.embeddings import available
 from evenkeel.metrics.workflow.judge import WorkflowJudge
 
 if TYPE_CHECKING:
-    from evenkeel.experiments.calibrate.encoder import KeptEncoder
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from rich.console import Console
 
     from evenkeel.experiments.calibrate.command import CalibrateOptions
     from evenkeel.experiments.calibrate.degrade import Form
+    from evenkeel.experiments.calibrate.encoder import KeptEncoder
     from evenkeel.experiments.calibrate.journal import Journal, Place
-    from evenkeel.metrics.languages import LanguageOf
-    from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
+    from evenkeel.metrics.similarity.embeddings import Embeddings
 
 
 _AHEAD = 3

@@ -13,11 +13,12 @@ from evenkeel.llm.price import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from evenkeel.core.budget import Spend
     from evenkeel.experiments.calibrate.judge import Asked
     from evenkeel.experiments.gate.cache import AnswerCache
     from evenkeel.experiments.gate.sides import Task
     from evenkeel.experiments.goldens.golden import Golden
-    from evenkeel.core.budget import Spend, Prices
+    from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evenkeel.experiments.calibrate.candidates import places, source_of
 from evenkeel.experiments.calibrate.columns import chosen_columns, encoder_columns
-from evenkeel.experiments.calibrate.scoring import KeptEncoder, Task, scored_with_encoder
+from evenkeel.experiments.calibrate.encoder import KeptEncoder
+from evenkeel.experiments.calibrate.scoring import Task, scored_with_encoder
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity import Embeddings

@@ -9,8 +9,7 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.columns import encoder_columns
-from evenkeel.experiments.calibrate.encoded import NotKeptError
-from evenkeel.experiments.calibrate.scoring import KeptEncoder
+from evenkeel.experiments.calibrate.encoder import KeptEncoder, NotKeptError
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity import Embeddings
 
