@@ -47,7 +47,8 @@ from evenkeel.experiments.calibrate.degrade import SEVERITIES
 from evenkeel.experiments.calibrate.encoder import KeptEncoder
 from evenkeel.experiments.calibrate.journal import Journal, Run
 from evenkeel.experiments.calibrate.score_table import score_table
-from evenkeel.experiments.calibrate.scoring import Task, scored, scored_with_encoder
+from evenkeel.experiments.calibrate.scoring import Task, scored_with_encoder
+from evenkeel.experiments.calibrate.scoring import scored as scored_in_processes
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity import Embeddings
 from evenkeel.metrics.workflow import write_node_edge
@@ -168,7 +169,7 @@ def timed(sources: Sequence[Source], form: Form, folder: Path) -> tuple[Calibrat
         replaced = {column.metric.name for column in meant}
         free = chosen_columns(cheap_columns(), [name for name in names if name not in replaced])
         marks = [time.process_time()]
-        for rows in scored([_task(source, form, free) for source in sources], 1):
+        for rows in scored_in_processes([_task(source, form, free) for source in sources], 1):
             for row in rows:
                 journal.add(row)
         marks.append(time.process_time())
@@ -216,7 +217,7 @@ def speed(count: int) -> Table:
 def scored(sources: Sequence[Source], form: Form) -> ScoreTable:
     """A score table by the cheap metrics."""
     columns = chosen_columns(cheap_columns(), TELLING[form])
-    rows = [row for rows in scored([_task(one, form, columns) for one in sources], 1) for row in rows]
+    rows = [row for rows in scored_in_processes([_task(one, form, columns) for one in sources], 1) for row in rows]
     scores = gather(rows, _fields(columns))
     return score_table(scores.rows, scores.metrics)
 
