@@ -217,7 +217,9 @@ def speed(count: int) -> Table:
 def scored(sources: Sequence[Source], form: Form) -> ScoreTable:
     """A score table by the cheap metrics."""
     columns = chosen_columns(cheap_columns(), TELLING[form])
-    rows = [row for rows in scored_in_processes([_task(one, form, columns) for one in sources], 1) for row in rows]
+    rows = [
+        row for rows in scored_in_processes([_task(one, form, columns) for one in sources], 1) for row in rows
+    ]
     scores = gather(rows, _fields(columns))
     return score_table(scores.rows, scores.metrics)
 

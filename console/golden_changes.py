@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import read_goldens
-from evenkeel.experiments.goldens.golden import GoldenError
+from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.console.sources import GoldenSources
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.stores.audit_log import What
+    from evenkeel.stores.goldens import Golden
 
 DEEDS = ("exchange", "golden", "retire", "unretire")
 """What a change is about: exactly one of them."""

@@ -18,7 +18,7 @@ from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from evenkeel.metrics.similarity.tool_calls import ToolCalls
 from evenkeel.metrics.structured.json_rouge import JsonRouge
-from evenkeel.monitor.labels import people_say
+from evenkeel.monitor.labels.agreement import people_say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.experiments.calibrate.candidates import Candidate
     from evenkeel.metrics.similarity.protocol import Rating
-    from evenkeel.monitor.labels import Label
-    from evenkeel.stores.protocols import LoggedVerdict
+    from evenkeel.stores.labels import Label
+    from evenkeel.stores.verdict_log import LoggedVerdict
 
 
 METRIC = "judge_bands"

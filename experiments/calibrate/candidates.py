@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.goldens.golden import Golden
+    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)

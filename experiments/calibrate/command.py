@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.rewriting import Rewriter
     from evenkeel.experiments.calibrate.score_table import ScoreTable
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.experiments.judge_audit.run import JudgeAddress
     from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
+    from evenkeel.stores.goldens import Golden
 
 
 JOURNAL = "calibration-journal.jsonl"

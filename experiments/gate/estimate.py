@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.judge import Asked
     from evenkeel.experiments.gate.cache import AnswerCache
     from evenkeel.experiments.gate.sides import Task
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)

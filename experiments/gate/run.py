@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.asking import Asker, Ledger
     from evenkeel.experiments.gate.scoring import Scored, Scoring
     from evenkeel.experiments.gate.sides import SideName
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.monitor.detect.gate import Gate, GateReport, Measured
+    from evenkeel.stores.goldens import Golden
 
 
 @dataclass(frozen=True, slots=True)

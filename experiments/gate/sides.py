@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.run_options import GateOptions
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.shadow.prompt import Api
+    from evenkeel.stores.goldens import Golden
 
 
 SideName = Literal["candidate", "reference"]

@@ -9,15 +9,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.experiments.goldens.files import request_text
-from evenkeel.experiments.goldens.golden import Golden, GoldenError
 from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.stores.goldens import Golden, GoldenError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
     from evenkeel.runtime.stores import Stores
-    from evenkeel.stores.exchanges import ArchivedExchange
+    from evenkeel.stores.archive import ArchivedExchange
 
 
 def golden_of(exchange: ArchivedExchange, *, name: str = "", note: str = "") -> Golden:

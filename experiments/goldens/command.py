@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from evenkeel.experiments.goldens import terminal as page
 from evenkeel.experiments.goldens.candidates import Candidate, candidates, chosen, golden_of
 from evenkeel.experiments.goldens.files import golden_lines, load_goldens
-from evenkeel.experiments.goldens.golden import GoldenError
-from evenkeel.experiments.goldens.store import unknown
 from evenkeel.stores.audit_log import Action
+from evenkeel.stores.goldens import GoldenError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.goldens.golden import Golden
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.audit_log import What
+    from evenkeel.stores.goldens import Golden
 
 
 class Narrowed(NamedTuple):

@@ -24,8 +24,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.experiments.goldens.golden import CHAT_COMPLETIONS, Golden, GoldenError
-from evenkeel.experiments.goldens.store import LONGEST_ID, is_id
+from evenkeel.stores.goldens import CHAT_COMPLETIONS, LONGEST_ID, Golden, GoldenError, is_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.goldens.candidates import Candidate
-    from evenkeel.experiments.goldens.golden import Golden
-    from evenkeel.experiments.goldens.store import Entry
+    from evenkeel.stores.goldens import Entry, Golden
 
 _SHORT = 60
 

@@ -14,9 +14,7 @@ from evenkeel.core.budget import Budget
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.experiments.gate.scoring import Scoring
-from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.experiments.goldens.replay import GoldenReplayer
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.scoring import cheap_scorer
 from evenkeel.metrics.similarity.cheap import CheapRater
@@ -30,9 +28,13 @@ from evenkeel.simulate import (
     SimulationSettings,
     make_prompt,
 )
-from evenkeel.stores.exchanges import ArchivedExchange, SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database, SqliteVerdictLog
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.goldens import Golden
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 VERDICT = Verdict(
     id="v",

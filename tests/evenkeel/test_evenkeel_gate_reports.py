@@ -24,8 +24,8 @@ from evenkeel.experiments.gate.reports import (
     show,
 )
 from evenkeel.experiments.gate.run import Fallen, Outcome
-from evenkeel.experiments.goldens.golden import Golden
 from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares
+from evenkeel.stores.goldens import Golden
 
 NASTY = "a | b <script> `x` ```fence``` \x00 \ud800 *bold* _it_ [link](u)"
 MEASURES = (

@@ -7,15 +7,10 @@ import random
 
 import pytest
 
-from evenkeel.monitor.changes.goldens import (
-    GoldenResult,
-    GoldenRun,
-    GoldenWatch,
-    gate_of,
-    history_of,
-    key_of,
-)
+from evenkeel.monitor.changes.goldens import GoldenRun, GoldenWatch, gate_of, history_of
 from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.stores.changes import GoldenResult
+from evenkeel.stores.goldens import key_of
 
 
 def run(number, rng, rate, *, goldens=30, trigger="canary", change="", model="m", failure="", asked="m"):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.goldens.candidates import NEAR, golden_of, spread
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.experiments.goldens.prompts import asked
-from evenkeel.stores.exchanges import ArchivedExchange
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.goldens import GoldenError
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,15 @@ import pytest
 from evenkeel.core.exchange import Exchange
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
-from evenkeel.experiments.goldens.golden import GoldenError
 from evenkeel.experiments.goldens.prompts import asked
-from evenkeel.experiments.goldens.sqlite_store import SqliteGoldens
 from evenkeel.shadow.archive import Archivist
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.exchanges import SqliteExchangeArchive
-from evenkeel.stores.sqlite import Database
+from evenkeel.stores.goldens import GoldenError
+from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.goldens import SqliteGoldens
 from tests.shadow.wild_exchanges import WildExchanges
 
 BODY = '{"model": "asked", "messages": [{"role": "user", "content": "Wie lange, bitte?"}]}'

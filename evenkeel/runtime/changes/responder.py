@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.goldens.replay import GoldenReplayer
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.monitor.changes.goldens import Trigger
     from evenkeel.runtime.changes.burst import Bursts
-    from evenkeel.runtime.changes.store import ChangeStore
     from evenkeel.settings.changing import Changes
+    from evenkeel.stores.changes import ChangeStore, Trigger
 
 log = logging.getLogger("evenkeel")
 
