@@ -71,7 +71,7 @@ def calibration(settings: Settings) -> Calibration | None:
     if path is None:
         return None
     # Brings numpy and every metric, which nobody without such a file needs.
-    from evenkeel.experiments.calibrate.calibration import (
+    from evenkeel.experiments.calibrate.calibration import (  # noqa: PLC0415
         CalibrationError,
         read_calibration,
     )

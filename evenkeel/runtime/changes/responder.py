@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes import kinds
-from evenkeel.runtime.changes.burst import Override
+from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.experiments.goldens.replay import GoldenReplayer
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.runtime.changes.burst import Bursts
+    from evenkeel.experiments.goldens.replay import GoldenReplayer
     from evenkeel.settings.changing import Changes
+    from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore, Trigger
 
 log = logging.getLogger("evenkeel")
