@@ -13,8 +13,8 @@ from evenkeel.stores.bursts import Override
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.experiments.goldens.replay import GoldenReplayer
+    from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.settings.changing import Changes
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore, Trigger
