@@ -26,12 +26,12 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.cascade import DEFAULT_BANDS
-from evenkeel.metrics.similarity import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.prompt import PromptView
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.similarity import Rating
+    from evenkeel.metrics.metric import Rating
 
 _LANGUAGES = ("de", "es", "fr", "it", "ja", "nl", "pt")
 _SEVERITIES = (0.1, 0.3)
@@ -104,7 +104,7 @@ def main() -> None:
     """Print the table."""
     if not DATA.is_dir():
         sys.exit("bench/cascade: no data beside the repository (../shared/data); nothing measured")
-    rng, rater = random.Random(20), CheapRater(language_of=language_of)
+    rng, rater = random.Random(20), HeuristicRater(language_of=language_of)
     kinds = {
         kind: [pair_of(*texts) for texts in pairs] for kind, pairs in every_kind(random.Random(20)).items()
     } | made()

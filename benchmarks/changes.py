@@ -17,8 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY
-from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.core.verdict import BANDS_RATING, BASELINE, DECIDED_BY, QualityScore, Verdict
 from evenkeel.monitor.changes.cause import Cause
 from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.report import reports_of

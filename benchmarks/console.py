@@ -22,8 +22,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.console import ConsoleSources, PipelineView, RouteFlow, create_app
 from evenkeel.core.pair import Answer
-from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN
-from evenkeel.core.verdict import BASELINE, Evidence, QualityScore, Verdict
+from evenkeel.core.verdict import (
+    BANDS_RATING,
+    BASELINE,
+    DECIDED_BY,
+    JUDGED_AGAIN,
+    Evidence,
+    QualityScore,
+    Verdict,
+)
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.reference.documents import document
 from evenkeel.runtime.effective_settings import settings_in_effect

@@ -13,17 +13,17 @@ import timeit
 from typing import TYPE_CHECKING
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.entity.schema import read_schema
-from evenkeel.metrics.lexical.tokens import read_ngrams, tokens
-from evenkeel.metrics.registry import CHEAP
+from evenkeel.metrics.entity import read_schema
+from evenkeel.metrics.registry import HEURISTICS
 from evenkeel.metrics.similarity import normalised, words
 from evenkeel.metrics.similarity.details import read_details
+from evenkeel.metrics.similarity.ngrams import read_ngrams, tokens
 from evenkeel.metrics.structured import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.metrics.similarity.protocol import Metric
+    from evenkeel.metrics.metric import Metric
 
 LEXICAL_AND_FORMAT = ("rouge_l", "bleu", "gleu", "edit", "json_rouge", "format_validity")
 ROUNDS, CALLS = 7, 20
@@ -87,12 +87,12 @@ def score(metrics: Sequence[Metric], pair: Pair, *, cold: bool) -> None:
 
 def main() -> None:
     """Print the table."""
-    some = [metric for metric in CHEAP if metric.name in LEXICAL_AND_FORMAT]
+    some = [metric for metric in HEURISTICS if metric.name in LEXICAL_AND_FORMAT]
     print(f"{'pair':10}{'tokens':>8}{'lexical+format cold':>22}{'warm':>8}{'all cold':>17}{'warm':>8}  (ms)")
     for name, pair in pairs().items():
         times = [
             cost_ms(lambda chosen=chosen, cold=cold: score(chosen, pair, cold=cold))  # noqa: B023 - called here
-            for chosen in (some, CHEAP)
+            for chosen in (some, HEURISTICS)
             for cold in (True, False)
         ]
         cells = "".join(f"{one:{width}.2f}" for one, width in zip(times, (22, 8, 17, 8), strict=True))

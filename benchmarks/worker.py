@@ -29,8 +29,8 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.scoring import cheap_scorer
-from evenkeel.metrics.similarity import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.runtime.data_plane import new_event_loop
 from evenkeel.runtime.replays import warm_up
 from evenkeel.runtime.responsiveness import stay_responsive
@@ -164,7 +164,7 @@ def main() -> None:
         tally = Tally()
         trials = TrialMaker(
             SqliteVerdictLog(database),
-            cheap_scorer(CheapRater(language_of=language_of)),
+            heuristic_scorer(HeuristicRater(language_of=language_of)),
             upstream,  # scripted: it answers without a connection
             SqliteCostTracker(database, Budget(), time.time),
             Prices(),
@@ -193,7 +193,7 @@ def main() -> None:
     print(f"{spent_s / pairs * 1e3:.2f} ms of processor a pair: {pairs / spent_s:.0f} pairs/s per core")
     print(f"lag of the event loop: {lags}")
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        lags = runner.run(watched(CheapRater().rate(long_pair(LONG_WORDS))))
+        lags = runner.run(watched(HeuristicRater().rate(long_pair(LONG_WORDS))))
     print(f"lag beside one pair of {LONG_WORDS:,} words: {lags}")
 
 

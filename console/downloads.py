@@ -12,7 +12,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
 from evenkeel.console.api import json_response
-from evenkeel.core.spreadsheets import harmless
+from evenkeel.core.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -11,7 +11,7 @@ from evenkeel.console.feedback_views import AgreementLine, agreement_lines
 from evenkeel.console.judge_series import READ, Plot, judge_plots
 from evenkeel.console.live import Head, live_handlers
 from evenkeel.core import figures
-from evenkeel.core.provenance import STAGES
+from evenkeel.core.verdict import STAGES
 from evenkeel.monitor.labels.agreement import human_agreement
 from evenkeel.stores.labels import CountedLabels
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.chart import Chart, Sample, Scale, chart
 from evenkeel.core import figures
-from evenkeel.core.provenance import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, stage_of
+from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, stage_of
 from evenkeel.monitor.estimate import proportion
 
 if TYPE_CHECKING:

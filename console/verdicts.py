@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from evenkeel.console import diffs, links, wording
 from evenkeel.core import figures
-from evenkeel.core.provenance import PROVENANCE, stage_of
+from evenkeel.core.verdict import PROVENANCE, stage_of
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.core.provenance import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
+from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.core.provenance import Stage
-    from evenkeel.core.verdict import Scorer
+    from evenkeel.core.verdict import Scorer, Stage
 
 CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
 """Columns are grouped in this order; the noise floor comes first."""

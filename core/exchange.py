@@ -1,7 +1,6 @@
 """The hand-off: what the data plane gives the replay plane, and the queue that carries it.
 
-This is the only module of `shadow` that `proxy` may import, so it imports nothing but the
-standard library.
+The data plane imports this module, so it imports nothing but the standard library.
 """
 
 from __future__ import annotations

@@ -1,17 +1,22 @@
-"""Numbers and times as people read them. Ratios come in as [0, 1] and go out as percent."""
+"""Numbers, money, times and counts as people read them, the same on every page and in every report.
+
+Ratios come in as [0, 1] and go out as percent, or as points of 100. What was not measured is `MISSING`.
+"""
 
 from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from evenkeel.core.cells import Estimate
 
 
 class Bounded(Protocol):
-    """What has an interval of ratios."""
+    """An interval of ratios."""
 
     @property
     def lower(self) -> float:
@@ -22,11 +27,23 @@ class Bounded(Protocol):
         """The upper end."""
 
 
+class Measured(Bounded, Protocol):
+    """A ratio, or a difference of ratios, with its interval."""
+
+    @property
+    def value(self) -> float:
+        """The ratio."""
+
+
+MISSING: Final = "–"
+"""Stands where nothing was measured."""
+
 _NARROW_SPACE = "\u202f"
 _MINUS = "\u2212"
 _MINUTE_S = 60
 _HOUR_S = 3600
 _DAY_S = 86400
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def number(value: float, digits: int = 0) -> str:
@@ -59,6 +76,63 @@ def estimate_of(estimate: Estimate) -> str:
     return f"{estimate_text(estimate)} of {estimate.n:,}"
 
 
+def share(part: float, whole: float, digits: int = 1) -> str:
+    """A part of a whole in percent, "4.2 %"."""
+    return percent(part / whole, digits) if whole else MISSING
+
+
+def points(measure: Measured | None, digits: int = 1) -> str:
+    """A ratio in points of 100, "88.8"."""
+    return MISSING if measure is None else number(measure.value * 100, digits)
+
+
+def points_interval(measure: Bounded | None, digits: int = 1) -> str:
+    """Its interval in points of 100, "[86.3, 90.9]"; "" without one."""
+    if measure is None:
+        return ""
+    return f"[{number(measure.lower * 100, digits)},\u00a0{number(measure.upper * 100, digits)}]"
+
+
+def points_text(measure: Measured | None, digits: int = 1) -> str:
+    """Value and interval in points of 100, "88.8 [86.3, 90.9]"."""
+    return f"{points(measure, digits)} {points_interval(measure, digits)}".strip()
+
+
+def difference(measure: Measured | None, digits: int = 1) -> str:
+    """A difference of ratios in points of 100 with its sign, "+22.2"."""
+    return MISSING if measure is None else _signed(measure.value, digits)
+
+
+def difference_interval(measure: Bounded | None, digits: int = 1) -> str:
+    """Its interval, "[+12.1, +33.0]"; "" without one."""
+    if measure is None:
+        return ""
+    return f"[{_signed(measure.lower, digits)},\u00a0{_signed(measure.upper, digits)}]"
+
+
+def _signed(ratio: float, digits: int) -> str:
+    text = number(ratio * 100, digits)
+    return text if text.startswith(_MINUS) or not text.strip("0.") else f"+{text}"
+
+
+def count(n: int, noun: str, plural: str = "") -> str:
+    """A number of things, "1 route", "3 routes"."""
+    return f"{number(n)} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def reasons(counts: Mapping[str, int]) -> str:
+    """Counts by reason, the most frequent first: "timeout 10, rate limited 2"."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{reason.replace('_', ' ')} {number(n)}" for reason, n in ordered if n)
+
+
+def listing(parts: Sequence[str]) -> str:
+    """Join to "a", "a and b", "a, b and c"."""
+    if len(parts) < 2:  # noqa: PLR2004 - nothing to join
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
 def usd(amount: float) -> str:
     """US dollars; an amount that would round to nothing says so."""
     if 0 < amount < 0.01:  # noqa: PLR2004 - a cent
@@ -69,8 +143,19 @@ def usd(amount: float) -> str:
 def moment(at: float, now: float) -> str:
     """A time of day in UTC, "14:03"; with the date if it is not today's."""
     then, today = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(now, UTC)
-    clock = then.strftime("%H:%M")
-    return clock if then.date() == today.date() else f"{then.day} {then.strftime('%b')} {clock}"
+    clock = f"{then:%H:%M}"
+    return clock if then.date() == today.date() else f"{then.day} {_MONTHS[then.month - 1]} {clock}"
+
+
+def date(at: float) -> str:
+    """A day in UTC, "1 Nov 2026", whatever the locale."""
+    then = datetime.fromtimestamp(at, UTC)
+    return f"{then.day} {_MONTHS[then.month - 1]} {then.year}"
+
+
+def date_and_time(at: float | None) -> str:
+    """A day with the time in UTC, "20 Nov 2026 21:53 UTC"."""
+    return MISSING if at is None else f"{date(at)} {datetime.fromtimestamp(at, UTC):%H:%M} UTC"
 
 
 def moment_exact(at: float) -> str:
@@ -84,7 +169,7 @@ def iso(at: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """How long something has been so: seconds would make a page change at every refresh, so "just now"."""
+    """How long something has lasted; below a minute "just now", as seconds would change at every refresh."""
     return duration(seconds) if seconds >= _MINUTE_S else "just now"
 
 

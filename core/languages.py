@@ -1,16 +1,23 @@
-"""Which language a text is written in.
+"""Languages: which one a text is written in, their tags and names, and how to ask for an answer in one.
 
-The model (97 languages, in the py3langid package) is read once, at the first question; reading it
-takes about half a second, an answer 0.1 ms per thousand characters.
+The model that identifies languages (97 of them, in the py3langid package) is loaded at the first
+question. Loading it takes about half a second, an answer 0.1 ms per thousand characters.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import cache, lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from py3langid.langid import MODEL_FILE, LanguageIdentifier
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from py3langid.langid import LanguageIdentifier
+
+LanguageOf: TypeAlias = "Callable[[str], str | None]"
+"""The base tag ("de", never "de-AT") of the language a text is in; None if that is not certain."""
 
 _LEAST_CONFIDENCE: Final = 0.5
 """Below it short or mixed texts are guessed at: the answer is "unknown" then."""
@@ -50,4 +57,115 @@ def _identifier() -> LanguageIdentifier:
 
 @cache
 def _read_model() -> LanguageIdentifier:
+    # Imported here: most who need a language's name ask about no text.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
+
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+BUILTIN_TAGS: Final = ("es", "fr", "fr-CA", "de", "nl", "it", "ja", "pt-BR")
+"""Target languages that need no configuration."""
+
+_ENGLISH_NAMES: Final = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "cy": "Welsh",
+    "da": "Danish",
+    "de": "German",
+    "de-AT": "Austrian German",
+    "de-CH": "Swiss Standard German",
+    "el": "Greek",
+    "en": "English",
+    "en-GB": "British English",
+    "en-US": "American English",
+    "es": "Spanish",
+    "es-419": "Latin American Spanish",
+    "es-MX": "Mexican Spanish",
+    "et": "Estonian",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "fr-CA": "Canadian French",
+    "fr-CH": "Swiss French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "id": "Indonesian",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "lv": "Latvian",
+    "nl": "Dutch",
+    "nl-BE": "Flemish Dutch",
+    "no": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "pt-BR": "Brazilian Portuguese",
+    "pt-PT": "European Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sr": "Serbian",
+    "sv": "Swedish",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+    "zh-CN": "Simplified Chinese",
+    "zh-TW": "Traditional Chinese",
+}
+
+_REQUESTS: Final = {
+    "es": "Responde en español.",
+    "fr": "Réponds en français.",
+    "fr-CA": "Réponds en français canadien.",
+    "de": "Antworte auf Deutsch.",
+    "nl": "Antwoord in het Nederlands.",
+    "it": "Rispondi in italiano.",
+    "ja": "日本語で答えてください。",
+    "pt-BR": "Responda em português do Brasil.",
+}
+
+_TAG: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
+
+
+def canonical_tag(tag: str) -> str:
+    """The tag in its usual casing: "PT-br" → "pt-BR", "zh-hant" → "zh-Hant".
+
+    Raises: ValueError if it is not shaped like a BCP 47 tag of a language.
+    """
+    if not _TAG.fullmatch(tag):
+        raise ValueError(f"{tag!r} is not a language tag such as 'fr' or 'pt-BR' (BCP 47)")
+    first, *others = tag.split("-")
+    casing = {2: str.upper, 4: str.title}
+    return "-".join((first.lower(), *(casing.get(len(one), str.lower)(one) for one in others)))
+
+
+def base_tag(tag: str) -> str:
+    """The language without region or script: "fr-CA" and "fr_CA" → "fr"."""
+    return tag.replace("_", "-").partition("-")[0].lower()
+
+
+def english_name(tag: str) -> str:
+    """The language's name in English; for one without an entry, words that carry the tag."""
+    known = _ENGLISH_NAMES.get(tag)
+    if known:
+        return known
+    base = _ENGLISH_NAMES.get(base_tag(tag))
+    return f"{base} (language tag {tag})" if base else f"the language with the BCP 47 tag {tag}"
+
+
+def english_request(tag: str) -> str:
+    """An English sentence that asks for an answer in the language."""
+    return f"Write the whole answer in {english_name(tag)}."
+
+
+def native_request(tag: str) -> str:
+    """The same in the language itself for the builtin tags, else in English."""
+    return _REQUESTS.get(tag) or english_request(tag)

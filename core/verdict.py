@@ -1,17 +1,24 @@
-"""Verdicts: the outcome of one trial, and the only input of estimates, detectors and gauges."""
+"""Verdicts: the outcome of one trial, and the only input of estimates, detectors and gauges.
+
+How a rating came about stands among its details, as numbers under the names of `PROVENANCE`.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from evenkeel.core.pair import Answer, ToolCall
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
 Scorer = Literal["judge", "metrics"]
-"""Who decided the similarity rating: an LLM judge, or the cheap metrics alone."""
+"""Who decided the similarity rating: an LLM judge, or the heuristics alone."""
 
 Direction = Literal["better", "worse", "mixed"]
 
@@ -47,7 +54,7 @@ class QualityScore:
     """One quality metric on both answers, high = good."""
 
     metric: str
-    """e.g. "faithfulness", or "faithfulness_proxy" for the cheap stand-in."""
+    """e.g. "faithfulness", or "faithfulness_proxy" for the heuristic stand-in."""
     version: int
     reference: float
     candidate: float
@@ -81,7 +88,7 @@ class Judgement:
     """Similarity 3 (same content), 2 (some details differ), 1 (different message)."""
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
-    """Scores behind a cheap rating, by metric name, e.g. {"rouge_l": 0.81}."""
+    """Scores behind a heuristic rating, by metric name, e.g. {"rouge_l": 0.81}."""
     quality: tuple[QualityScore, ...] = ()
     failures: tuple[Failure, ...] = ()
     cost_usd: float = 0.0
@@ -243,3 +250,35 @@ def evidence_from_json(text: str) -> Evidence:
     reference = answer(raw["reference"])
     assert reference is not None
     return Evidence(raw["prompt"], raw["variant"], reference, answer(raw["candidate"]))
+
+
+Stage = Literal["equality", "bands", "judge"]
+STAGES: Final[tuple[Stage, ...]] = ("equality", "bands", "judge")
+"""Of the cascade, in the order in which they are tried; a stage's place is its number in the details."""
+
+DECIDED_BY: Final = "decided_by"
+"""Detail of every rating of the cascade: 0 equality, 1 bands, 2 judge."""
+BANDS_RATING: Final = "bands_rating"
+"""Detail of an audited rating: what the bands would have said where the judge was asked all the same."""
+JUDGED_AGAIN: Final = "judged_again"
+"""Detail of a rating that was made again: what the judge said to the same pair."""
+JUDGED_SWAPPED: Final = "judged_swapped"
+"""The same for the pair with its sides swapped."""
+
+PROVENANCE: Final = frozenset((DECIDED_BY, BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED))
+"""Details that are no scores."""
+
+_EQUAL: Final = "normalised"
+"""Score of `NormalisedEquality`. Not imported: the monitor needs this module and none of the metrics."""
+
+
+def stage_of(details: Mapping[str, float]) -> Stage:
+    """The stage that decided a rating of a scorer with a judge, by the rating's details.
+
+    A rating without a word about it is the judge's, unless the answers were equal: equality is
+    free of charge with or without a cascade.
+    """
+    number = details.get(DECIDED_BY)
+    if number is None:
+        return "equality" if details.get(_EQUAL) == 1.0 else "judge"
+    return STAGES[int(number)] if 0 <= number < len(STAGES) else "judge"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
     from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.registry import CHEAP, METRICS, Listed, UnknownMetricError, metric
-    from evenkeel.metrics.scoring import TwoStageScorer, cheap_scorer, judge_scorer
+    from evenkeel.metrics.registry import HEURISTICS, METRICS, Listed, UnknownMetricError, metric
+    from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
 
 __all__ = [
-    "CHEAP",
+    "HEURISTICS",
     "METRICS",
     "Answer",
     "Failure",
@@ -35,7 +35,7 @@ __all__ = [
     "TwoStageScorer",
     "UnknownMetricError",
     "Wanted",
-    "cheap_scorer",
+    "heuristic_scorer",
     "judge_scorer",
     "metric",
 ]
@@ -45,8 +45,8 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         "core.pair": ("Answer", "Pair", "ToolCall", "Wanted"),
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
         "metrics.judge": ("Judge",),
-        "metrics.registry": ("CHEAP", "METRICS", "Listed", "UnknownMetricError", "metric"),
-        "metrics.scoring": ("TwoStageScorer", "cheap_scorer", "judge_scorer"),
+        "metrics.registry": ("HEURISTICS", "METRICS", "Listed", "UnknownMetricError", "metric"),
+        "metrics.scoring": ("TwoStageScorer", "heuristic_scorer", "judge_scorer"),
     }
     _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -18,24 +18,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from evenkeel.core.draw import draw
-from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY, STAGES
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.similarity.cheap import CROSS_LANGUAGE, CheapRater
+from evenkeel.core.pair import draw
+from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, STAGES, Failure
+from evenkeel.metrics.heuristic import CROSS_LANGUAGE, HeuristicRater
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import MINILM, Embeddings
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
-from evenkeel.metrics.similarity.rouge_l import RougeL
-from evenkeel.metrics.similarity.tool_calls import ToolCalls
+from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.structured.json_rouge import JsonRouge
+from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.pair import Pair
-    from evenkeel.core.provenance import Stage
-    from evenkeel.metrics.similarity.protocol import Rater, Rating
+    from evenkeel.core.verdict import Stage
+    from evenkeel.metrics.metric import Rater, Rating
 
 
 _SAME, _OTHER = 3, 1
@@ -76,7 +75,7 @@ class Bands:
     source: str
     """Where they come from: data, judge and encoder, in a line for people."""
     rater_version: int
-    """Of the `CheapRater` whose scores they were set on: under another one they mean nothing."""
+    """Of the `HeuristicRater` whose scores they were set on: under another one they mean nothing."""
     text: tuple[Band, ...] = ()
     """For free text and documents."""
     structured: tuple[Band, ...] = ()
@@ -121,10 +120,10 @@ class Bands:
         Raises:
             BandsError: They were set on the scores of another version.
         """
-        if self.rater_version != CheapRater.version:
+        if self.rater_version != HeuristicRater.version:
             raise BandsError(
                 f"bands version {self.version} were set on cheap_rater version {self.rater_version}, "
-                f"this is version {CheapRater.version}: calibrate again, or leave them out"
+                f"this is version {HeuristicRater.version}: calibrate again, or leave them out"
             )
 
     def check_encoder(self, encoder: str | None) -> None:
@@ -227,7 +226,7 @@ class CascadeRater:
 
     def __init__(
         self,
-        cheap: CheapRater,
+        cheap: HeuristicRater,
         judge: Rater,
         bands: Bands | None = None,
         *,

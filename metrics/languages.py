@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.languages import base_tag
+
 if TYPE_CHECKING:
+    from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
-
-LanguageOf = Callable[[str], str | None]
-"""The base tag ("de", never "de-AT") of the language a text is in; None if that is not certain."""
-
-
-def base_tag(tag: str) -> str:
-    """The language alone, in lower case: "de" for "de-AT"."""
-    return tag.replace("_", "-").partition("-")[0].lower()
 
 
 def languages_of(pair: Pair, language_of: LanguageOf) -> tuple[str | None, str | None]:

@@ -6,18 +6,15 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evenkeel.metrics.entity.slots import SlotMatch, SlotRouge
-from evenkeel.metrics.lexical.bleu import Bleu
-from evenkeel.metrics.lexical.gleu import Gleu
+from evenkeel.metrics.entity import SlotMatch, SlotRouge
 from evenkeel.metrics.similarity.bert_score import BertScore
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.details import Details
-from evenkeel.metrics.similarity.edit import EditSimilarity
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
+from evenkeel.metrics.similarity.ngrams import Bleu, Gleu
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
-from evenkeel.metrics.similarity.rouge_l import RougeL
-from evenkeel.metrics.similarity.tool_calls import ToolCalls
+from evenkeel.metrics.similarity.sequence import EditSimilarity, RougeL
 from evenkeel.metrics.structured.json_rouge import JsonRouge
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.structured.validity import FormatValidity
@@ -25,9 +22,7 @@ from evenkeel.metrics.surface.language import LanguageMatch
 from evenkeel.metrics.surface.length import LengthRatio
 from evenkeel.metrics.surface.refusal import RefusalAgreement
 from evenkeel.metrics.surface.truncation import TruncationAgreement
-from evenkeel.metrics.tool_calls.arguments import ToolArguments
-from evenkeel.metrics.tool_calls.names import ToolNames
-from evenkeel.metrics.tool_calls.order import ToolOrder
+from evenkeel.metrics.tool_calls import ToolArguments, ToolCalls, ToolNames, ToolOrder
 from evenkeel.metrics.workflow import BUILTIN as STRUCTURAL
 from evenkeel.metrics.workflow.chain import ChainF1
 from evenkeel.metrics.workflow.graph import GraphF1
@@ -37,7 +32,7 @@ from evenkeel.metrics.workflow.tau import Tau, WeightedTau
 from evenkeel.metrics.workflow.wording import WorkflowBleu, WorkflowGleu
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.similarity.protocol import AsyncMetric, Metric
+    from evenkeel.metrics.metric import AsyncMetric, Metric
 
 Family = Literal[
     "equality",
@@ -82,7 +77,7 @@ class Listed:
     languages: tuple[str, ...] = ANY
     """Base tags of the languages it was made for, `ANY` for all."""
     needs: Needs = "nothing"
-    """What its constructor asks for; metrics that need nothing are in `CHEAP`."""
+    """What its constructor asks for; metrics that need nothing are in `HEURISTICS`."""
     akin: Family | None = None
     """Family whose blind spots it shares, if that is another one than its own."""
 
@@ -146,7 +141,7 @@ METRICS: tuple[Listed, ...] = (
 )
 """All of them, by what they read. A new metric is one file and one line here."""
 
-CHEAP: tuple[Metric, ...] = (
+HEURISTICS: tuple[Metric, ...] = (
     NormalisedEquality(),
     RougeL(),
     Bleu(),

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.metrics.cascade import CascadeRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.noise import JudgeNoise
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
+from evenkeel.metrics.metric import SCALE
 from evenkeel.metrics.quality.bundles import BUNDLES
-from evenkeel.metrics.quality.measuring import measure_all
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.quality.measurement import measure_all
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
-from evenkeel.metrics.similarity.protocol import SCALE
 from evenkeel.metrics.tasks import Task, find_task
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
     from evenkeel.metrics.cascade import Bands
     from evenkeel.metrics.judge.client import Judge
+    from evenkeel.metrics.metric import Rater
     from evenkeel.metrics.quality.bundles import Bundle
-    from evenkeel.metrics.quality.protocol import PairQuality
-    from evenkeel.metrics.similarity.protocol import Rater
+    from evenkeel.metrics.quality.measurement import PairQuality
 
 _SAME = max(SCALE)
 
@@ -42,7 +42,7 @@ class TwoStageScorer:
 
     1. Answers that are equal after normalisation are the same: rating 3, free of charge.
     2. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
-       is never silently replaced by cheap metrics, since the two are not on one scale.
+       is never silently replaced by heuristics, since the two are not on one scale.
     3. A rating below 3 sends the pair through the qualities of its task. One that fails is a failure of
        the judgement; the rating and the other qualities stand.
 
@@ -119,17 +119,17 @@ class TwoStageScorer:
         )
 
 
-def cheap_scorer(
-    rater: CheapRater | None = None, *, bundles: Mapping[Task, Bundle] = BUNDLES
+def heuristic_scorer(
+    rater: HeuristicRater | None = None, *, bundles: Mapping[Task, Bundle] = BUNDLES
 ) -> TwoStageScorer:
-    """A scorer without a judge: cheap metrics rate, stand-ins named `*_proxy` measure quality.
+    """A scorer without a judge: heuristics rate, stand-ins named `*_proxy` measure quality.
 
     Args:
         rater: Default: one without embeddings that tells no languages, so that answers in two languages may
             pass for shifted.
         bundles: The qualities of each task.
     """
-    rater = rater or CheapRater()
+    rater = rater or HeuristicRater()
     return TwoStageScorer(
         "metrics",
         rater,
@@ -144,7 +144,7 @@ def judge_scorer(
     votes: int = 1,
     swap_share: float = 0.0,
     recheck_share: float = 0.0,
-    cheap: CheapRater | None = None,
+    heuristic: HeuristicRater | None = None,
     bands: Bands | None = None,
     audit_share: float = 0.05,
     bundles: Mapping[Task, Bundle] = BUNDLES,
@@ -160,7 +160,7 @@ def judge_scorer(
         votes: Calls for one rating; odd.
         swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
-        cheap: Decides clear cases before the judge is asked; None = the judge decides all that are not
+        heuristic: Decides clear cases before the judge is asked; None = the judge decides all that are not
             equal.
         bands: What counts as clear.
         audit_share: Share of the pairs decided without it that the judge rates all the same, in [0, 1].
@@ -171,14 +171,14 @@ def judge_scorer(
     """
     asked = JudgeRater(judge, votes=votes, swap_share=swap_share)
     rater: Rater = JudgeNoise(asked, fresh=asked.afresh(), share=recheck_share, count=count)
-    if cheap is not None:
-        rater = CascadeRater(cheap, rater, bands, audit_share=audit_share)
+    if heuristic is not None:
+        rater = CascadeRater(heuristic, rater, bands, audit_share=audit_share)
     judged = partial(JudgedQuality, judge, votes=votes)
 
     def estimate(answers_chars: int, context_chars: int, task: Task) -> Spend:
         calls = [asked.estimate(answers_chars)]
-        if cheap is not None:
-            calls.append(cheap.expense(answers_chars))
+        if heuristic is not None:
+            calls.append(heuristic.expense(answers_chars))
         # Each quality is asked of each answer; half of the answers' characters is that of one.
         one_chars = context_chars + answers_chars // 2
         calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]

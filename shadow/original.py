@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import language_of
-from evenkeel.core.names import named, named_if
+from evenkeel.core.text import named, named_if
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body

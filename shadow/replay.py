@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer

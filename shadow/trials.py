@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, Spend
-from evenkeel.core.names import named_if
 from evenkeel.core.pair import Pair
+from evenkeel.core.text import named_if
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import ModelCall, Said
 from evenkeel.llm.price import estimate_tokens

@@ -15,8 +15,7 @@ import zlib
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
 
-from evenkeel.core.provenance import Stage, stage_of
-from evenkeel.core.verdict import QualityScore, evidence_from_json, evidence_to_json
+from evenkeel.core.verdict import QualityScore, Stage, evidence_from_json, evidence_to_json, stage_of
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from benchmarks.metrics.character_ngrams import CharacterNGrams
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.registry import CHEAP, METRICS
-from evenkeel.metrics.similarity import CheapRater, Embeddings, bert_score, embeddings
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.registry import HEURISTICS, METRICS
+from evenkeel.metrics.similarity import Embeddings, bert_score, embeddings
 from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evenkeel.core.pair import Wanted
-    from evenkeel.metrics.similarity.protocol import BatchMetric, Metric
+    from evenkeel.metrics.metric import BatchMetric, Metric
 
 FLOOR: Final = "rouge_l"
 """What every other metric has to beat."""
@@ -54,7 +55,7 @@ def load_models() -> Models | str:
 def readers(*families: str) -> tuple[Metric, ...]:
     """The metrics of these families that need no model, the floor first, and the candidate; all of none."""
     names = [one.name for one in METRICS if not families or one.family in families]
-    found = sorted((one for one in CHEAP if one.name in names), key=lambda one: one.name != FLOOR)
+    found = sorted((one for one in HEURISTICS if one.name in names), key=lambda one: one.name != FLOOR)
     return (*found, CharacterNGrams())
 
 
@@ -77,13 +78,13 @@ def columns(
             structured = JsonSimilarity(models.embeddings)
             found[structured.name] = [_number(structured.score(pair)) for pair in pairs]
     if ratings:
-        found[RATING] = _rated(CheapRater(), pairs)
+        found[RATING] = _rated(HeuristicRater(), pairs)
         if models is not None:
-            found[RATING_WITH_MEANING] = _rated(CheapRater(models.embeddings), pairs)
+            found[RATING_WITH_MEANING] = _rated(HeuristicRater(models.embeddings), pairs)
     return found
 
 
-def _rated(rater: CheapRater, pairs: Sequence[Pair]) -> Column:
+def _rated(rater: HeuristicRater, pairs: Sequence[Pair]) -> Column:
     return [_number(rater.rate_now(pair).outcome) for pair in pairs]
 
 

@@ -16,9 +16,9 @@ from benchmarks.metrics.columns import FLOOR, now, pairs_of, readers
 from benchmarks.metrics.corpus import Texts, gpt4o, pbss, rated, runs
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.lexical.tokens import tokens
-from evenkeel.metrics.similarity import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.similarity.embeddings import load_embeddings, packaged_minilm
+from evenkeel.metrics.similarity.ngrams import tokens
 from evenkeel.metrics.similarity.vectors import VectorCache
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _salted(pair: Pair, salt: str) -> Pair:
 
 
 def _singles(kinds: dict[str, list[Pair]]) -> Table:
-    rater = CheapRater()
+    rater = HeuristicRater()
     calls: dict[str, Callable[[Pair], object]] = {"cheap rating": rater.rate_now}
     calls |= {f"{one.name} (floor)" if one.name == FLOOR else one.name: one.score for one in readers()}
     rows: list[tuple[Cell, ...]] = [
@@ -165,7 +165,7 @@ def _batches(models: Models, seed: int, most: int) -> Table:
         ways: dict[str, Callable[[], object]] = {
             "library": lambda texts=texts: bare.encode(texts, show_progress_bar=False),
             "batch": lambda pairs=pairs: ours.score_all(pairs),
-            "trials": lambda pairs=pairs: asyncio.run(_at_once(CheapRater(ours), pairs)),
+            "trials": lambda pairs=pairs: asyncio.run(_at_once(HeuristicRater(ours), pairs)),
             "single": lambda pairs=pairs: [ours.score(pair) for pair in pairs],
             "bert_score": lambda pairs=pairs: models.bert_score.score_all(pairs),
         }
@@ -203,7 +203,7 @@ def _batches(models: Models, seed: int, most: int) -> Table:
     )
 
 
-async def _at_once(rater: CheapRater, pairs: Sequence[Pair]) -> None:
+async def _at_once(rater: HeuristicRater, pairs: Sequence[Pair]) -> None:
     """The ratings as a worker asks for them."""
     slots = asyncio.Semaphore(_TRIALS)
 

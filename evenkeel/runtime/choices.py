@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from evenkeel.metrics.cascade import BandsError
 from evenkeel.metrics.quality.bundles import bundles_by
-from evenkeel.metrics.quality.custom import custom_prompt
+from evenkeel.metrics.quality.prompts import custom_prompt
 from evenkeel.metrics.similarity.embeddings import name_of
 from evenkeel.metrics.similarity.meaning import endpoint_encoder
 from evenkeel.metrics.tasks import task_named

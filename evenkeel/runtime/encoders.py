@@ -7,11 +7,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.core.languages import language_of
+from evenkeel.core.languages import base_tag, language_of
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED
-from evenkeel.metrics.languages import Coverage, base_tag
-from evenkeel.metrics.similarity import Cutoffs, EmbeddingsUnavailableError, load_embeddings
+from evenkeel.metrics.heuristic import Cutoffs
+from evenkeel.metrics.languages import Coverage
+from evenkeel.metrics.similarity import EmbeddingsUnavailableError, load_embeddings
 from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.preflight import notes
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
 from evenkeel.llm.observer import UNOBSERVED
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Breaker, RateLimits
-from evenkeel.metrics.scoring import cheap_scorer, judge_scorer
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.runtime import choices
 from evenkeel.runtime.judge_health import JudgeHealth
 
@@ -58,14 +58,14 @@ def make_judge(
 def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally: Tally) -> TwoStageScorer:
     """Scores by the judge where one is needed, else by cheap metrics."""
     bundles = choices.bundles(settings)
-    cheap = CheapRater(
+    cheap = HeuristicRater(
         encoder.embeddings,
         encoder.cutoffs,
         language_of=language_of,
         count=lambda failure: tally.add("embeddings_failures", reason=failure.reason),
     )
     if judge is None:
-        return cheap_scorer(cheap, bundles=bundles)
+        return heuristic_scorer(cheap, bundles=bundles)
     chosen = settings.judge
     assert chosen is not None  # who has a judge has its settings
     return judge_scorer(
@@ -73,7 +73,7 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
         votes=chosen.votes,
         swap_share=chosen.swap_share,
         recheck_share=chosen.recheck_share,
-        cheap=cheap if chosen.cascade else None,
+        heuristic=cheap if chosen.cascade else None,
         bands=choices.bands(settings),
         audit_share=chosen.audit_share,
         bundles=bundles,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from opentelemetry.trace import Status, StatusCode
 
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.tracing import names
 
 if TYPE_CHECKING:

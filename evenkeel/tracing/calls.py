@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanKind, get_current_span, set_span_in_context
 
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.llm.observer import NO_REPORT
 from evenkeel.tracing import names
 from evenkeel.tracing.attributes import mark_failed, sendable

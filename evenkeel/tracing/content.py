@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel import __version__
-from evenkeel.core.spreadsheets import harmless
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import harmless, well_formed
 from evenkeel.experiments.bench.prompts import VERSION
 from evenkeel.experiments.bench.scores import scores
 

@@ -45,7 +45,7 @@ from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_
 from evenkeel.experiments.bench.terminal import show
 from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
-from evenkeel.metrics.similarity import Cutoffs
+from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.runtime import choices
 from evenkeel.runtime.encoders import Encoder, make_encoder
 from evenkeel.runtime.replays import prices

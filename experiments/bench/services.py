@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, get_args
 from evenkeel.core.languages import language_of
 from evenkeel.experiments.bench.faults import Service
 from evenkeel.experiments.bench.ledger import RewriterPurse
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge, SqliteJudgeCache
 from evenkeel.metrics.quality.bundles import Bundle
-from evenkeel.metrics.scoring import TwoStageScorer, cheap_scorer, judge_scorer
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.rewriter import Fault, JudgedMeaning, Rejection, Rewriter, SqliteRewriteCache
 from evenkeel.shadow.rewriter.cache import cache_key
@@ -128,8 +128,8 @@ def scorer_of(
 ) -> TwoStageScorer:
     """The judge rates every pair that is not equal; without one, cheap metrics do."""
     if judge is None:
-        rater = CheapRater(meaning.embeddings, meaning.cutoffs, language_of=language_of)
-        return cheap_scorer(rater, bundles=bundles)
+        rater = HeuristicRater(meaning.embeddings, meaning.cutoffs, language_of=language_of)
+        return heuristic_scorer(rater, bundles=bundles)
     assert settings.judge is not None
     return judge_scorer(
         judge, votes=settings.judge.votes, swap_share=settings.judge.swap_share, bundles=bundles

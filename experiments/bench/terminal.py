@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 
 from evenkeel.core.figures import number
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.experiments.bench import wording
 from evenkeel.experiments.bench.layout import Grid, laid_out
 

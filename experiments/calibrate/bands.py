@@ -9,15 +9,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from evenkeel.core.pair import Pair, Wanted
-from evenkeel.core.provenance import PROVENANCE, STAGES, stage_of
-from evenkeel.core.verdict import BASELINE, Failure
+from evenkeel.core.verdict import BASELINE, PROVENANCE, STAGES, Failure, stage_of
 from evenkeel.metrics.cascade import Band, Bands
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
-from evenkeel.metrics.similarity.tool_calls import ToolCalls
 from evenkeel.metrics.structured.json_rouge import JsonRouge
+from evenkeel.metrics.tool_calls import ToolCalls
 from evenkeel.monitor.labels.agreement import people_say
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.experiments.calibrate.candidates import Candidate
-    from evenkeel.metrics.similarity.protocol import Rating
+    from evenkeel.metrics.metric import Rating
     from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import LoggedVerdict
 
@@ -274,13 +273,13 @@ class Log(Protocol):
         ...
 
 
-def rated_candidates(rated: Iterable[tuple[Candidate, int]], rater: CheapRater) -> list[RatedPair]:
+def rated_candidates(rated: Iterable[tuple[Candidate, int]], rater: HeuristicRater) -> list[RatedPair]:
     """Degraded goldens and the judge's ratings of them."""
     return [RatedPair(rater.rate_now(candidate.pair), rating) for candidate, rating in rated]
 
 
 def rated_in_log(
-    log: Log, rater: CheapRater, people: Mapping[str, int] = MappingProxyType({})
+    log: Log, rater: HeuristicRater, people: Mapping[str, int] = MappingProxyType({})
 ) -> list[RatedPair]:
     """Trials that the judge decided, one of each exchange: the newest that is no identical resend.
 
@@ -332,5 +331,5 @@ def set_bands(
     if not pairs:
         return Failure("judge_bands", 1, "too_few_pairs", "No pair was rated by the judge.")
     return judge_bands(
-        pairs, version=version, source=source, rater_version=CheapRater.version, encoder=encoder
+        pairs, version=version, source=source, rater_version=HeuristicRater.version, encoder=encoder
     )

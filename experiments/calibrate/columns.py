@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.score_table import MetricFacts, Scored
 from evenkeel.metrics.judge.prompts import SIMILARITY
-from evenkeel.metrics.registry import CHEAP, METRICS, metric
+from evenkeel.metrics.registry import HEURISTICS, METRICS, metric
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.workflow import structural_metrics
 from evenkeel.metrics.workflow.alignment import Embedded
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import AnswerForm
     from evenkeel.experiments.calibrate.journal import Row
     from evenkeel.metrics.languages import Coverage
+    from evenkeel.metrics.metric import Metric
     from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
-    from evenkeel.metrics.similarity.protocol import Metric
 
 
 SIMILARITY_SCORE: Final = "judge_similarity"
@@ -78,7 +78,7 @@ class Column:
 
 def cheap_columns() -> tuple[Column, ...]:
     """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
-    return tuple(_column(one) for one in CHEAP)
+    return tuple(_column(one) for one in HEURISTICS)
 
 
 def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:

@@ -36,8 +36,8 @@ from evenkeel.experiments.calibrate.sensitivity import trajectories
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.registry import metric
-from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.runtime.stores import opened
 
@@ -287,7 +287,7 @@ def _bands(
     options: CalibrateOptions, asking: Asking | None, embeddings: Embeddings | None
 ) -> JudgeBands | Failure | None:
     """The cascade's bands, if anything was asked from which they follow."""
-    rater = CheapRater(embeddings, language_of=language_of)
+    rater = HeuristicRater(embeddings, language_of=language_of)
     encoder = embeddings.encoder if embeddings else MINILM
     if options.bands_from_store:
         with _stores(options) as stores:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from evenkeel.core.languages import LanguageOf
     from evenkeel.experiments.calibrate.degrade import Form
-    from evenkeel.metrics.languages import LanguageOf
     from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from evenkeel import __version__
 from evenkeel.core.figures import duration, number, percent, usd
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.monitor.detect.gate import Verdict
 
 if TYPE_CHECKING:

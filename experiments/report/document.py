@@ -10,8 +10,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel import __version__
-from evenkeel.core.spreadsheets import harmless
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import harmless, well_formed
 from evenkeel.experiments.report import sentences
 from evenkeel.experiments.report.sides import COMPARED
 from evenkeel.experiments.report.tables import MEASURES

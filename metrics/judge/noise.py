@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.draw import draw
-from evenkeel.core.provenance import JUDGED_AGAIN, JUDGED_SWAPPED
-from evenkeel.core.verdict import Failure
+from evenkeel.core.pair import draw
+from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_SWAPPED, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.core.pair import Pair
-    from evenkeel.metrics.similarity.protocol import Rater, Rating
+    from evenkeel.metrics.metric import Rater, Rating
 
 _PURPOSE: Final = "judge_noise"
 

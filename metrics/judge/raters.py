@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.metrics.similarity.protocol import Rating
-from evenkeel.metrics.similarity.rendering import render
+from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.similarity.statements import render
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -6,40 +6,34 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.metrics.entity.slots import SlotMatch, SlotRouge
+from evenkeel.metrics.entity import SlotMatch, SlotRouge
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
-from evenkeel.metrics.quality.agreement import Agreement
-from evenkeel.metrics.quality.answer_prompts import (
+from evenkeel.metrics.quality.citations import CitationsProxy
+from evenkeel.metrics.quality.completeness_proxy import CompletenessProxy
+from evenkeel.metrics.quality.faithfulness_proxy import FaithfulnessProxy
+from evenkeel.metrics.quality.measurement import Agreement, EachSide
+from evenkeel.metrics.quality.prompts import (
     ANSWER_COMPLETENESS,
     ANSWER_FAITHFULNESS,
-    CITATIONS,
-    CONCISENESS,
-    RELEVANCE,
-)
-from evenkeel.metrics.quality.citations_proxy import CitationsProxy
-from evenkeel.metrics.quality.completeness_proxy import CompletenessProxy
-from evenkeel.metrics.quality.each_side import EachSide
-from evenkeel.metrics.quality.faithfulness_proxy import FaithfulnessProxy
-from evenkeel.metrics.quality.slot_coverage import SlotCoverage
-from evenkeel.metrics.quality.slot_grounding import SlotGrounding
-from evenkeel.metrics.quality.summary_prompts import (
     CASE_COMPLETENESS,
     CASE_FAITHFULNESS,
     CHAT_COMPLETENESS,
     CHAT_FAITHFULNESS,
+    CITATIONS,
+    CONCISENESS,
+    RELEVANCE,
 )
-from evenkeel.metrics.quality.tool_arguments_match import ToolArgumentsMatch
+from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
 from evenkeel.metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
-from evenkeel.metrics.tasks.names import Task, find_task, nearest, task_named
-from evenkeel.metrics.tool_calls.names import ToolNames
-from evenkeel.metrics.tool_calls.order import ToolOrder
+from evenkeel.metrics.tasks import Task, find_task, nearest, task_named
+from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.judge.prompts import Prompt
-    from evenkeel.metrics.quality.protocol import PairQuality, QualityMetric
+    from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric
 
 _PROXY: Final = "_proxy"
 

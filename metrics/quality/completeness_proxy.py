@@ -6,11 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.quality.each_side import EachSide
-from evenkeel.metrics.quality.protocol import Measured
-from evenkeel.metrics.quality.statements import hard, read_statements
+from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.quality.measurement import EachSide, Measured
 from evenkeel.metrics.similarity.details import read_details
-from evenkeel.metrics.similarity.protocol import Rating
+from evenkeel.metrics.similarity.statements import hard, read_statements
 from evenkeel.metrics.similarity.words import content_words, matched_count
 
 if TYPE_CHECKING:

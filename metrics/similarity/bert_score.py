@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+from evenkeel.core.languages import LanguageOf
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
+from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
 from evenkeel.metrics.similarity.embeddings import (
     MINILM_LANGUAGES,
     EmbeddingsUnavailableError,

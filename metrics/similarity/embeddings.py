@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from evenkeel.core.budget import NOTHING
+from evenkeel.core.languages import LanguageOf
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage, LanguageOf
+from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
 from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:

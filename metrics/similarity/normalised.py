@@ -34,7 +34,7 @@ _DEEPEST = 100
 """Levels of nesting that are read as JSON. No answer needs more, and what walks through one recurses."""
 
 
-def read_json(text: str) -> Any:
+def json_value(text: str) -> Any:
     """The JSON value of a text.
 
     Raises: ValueError if it is no JSON, or nested deeper than 100 levels.
@@ -67,7 +67,7 @@ def parse_json(text: str) -> Any | None:
     if not body or body[0] not in "{[":
         return None
     try:
-        return read_json(body)
+        return json_value(body)
     except ValueError:
         return None
 
@@ -161,7 +161,7 @@ _kept_text = lru_cache(maxsize=128)(_canonical_text)
 def canonical_call(call: ToolCall) -> str:
     """Name and arguments of a tool call in one spelling; unparsable arguments count as text."""
     try:
-        arguments = canonical_json(read_json(call.arguments.strip() or "{}"))
+        arguments = canonical_json(json_value(call.arguments.strip() or "{}"))
     except ValueError:
         arguments = normalise(call.arguments)
     return f"{call.name}({arguments})"

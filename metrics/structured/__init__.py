@@ -1,8 +1,9 @@
 """Answers that have a structure: read into one tree, aligned, compared by their values.
 
-`reading` finds the structure (alone, fenced, or with talk around it) and has it read by the
-`*_reader` of its format, strictly or with repairs; `alignment` pairs the values of two `tree`s;
-`json_rouge` and `json_similarity` compare them; `validity` asks whether anything had to be repaired.
+`reading` finds the structure (alone, fenced, or with talk around it) and has it read as `json`, `yaml`,
+`xml` or `html` (Markdown by way of it), strictly or with repairs; `alignment` pairs the values of two
+`tree`s; `json_rouge` and `json_similarity` compare them; `validity` asks whether anything had to be
+repaired.
 """
 
 from evenkeel.metrics.structured.json_rouge import JsonRouge

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.similarity.normalised import is_empty
-from evenkeel.metrics.similarity.rouge_l import rouge_l
+from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.similarity.words import words
 from evenkeel.metrics.structured.alignment import ValuePair, align
 from evenkeel.metrics.structured.reading import Structure, read_structure

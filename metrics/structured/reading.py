@@ -6,18 +6,59 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from evenkeel.metrics.structured.fences import fences
-from evenkeel.metrics.structured.html_reader import TAGS, read_html, repair_html
-from evenkeel.metrics.structured.json_reader import find_json, read_json
-from evenkeel.metrics.structured.markdown_reader import construct_count, read_markdown, repair_markdown
+from evenkeel.metrics.structured.html import (
+    TAGS,
+    construct_count,
+    read_html,
+    read_markdown,
+    repair_html,
+    repair_markdown,
+)
+from evenkeel.metrics.structured.json import find_json, read_json
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError
-from evenkeel.metrics.structured.xml_reader import read_xml, repair_xml
-from evenkeel.metrics.structured.yaml_reader import read_yaml, repair_yaml
+from evenkeel.metrics.structured.xml import read_xml, repair_xml
+from evenkeel.metrics.structured.yaml import read_yaml, repair_yaml
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evenkeel.core.pair import Format
+
+
+_FENCE_LINE = re.compile(r"^[ ]{0,3}(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n`]*+$", re.MULTILINE)
+
+
+class Fence(NamedTuple):
+    """A block between two fences."""
+
+    language: str
+    """The word behind the opening fence, in lower case; "" if there is none."""
+    text: str
+    share: float
+    """Of the whole text's characters, fences included, in (0, 1]."""
+
+
+def fences(text: str) -> Iterator[Fence]:
+    """The fenced blocks of a text in order; one that is not closed reaches to the end.
+
+    Source: CommonMark: fences of three or more backticks or tildes, closed by as many or more.
+    """
+    opened: re.Match[str] | None = None
+    for line in _FENCE_LINE.finditer(text):
+        if opened is None:
+            opened = line
+        elif line[1].startswith(opened[1]) and not line[2]:
+            yield _fence(text, opened, line.start(), line.end())
+            opened = None
+    if opened is not None:
+        yield _fence(text, opened, len(text), len(text))
+
+
+def _fence(text: str, opened: re.Match[str], end: int, closed: int) -> Fence:
+    return Fence(opened[2].lower(), text[opened.end() : end].strip(), (closed - opened.start()) / len(text))
+
 
 Structured = Literal["json", "yaml", "xml", "html", "markdown"]
 """The formats that are read; `free` has none."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from evenkeel.core.languages import LanguageOf, base_tag
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import LanguageOf, base_tag
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import flat
 

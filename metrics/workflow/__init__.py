@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 from evenkeel.metrics.workflow.alignment import Aligner, Alignment, CannotAlignError, Embedded, ExactText
 from evenkeel.metrics.workflow.chain import ChainF1, chain_f1
 from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.graph import GraphF1, graph_f1
 from evenkeel.metrics.workflow.meaning import StepBertScore
-from evenkeel.metrics.workflow.reading import read_answer, read_calls, read_workflow, write_node_edge
+from evenkeel.metrics.workflow.reading import read_answer, read_calls, read_workflow
 from evenkeel.metrics.workflow.tau import Tau, WeightedTau, kendall_tau
 from evenkeel.metrics.workflow.wording import WorkflowBleu, WorkflowGleu, workflow_bleu, workflow_gleu
 from evenkeel.metrics.workflow.workflow import Edge, Workflow, WorkflowError, sequence, workflow
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.similarity.protocol import Metric
+    from evenkeel.metrics.metric import Metric
 
 
 def structural_metrics(aligner: Aligner | None = None) -> tuple[Metric, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.workflow.alignment import CannotAlignError, ExactText
-from evenkeel.metrics.workflow.reading.detect import read_answer
+from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ class GraphF1:
 
         Args:
             comparison: Reads and aligns.
-            exact: Search for the largest subgraph where that is cheap; see `graph_f1`.
+            exact: Search for the largest subgraph where that is affordable; see `graph_f1`.
         """
         self._comparison = comparison or Comparison()
         self._exact = exact

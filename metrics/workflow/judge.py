@@ -11,8 +11,8 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import Prompt
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.workflow.compare import read_both
-from evenkeel.metrics.workflow.reading.detect import read_answer
-from evenkeel.metrics.workflow.reading.node_edge import write_node_edge
+from evenkeel.metrics.workflow.diagrams import write_node_edge
+from evenkeel.metrics.workflow.reading import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

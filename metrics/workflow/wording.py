@@ -6,11 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.lexical.bleu import bleu
-from evenkeel.metrics.lexical.gleu import gleu
-from evenkeel.metrics.lexical.tokens import NGrams, count_ngrams, tokens
+from evenkeel.metrics.similarity.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
 from evenkeel.metrics.workflow.compare import read_both
-from evenkeel.metrics.workflow.reading.detect import read_answer
+from evenkeel.metrics.workflow.reading import read_answer
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
-    """BLEU of the candidate's steps in canonical order, joined into one text; see `evenkeel.metrics.lexical.bleu`.
+    """BLEU of the candidate's steps in canonical order, joined into one text; see `evenkeel.metrics.similarity.ngrams`.
 
     Each step is split into words by itself, as a sentence, so that its full stop is a token wherever it
     stands. N-grams go on from step to step.
@@ -31,7 +29,7 @@ def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
 
 
 def workflow_gleu(reference: Workflow, candidate: Workflow) -> float:
-    """GLEU of the steps in canonical order, joined into one text; see `evenkeel.metrics.lexical.gleu`.
+    """GLEU of the steps in canonical order, joined into one text; see `evenkeel.metrics.similarity.ngrams`.
 
     Words are split as in `workflow_bleu`.
 

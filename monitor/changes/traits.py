@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.provenance import BANDS_RATING, PROVENANCE
+from evenkeel.core.verdict import BANDS_RATING, PROVENANCE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.values import UNKNOWN
 

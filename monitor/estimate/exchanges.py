@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate, RollupEstimates
-from evenkeel.core.provenance import JUDGED_AGAIN
+from evenkeel.core.verdict import JUDGED_AGAIN
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 from evenkeel.monitor.estimate.proportion import proportion
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.core.provenance import (
+from evenkeel.core.verdict import (
     BANDS_RATING,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.shadow.encodings import UnreadableBody
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import difflib
 import fnmatch
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.language_tags import BUILTIN_TAGS, canonical_tag
+from evenkeel.core.languages import BUILTIN_TAGS, canonical_tag
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import Compound, builtin_compounds
 from evenkeel.shadow.perturbations.control import Identical

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, english_request
-from evenkeel.core.languages import language_of
+from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, english_request, language_of
 from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations.answer_language import PRESCRIBED, asking, may_be_in, prescribes_language
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask

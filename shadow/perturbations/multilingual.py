@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.language_tags import BUILTIN_TAGS, base_tag, canonical_tag, native_request
-from evenkeel.core.languages import language_of
+from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, language_of, native_request
 from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations.answer_language import (
     PRESCRIBED,

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.shadow.prompt.body import UnreadablePrompt, read_body
 from evenkeel.shadow.prompt.segments import Segment, SlotText, by_role
 from evenkeel.shadow.prompt.spans import Edit, member_edits, splice, string_literal

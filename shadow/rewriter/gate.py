@@ -19,8 +19,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.language_tags import base_tag, english_name
-from evenkeel.core.languages import identifiable, language_of
+from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.shadow.perturbations.places import protected_spans
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.language_tags import english_name
+from evenkeel.core.languages import english_name
 from evenkeel.metrics.judge.prompts import Message, unforgeable_tag
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from evenkeel.console.judge_series import FEWEST, POINTS, binned, judge_plots
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table
-from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY
+from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.labels import SqliteLabels

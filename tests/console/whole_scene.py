@@ -19,8 +19,7 @@ from evenkeel.console import (
     Untried,
 )
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
-from evenkeel.core.provenance import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
-from evenkeel.core.verdict import Failure
+from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, Failure
 from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
 from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode

@@ -19,8 +19,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.provenance import DECIDED_BY
-from evenkeel.core.verdict import Evidence, Verdict
+from evenkeel.core.verdict import DECIDED_BY, Evidence, Verdict
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, read_table

@@ -20,7 +20,7 @@ from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.candidates import Source, made
 from evenkeel.experiments.calibrate.journal import Place
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from tests.evenkeel.planted_goldens import prose, workflow, write_goldens
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
 
@@ -114,7 +114,7 @@ def test_bands_follow_from_the_judges_ratings():
         source = Source(f"g{number}", Answer(prose(rng)["answer"]), "", None)
         (candidate,) = made(source, "prose", 1, {}, {Place(FailureMode.REWORDED, 0.1)})
         rated.append((candidate, 3))
-    found = set_bands(rated_candidates(rated, CheapRater()), "240 degraded goldens", encoder="other")
+    found = set_bands(rated_candidates(rated, HeuristicRater()), "240 degraded goldens", encoder="other")
     assert not isinstance(found, Failure)
     assert found.decided > 0
     assert (found.bands.source, found.bands.encoder) == ("240 degraded goldens", "other")

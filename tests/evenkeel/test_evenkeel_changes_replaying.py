@@ -16,8 +16,8 @@ from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.goldens.replay import GoldenReplayer
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.scoring import cheap_scorer
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.changes.goldens import GoldenWatch
 from evenkeel.shadow.replay import Replayer
 from evenkeel.simulate import (
@@ -100,7 +100,7 @@ def bench(tmp_path, upstream):
                     archive,
                     log,
                     replayer,
-                    Scoring(cheap_scorer(CheapRater()), None),
+                    Scoring(heuristic_scorer(HeuristicRater()), None),
                     SqliteCostTracker(database, budget or Budget(), time.time),
                     Prices(),
                     clock=time.time,

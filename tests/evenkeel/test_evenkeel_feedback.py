@@ -13,7 +13,7 @@ from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, QualityScore
 from evenkeel.experiments.calibrate.bands import rated_by_people, rated_in_log
-from evenkeel.metrics.similarity.cheap import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.redis.labels import RedisLabels
 from evenkeel.stores.sqlite.database import Database
@@ -114,7 +114,7 @@ def test_people_overrule_the_judge_when_bands_are_set(folder):
     """Of the trials that the judge decided, those with a label count as people rate them."""
     database = Database(folder / "evenkeel.db")
     people = rated_by_people(SqliteLabels(database).select())
-    log, rater = SqliteVerdictLog(database), CheapRater()
+    log, rater = SqliteVerdictLog(database), HeuristicRater()
     assert [pair.judge for pair in rated_in_log(log, rater)] == list(JUDGE)
     assert [pair.judge for pair in rated_in_log(log, rater, people)] == list(PEOPLE)
 

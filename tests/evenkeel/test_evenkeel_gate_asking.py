@@ -15,7 +15,7 @@ from evenkeel.experiments.gate.run import Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Request, Task, Unasked
 from evenkeel.llm.price import ModelPrice, Prices
-from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.goldens import Golden
@@ -148,7 +148,7 @@ def test_answers_count_in_the_order_of_the_goldens():
     ]  # fmt: skip
 
     async def course():
-        scoring = Scoring(cheap_scorer(), None)
+        scoring = Scoring(heuristic_scorer(), None)
         gate = Gate(GateRules(), scoring.measures(("content_shift",)), goldens=len(tasks))
         asker = Backwards(len(tasks))
         run = Run(gate, asker, scoring, ledger=Ledger(), concurrency=8)

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
-from evenkeel.core.provenance import DECIDED_BY
-from evenkeel.core.verdict import BASELINE, Evidence
+from evenkeel.core.verdict import BASELINE, DECIDED_BY, Evidence
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.gate.chosen_goldens import load as goldens_of_a_gate
 from evenkeel.monitor.fold import MonitorSettings, MonitorState

@@ -14,7 +14,7 @@ from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, Met
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.cascade import Band, Bands
-from evenkeel.metrics.similarity import CheapRater
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tasks import Task
 from evenkeel.runtime import replays
 from evenkeel.runtime.choices import bands, bundles, check, encoder_name
@@ -312,7 +312,7 @@ def calibration_file(tmp_path, **changed):
 
 def test_bands_come_out_of_the_calibration(write, tmp_path):
     """The cascade's bands are those of the file; one without any leaves the careful ones in place."""
-    own = Bands(1, "test", CheapRater.version, text=(Band("content_words", same_from=0.9),))
+    own = Bands(1, "test", HeuristicRater.version, text=(Band("content_words", same_from=0.9),))
     for found in (own, None):
         path = calibration_file(tmp_path, bands=found)
         settings = load(
@@ -326,7 +326,7 @@ def test_bands_come_out_of_the_calibration(write, tmp_path):
     ("changed", "embeddings", "message"),
     [
         (
-            {"bands": Bands(1, "t", CheapRater.version, text=(Band("embeddings", same_from=0.95),))},
+            {"bands": Bands(1, "t", HeuristicRater.version, text=(Band("embeddings", same_from=0.95),))},
             "{model: other}",
             r".*by all-MiniLM-L6-v2, these are by other",
         ),
@@ -377,7 +377,7 @@ def test_the_settings_become_an_encoder_with_its_cutoffs(write):
     text = "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'%s}}\nroutes: [{upstream: 'http://a'}]"
     for more, decides in (("", False), (", same_meaning: 0.9, other_meaning: 0.6", True)):
         encoder = make_encoder(load(write(text % more), {}, {}), Prices())
-        assert CheapRater(encoder.embeddings, encoder.cutoffs).meaning_decides is decides
+        assert HeuristicRater(encoder.embeddings, encoder.cutoffs).meaning_decides is decides
         asyncio.run(encoder.close())
     off = make_encoder(
         load(write("scoring: {embeddings: false}\nroutes: [{upstream: 'http://a'}]"), {}, {}), Prices()

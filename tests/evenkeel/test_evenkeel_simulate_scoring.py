@@ -9,7 +9,7 @@ import random
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable, by_name, seed_for
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template.labelling import fixed_template
@@ -51,7 +51,7 @@ def test_states_as_scored(topic):
     """Two answers of one state are rated 3; of two states below 3, with other quality if one is worse."""
     view = view_of(summary_prompt(CASES[topic]))
     said = answers(read(messages_of(view)))
-    scorer = cheap_scorer()
+    scorer = heuristic_scorer()
     for reference in Condition:
         for candidate in Condition:
             pair = Pair(Answer(choose(said, reference)), Answer(choose(said, candidate)), view.text)

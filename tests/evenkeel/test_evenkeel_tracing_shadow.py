@@ -16,7 +16,7 @@ from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
-from evenkeel.metrics.scoring import cheap_scorer, judge_scorer
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
@@ -43,7 +43,7 @@ from evenkeel.tracing.otlp import ExportedSpans
 
 KEY = "sk-never-in-a-trace"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-CHEAP = ["general.whitespace", "general.casing"]
+HEURISTICS = ["general.whitespace", "general.casing"]
 
 
 @dataclasses.dataclass
@@ -98,7 +98,7 @@ def work(tmp_path, upstream):
         return Exchange(**{**fields, **changes})
 
     def run(
-        kinds=CHEAP, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes
+        kinds=HEURISTICS, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes
     ):
         exporter = InMemorySpanExporter()
         spans = ExportedSpans(exporter, content=content)
@@ -125,7 +125,7 @@ def work(tmp_path, upstream):
             url = f"{target or upstream}/v1/chat/completions?api-key={KEY}"
             trials = TrialMaker(
                 log,
-                judge_scorer(judge) if judge else cheap_scorer(),
+                judge_scorer(judge) if judge else heuristic_scorer(),
                 replayer,
                 SqliteCostTracker(database, budget or Budget(), lambda: 1000.0),
                 Prices(),
@@ -283,7 +283,7 @@ def test_content_on_request_follows_the_convention(work):
 
 def test_a_failed_replay_is_an_error_with_its_reason(work):
     """Nobody listens: call and trial say "connection", there is nothing to evaluate, the exchange is done."""
-    traced = work(CHEAP[:1], target="http://127.0.0.1:9")
+    traced = work(HEURISTICS[:1], target="http://127.0.0.1:9")
     replay = traced.named("chat simulated-1")[0]
     assert replay.attributes["error.type"] == "connection"
     assert replay.status.status_code is StatusCode.ERROR

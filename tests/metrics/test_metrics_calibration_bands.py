@@ -14,8 +14,8 @@ from evenkeel.experiments.calibrate.bands import (
     lower_bound,
 )
 from evenkeel.metrics.cascade import Band, bands_to_json, read_bands
-from evenkeel.metrics.similarity.cheap import CheapRater
-from evenkeel.metrics.similarity.protocol import Rating
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.metric import Rating
 
 
 def pair(cheap, judge, **scores):
@@ -24,7 +24,11 @@ def pair(cheap, judge, **scores):
 
 def bands_of(pairs, **options):
     return judge_bands(
-        pairs, version=4, source="planted", rater_version=CheapRater.version, **{"agreement": 0.9, **options}
+        pairs,
+        version=4,
+        source="planted",
+        rater_version=HeuristicRater.version,
+        **{"agreement": 0.9, **options},
     )
 
 

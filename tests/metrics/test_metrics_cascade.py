@@ -13,17 +13,16 @@ from hypothesis import strategies as st
 from benchmarks.kinds import gpt4o
 from benchmarks.metrics.corpus import DATA
 from evenkeel.core.budget import Spend
-from evenkeel.core.draw import draw
-from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
-from evenkeel.core.provenance import (
+from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted, draw
+from evenkeel.core.verdict import (
     BANDS_RATING,
     DECIDED_BY,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,
     PROVENANCE,
+    Failure,
     stage_of,
 )
-from evenkeel.core.verdict import Failure
 from evenkeel.metrics.cascade import (
     DEFAULT_BANDS,
     Band,
@@ -33,9 +32,11 @@ from evenkeel.metrics.cascade import (
     bands_to_json,
     read_bands,
 )
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.noise import JudgeNoise
+from evenkeel.metrics.metric import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
-from evenkeel.metrics.similarity import CheapRater, NormalisedEquality, Rating
+from evenkeel.metrics.similarity import NormalisedEquality
 from evenkeel.metrics.similarity.meaning import Measured
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
@@ -44,7 +45,7 @@ NEAR = "The import of order 4711 failed at nooon"
 ALL = Bands(
     7,
     "test",
-    CheapRater.version,
+    HeuristicRater.version,
     text=(Band("content_words", same_from=0.9, other_below=0.2), Band("details", same_from=1.0)),
     structured=(Band("json_rouge", same_from=1.0),),
 )
@@ -64,7 +65,7 @@ class Script:
 
 
 def rated(pair: Pair, judge: Script, bands: Bands = ALL, share: float = 0.0) -> Rating:
-    return asyncio.run(CascadeRater(CheapRater(), judge, bands, audit_share=share).rate(pair))
+    return asyncio.run(CascadeRater(HeuristicRater(), judge, bands, audit_share=share).rate(pair))
 
 
 def pair_of(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
@@ -135,7 +136,7 @@ def test_the_whole_chain_leaves_its_trace_in_the_judgement():
     """Scorer, cascade and noise sampler together: who decided, the audit and both second ratings."""
     judge, fresh = Script(2), Script(3)
     noise = JudgeNoise(judge, fresh=fresh, share=1.0)
-    cascade = CascadeRater(CheapRater(), noise, ALL, audit_share=1.0)
+    cascade = CascadeRater(HeuristicRater(), noise, ALL, audit_share=1.0)
     judgement = asyncio.run(TwoStageScorer("judge", cascade, {}).score(pair_of(SAME, SAME.upper())))
     assert (judgement.rating, stage_of(judgement.details), judge.seen) == (3, "equality", [])
     rating = asyncio.run(cascade.rate(pair_of(SAME, NEAR)))
@@ -173,7 +174,7 @@ class Paid:
 )
 def test_paid_embeddings_are_part_of_every_ratings_price(candidate, share, outcome, tokens, usd):
     """Decided without the judge, audited, audited in vain, and judged."""
-    cascade = CascadeRater(CheapRater(Paid()), Script(outcome), ALL, audit_share=share)
+    cascade = CascadeRater(HeuristicRater(Paid()), Script(outcome), ALL, audit_share=share)
     rating = asyncio.run(cascade.rate(pair_of(SAME, candidate)))
     assert (rating.tokens, rating.cost_usd) == (tokens, usd)
 
@@ -181,7 +182,7 @@ def test_paid_embeddings_are_part_of_every_ratings_price(candidate, share, outco
 def test_bands_of_embeddings_hold_for_one_encoder():
     """Under another encoder they are refused, unless they say that they were set on it."""
     band = Band("embeddings", same_from=0.95)
-    default, other = CheapRater(), CheapRater(Paid())
+    default, other = HeuristicRater(), HeuristicRater(Paid())
     bands = replace(ALL, text=(band,))
     CascadeRater(default, Script(), bands)
     CascadeRater(other, Script(), ALL)
@@ -283,9 +284,9 @@ def test_bands_that_make_no_sense_are_refused_with_the_reason(change, message):
 def test_bands_of_another_rater_are_refused_at_once():
     """Thresholds on scores that have changed would decide at random."""
     with pytest.raises(BandsError, match="calibrate again"):
-        CascadeRater(CheapRater(), Script(), replace(ALL, rater_version=1))
+        CascadeRater(HeuristicRater(), Script(), replace(ALL, rater_version=1))
     with pytest.raises(ValueError, match="audit_share"):
-        CascadeRater(CheapRater(), Script(), audit_share=5)
+        CascadeRater(HeuristicRater(), Script(), audit_share=5)
 
 
 def test_the_default_bands_fit_the_rater():
@@ -304,7 +305,7 @@ def test_the_name_of_equality_is_the_metrics():
 def test_the_audited_share_is_about_the_share_asked_for():
     """Of 1,000 pairs that the bands decide about 50 are judged: 6 standard deviations are 41."""
     judge = Script(3)
-    rater = CascadeRater(CheapRater(), judge, ALL)
+    rater = CascadeRater(HeuristicRater(), judge, ALL)
 
     async def all_of_them() -> list[Rating]:
         return [
@@ -357,7 +358,7 @@ def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():
     """Default bands and equality take a third of GPT-4o's unchanged reruns from the judge, no changed one."""
     if not DATA.is_dir():
         pytest.skip("no data beside the repository (../shared/data): llm_stability reruns not checked")
-    kinds, rater = gpt4o(), CheapRater()
+    kinds, rater = gpt4o(), HeuristicRater()
 
     def saved(kind: str) -> float:
         ratings = [rater.rate_now(pair_of(*texts)) for texts in kinds[kind]]

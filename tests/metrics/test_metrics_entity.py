@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.entity import SlotMatch, SlotRouge, read_schema, read_slots
-from evenkeel.metrics.entity.slots import Slot
+from evenkeel.metrics.entity import Slot, SlotMatch, SlotRouge, read_schema, read_slots
 
 SCHEMA_LIST = """Fill these slots:
 ```json

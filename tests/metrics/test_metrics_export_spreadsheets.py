@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.core.spreadsheets import harmless
+from evenkeel.core.text import harmless
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.cells import CellKey, ChangeMark, RollupKey
-from evenkeel.core.provenance import JUDGED_AGAIN
-from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import bounded_mean, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor

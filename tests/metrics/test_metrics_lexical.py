@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.lexical import Bleu, EditSimilarity, Gleu, RougeL
-from evenkeel.metrics.lexical.bleu import bleu
-from evenkeel.metrics.lexical.gleu import gleu
-from evenkeel.metrics.lexical.tokens import count_ngrams, read_ngrams, tokens
+from evenkeel.metrics.similarity.ngrams import (
+    Bleu,
+    Gleu,
+    bleu,
+    count_ngrams,
+    gleu,
+    read_ngrams,
+    tokens,
+)
+from evenkeel.metrics.similarity.sequence import EditSimilarity, RougeL
 
 WORDS = ("the", "router", "drops", "packets", "at", "noon", ",", "again", "(twice)", "can't", "5.2")
 PROSE = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)

@@ -16,16 +16,18 @@ from prometheus_client import CollectorRegistry
 
 from evenkeel.core.cells import CellKey
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.provenance import (
+from evenkeel.core.verdict import (
     BANDS_RATING,
+    BASELINE,
     DECIDED_BY,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,
     PROVENANCE,
+    Failure,
+    Verdict,
 )
-from evenkeel.core.verdict import BASELINE, Failure, Verdict
 from evenkeel.metrics.judge.noise import JudgeNoise
-from evenkeel.metrics.similarity import Rating
+from evenkeel.metrics.metric import Rating
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState

@@ -26,7 +26,7 @@ from evenkeel.metrics.quality import (
     custom_quality,
     measure_all,
 )
-from evenkeel.metrics.quality.custom import RESERVED
+from evenkeel.metrics.quality.prompts import RESERVED
 from evenkeel.metrics.registry import METRICS
 from evenkeel.metrics.tasks import Task
 

@@ -9,9 +9,8 @@ import pytest
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.bundles import WORKFLOW_QUALITIES
-from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
+from evenkeel.metrics.quality.workflow_steps import SharedWords, WorkflowSteps
 from evenkeel.metrics.workflow import sequence
-from evenkeel.metrics.workflow.shared_words import SharedWords
 
 STEPS = (
     "Open the valve of the boiler",

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.registry import CHEAP, METRICS, UnknownMetricError, metric
-from evenkeel.metrics.similarity import BUILTIN
+from evenkeel.metrics.registry import HEURISTICS, METRICS, UnknownMetricError, metric
 
 
 def test_names_are_unique_labels_and_versions_count_from_one() -> None:
@@ -24,11 +23,12 @@ def test_names_are_unique_labels_and_versions_count_from_one() -> None:
 
 
 def test_every_metric_that_needs_nothing_is_ready_for_use() -> None:
-    """The cheap ones are exactly those of the list, and hold all of the similarity package's."""
-    assert [one.name for one in CHEAP] == [listed.name for listed in METRICS if listed.needs == "nothing"]
-    assert {one.name for one in BUILTIN} <= {one.name for one in CHEAP}
+    """The list of heuristics holds exactly those."""
+    assert [one.name for one in HEURISTICS] == [
+        listed.name for listed in METRICS if listed.needs == "nothing"
+    ]
     assert all(listed.cost == "microseconds" for listed in METRICS if listed.needs == "nothing")
-    assert all(type(one) is metric(one.name).kind for one in CHEAP)
+    assert all(type(one) is metric(one.name).kind for one in HEURISTICS)
 
 
 def test_every_metric_documents_its_range() -> None:
@@ -96,7 +96,7 @@ def test_no_answer_breaks_a_cheap_metric(
 ) -> None:
     """Each gives a ratio or a failure with its own name and a label as reason; the same one each time."""
     one = Pair(reference, candidate, context, wanted=wanted)
-    for each in CHEAP:
+    for each in HEURISTICS:
         score = each.score(one)
         assert score == each.score(one)
         if isinstance(score, Failure):
@@ -108,17 +108,17 @@ def test_no_answer_breaks_a_cheap_metric(
 
 @settings(max_examples=100, deadline=None)
 @given(ANSWERS, TEXTS)
-def test_an_answer_is_like_itself_in_every_cheap_metric(answer: Answer, context: str) -> None:
+def test_an_answer_is_like_itself_in_every_heuristic(answer: Answer, context: str) -> None:
     """1 wherever there is a number, validity aside: two answers can be broken alike."""
-    for each in CHEAP:
+    for each in HEURISTICS:
         score = each.score(Pair(answer, answer, context))
         if not isinstance(score, Failure) and metric(each.name).high_means == "alike":
             assert score == pytest.approx(1.0), each.name
 
 
 def test_hostile_answers_cost_seconds_at_most() -> None:
-    """Five megabytes, deep nesting, bombs: every cheap metric of the new families comes back."""
-    existing = {one.name for one in BUILTIN}
+    """Five megabytes, deep nesting, bombs: every heuristic of the new families comes back."""
+    elsewhere = {"normalised", "rouge_l", "edit", "content_words", "details", "tool_calls"}
     texts = (
         "[" * 200_000,
         "x" * 5_000_000,
@@ -129,7 +129,7 @@ def test_hostile_answers_cost_seconds_at_most() -> None:
     )
     for text in texts:
         call = (ToolCall("get", text),)
-        for each in CHEAP:
-            if each.name not in existing:
+        for each in HEURISTICS:
+            if each.name not in elsewhere:
                 score = each.score(Pair(Answer(text, call), Answer(text[1:], call), text))
                 assert isinstance(score, Failure) or 0 <= score <= 1

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure, Judgement
-from evenkeel.metrics.quality.each_side import EachSide
-from evenkeel.metrics.scoring import TwoStageScorer, cheap_scorer
-from evenkeel.metrics.similarity import Rating
+from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.quality.measurement import EachSide
+from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer
 from evenkeel.metrics.tasks import Task
 
 CASE = (
@@ -111,13 +111,13 @@ def test_equality_is_free_under_any_scorer() -> None:
 
 def test_two_empty_answers_are_a_failure() -> None:
     """No text and no tool call on either side: no rating, one reason."""
-    judgement = asyncio.run(cheap_scorer().score(Pair(Answer(""), Answer(""), CASE)))
+    judgement = asyncio.run(heuristic_scorer().score(Pair(Answer(""), Answer(""), CASE)))
     assert judgement.rating is None
     assert [failure.reason for failure in judgement.failures] == ["no_text"]
 
 
 def cheap(reference: str, candidate: str, context: str = CASE, task: str | None = None) -> Judgement:
-    return asyncio.run(cheap_scorer().score(Pair(Answer(reference), Answer(candidate), context, task)))
+    return asyncio.run(heuristic_scorer().score(Pair(Answer(reference), Answer(candidate), context, task)))
 
 
 def test_a_degraded_answer_is_a_shift_that_changes_quality() -> None:
@@ -165,7 +165,7 @@ def test_a_prompt_without_text_fails_quality_and_keeps_the_rating() -> None:
 
 def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No metric runs in the loop's own thread."""
-    import evenkeel.metrics.similarity.cheap as module  # noqa: PLC0415 - patched where it is used
+    import evenkeel.metrics.similarity.heuristic as module  # noqa: PLC0415 - patched where it is used
 
     threads: list[threading.Thread] = []
     original = module.read_details

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.core.languages import base_tag
 from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.embeddings import EmbeddingsClient
-from evenkeel.metrics.languages import Coverage, base_tag, languages_of
+from evenkeel.metrics.languages import Coverage, languages_of
 from evenkeel.metrics.similarity import Embeddings
 from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
 from evenkeel.metrics.similarity.vectors import VectorCache, cosine, pieces, pool, unit

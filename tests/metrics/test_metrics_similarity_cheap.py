@@ -9,7 +9,12 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.similarity import CheapRater, Cutoffs, Embeddings, ToolCalls, turned
+from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
+from evenkeel.metrics.similarity import Embeddings
+from evenkeel.metrics.similarity import (
+    words as turned,
+)
+from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +25,11 @@ REFERENCE = (
 )
 
 
-def rate(reference: Answer | str, candidate: Answer | str, rater: CheapRater | None = None) -> int | Failure:
+def rate(
+    reference: Answer | str, candidate: Answer | str, rater: HeuristicRater | None = None
+) -> int | Failure:
     sides = [Answer(side) if isinstance(side, str) else side for side in (reference, candidate)]
-    return (rater or CheapRater()).rate_now(Pair(*sides, context="")).outcome
+    return (rater or HeuristicRater()).rate_now(Pair(*sides, context="")).outcome
 
 
 def call(name: str, arguments: str, text: str = "") -> Answer:
@@ -115,7 +122,7 @@ def test_symbols_alone_are_no_agreement() -> None:
 def test_the_rating_shows_its_reasons() -> None:
     """Every score is reported by name, and the explanation names what was lost and added."""
     rating = asyncio.run(
-        CheapRater().rate(Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), ""))
+        HeuristicRater().rate(Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), ""))
     )
     assert rating.outcome == 2
     assert set(rating.details) == {"rouge_l", "edit", "content_words", "details"}
@@ -136,7 +143,7 @@ class PlantedEncoder:
 
 def test_embeddings_recognise_a_rewording_and_a_change_of_subject() -> None:
     """Close in meaning counts as close without shared words; far in meaning as far with some."""
-    rater = CheapRater(
+    rater = HeuristicRater(
         Embeddings(PlantedEncoder({"Automobiles": (1, 0), "Cars": (0.99, 0.1), "Automatic": (0, 1)}))
     )
     assert rate("Automobiles need petrol", "Cars consume fuel") == 1
@@ -147,7 +154,7 @@ def test_embeddings_recognise_a_rewording_and_a_change_of_subject() -> None:
 
 def test_an_encoder_that_fails_leaves_the_other_metrics_to_decide() -> None:
     """A broken model costs its score, not the rating."""
-    rater = CheapRater(Embeddings(PlantedEncoder({})))
+    rater = HeuristicRater(Embeddings(PlantedEncoder({})))
     rating = rater.rate_now(Pair(Answer(REFERENCE), Answer(REFERENCE.upper() + " Indeed."), ""))
     assert rating.outcome == 3
     assert "embeddings" not in rating.details
@@ -177,7 +184,9 @@ def test_cutoffs_can_be_set() -> None:
         "VPN client stopped connecting on host BER-12, 09:40, update 4.2.1. Rolled back; 35 users work again."
     )
     assert rate(REFERENCE, rewritten) == 3
-    assert rate(REFERENCE, rewritten, CheapRater(cutoffs=Cutoffs(same_words=0.99, same_letters=0.99))) == 2
+    assert (
+        rate(REFERENCE, rewritten, HeuristicRater(cutoffs=Cutoffs(same_words=0.99, same_letters=0.99))) == 2
+    )
 
 
 FORMS = {
@@ -218,7 +227,7 @@ def converted(reference: str, candidate: str, change: dict[str, str]) -> int | F
     for old, new in change.items():
         text = text.replace(old, new)
     pair = Pair(Answer(FORMS[reference]), Answer(text), "", None, Wanted(format=candidate))
-    return CheapRater().rate_now(pair).outcome
+    return HeuristicRater().rate_now(pair).outcome
 
 
 @pytest.mark.parametrize("reference", FORMS)
@@ -301,13 +310,15 @@ def test_two_languages_get_no_rating(
 ) -> None:
     """Texts in two languages, or that may be: a failure; numbers alone and an ignored wish are comparable."""
     pair = Pair(Answer(reference), Answer(candidate), "", None, Wanted(language=wanted))
-    outcome = CheapRater(language_of=known_language).rate_now(pair).outcome
+    outcome = HeuristicRater(language_of=known_language).rate_now(pair).outcome
     assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
 
 
 def test_who_cannot_tell_languages_believes_the_wish() -> None:
     """Without identification a variant in another language is not compared in words."""
-    rating = CheapRater().rate_now(Pair(Answer(REFERENCE), Answer(GERMAN), "", None, Wanted(language="de")))
+    rating = HeuristicRater().rate_now(
+        Pair(Answer(REFERENCE), Answer(GERMAN), "", None, Wanted(language="de"))
+    )
     assert isinstance(rating.outcome, Failure)
     assert (rating.outcome.metric, rating.outcome.reason) == ("cheap_rater", "cross_language")
     assert "content_words" in rating.details
@@ -315,7 +326,7 @@ def test_who_cannot_tell_languages_believes_the_wish() -> None:
 
 def test_a_language_that_is_mistaken_for_another_does_not_cost_the_rating() -> None:
     """Answers that share their words are in one language, whatever the identifier says of one of them."""
-    rater = CheapRater(language_of=lambda text: "nl" if text.endswith("!") else "en")
+    rater = HeuristicRater(language_of=lambda text: "nl" if text.endswith("!") else "en")
     assert rate(REFERENCE, REFERENCE + " Indeed!", rater) == 3
 
 
@@ -324,5 +335,5 @@ def test_tool_arguments_in_another_language_get_no_rating() -> None:
     reference = call("close", '{"note": "done"}')
     for name, expected in (("close", "cross_language"), ("open", 1)):
         pair = Pair(reference, call(name, '{"note": "fertig"}'), "", None, Wanted(language="de"))
-        outcome = CheapRater().rate_now(pair).outcome
+        outcome = HeuristicRater().rate_now(pair).outcome
         assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected

@@ -10,8 +10,8 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.similarity.cheap import CheapRater
 from evenkeel.metrics.similarity.embeddings import (
     Embeddings,
     EmbeddingsUnavailableError,
@@ -116,7 +116,7 @@ def test_a_language_that_the_encoder_does_not_know_leaves_the_rating_to_the_othe
     """Two German answers under an English encoder: no cosine among the details; two English ones have it."""
     languages = {"north": "en", "north east": "en", "south": "de", "south east": "de"}
     coverage = Coverage(frozenset({"en"}), languages.get)
-    rater = CheapRater(Embeddings(Compass(), coverage=coverage), language_of=languages.get)
+    rater = HeuristicRater(Embeddings(Compass(), coverage=coverage), language_of=languages.get)
     english = rater.rate_now(Pair(Answer("north"), Answer("north east"), ""))
     german = rater.rate_now(Pair(Answer("south"), Answer("south east"), ""))
     assert "embeddings" in english.details

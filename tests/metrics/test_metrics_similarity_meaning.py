@@ -11,9 +11,10 @@ import pytest
 from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
 from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.scoring import cheap_scorer
-from evenkeel.metrics.similarity import CheapRater, Cutoffs, Embeddings
+from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.metrics.similarity import Embeddings
 from evenkeel.metrics.similarity.embeddings import MINILM, name_of
 from evenkeel.metrics.similarity.meaning import EncoderMeaning, Measured, PairBatches
 from evenkeel.metrics.tasks import Task
@@ -21,7 +22,7 @@ from evenkeel.metrics.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.metrics.similarity import Rating
+    from evenkeel.metrics.metric import Rating
 
 APART = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
 """No word in common: a 1 by words."""
@@ -50,13 +51,13 @@ class Planted:
         return Measured(self.outcome, 5, 0.05)
 
 
-def rate(rater: CheapRater, pair: Pair = APART) -> Rating:
+def rate(rater: HeuristicRater, pair: Pair = APART) -> Rating:
     return asyncio.run(rater.rate(pair))
 
 
 def test_the_endpoints_score_decides_and_its_price_is_the_ratings() -> None:
     """Close in meaning makes a 3 of what shares no word, for five tokens."""
-    rating = rate(CheapRater(Planted(0.95)))
+    rating = rate(HeuristicRater(Planted(0.95)))
     assert (rating.outcome, rating.tokens, rating.cost_usd) == (3, 5, 0.05)
     assert rating.details["embeddings"] == 0.95
 
@@ -64,7 +65,7 @@ def test_the_endpoints_score_decides_and_its_price_is_the_ratings() -> None:
 def test_a_failure_is_counted_and_the_other_metrics_decide() -> None:
     """What was spent on it is booked all the same."""
     counted: list[Failure] = []
-    rating = rate(CheapRater(Planted(DOWN), count=counted.append))
+    rating = rate(HeuristicRater(Planted(DOWN), count=counted.append))
     assert (rating.outcome, rating.tokens) == (1, 5)
     assert "embeddings" not in rating.details
     assert counted == [DOWN]
@@ -82,7 +83,7 @@ def test_a_failure_is_counted_and_the_other_metrics_decide() -> None:
 def test_nobody_is_asked_where_no_answer_would_count(pair: Pair, outcome: int | None) -> None:
     """Equal, missing, off the encoder's scale, or in two languages."""
     endpoint = Planted(0.95)
-    rating = rate(CheapRater(endpoint), pair)
+    rating = rate(HeuristicRater(endpoint), pair)
     assert rating.outcome == outcome or isinstance(rating.outcome, Failure)
     assert (endpoint.asked, rating.tokens) == ([], 0)
 
@@ -90,30 +91,30 @@ def test_nobody_is_asked_where_no_answer_would_count(pair: Pair, outcome: int | 
 def test_another_encoder_is_recorded_and_decides_nothing_without_cutoffs_of_its_own() -> None:
     """.95 of an unknown scale leaves the 1 by words; with cut-offs at .9 it is a 3, at .97 and .96 a 1."""
     other = Planted(0.95, encoder="other")
-    rating = rate(CheapRater(other))
+    rating = rate(HeuristicRater(other))
     assert (rating.outcome, rating.details["embeddings"]) == (1, 0.95)
-    known = CheapRater(other, Cutoffs(same_meaning=0.9, other_meaning=0.8, encoder="other"))
+    known = HeuristicRater(other, Cutoffs(same_meaning=0.9, other_meaning=0.8, encoder="other"))
     assert (known.meaning_decides, rate(known).outcome) == (True, 3)
-    strict = CheapRater(other, Cutoffs(same_meaning=0.97, other_meaning=0.96, encoder="other"))
+    strict = HeuristicRater(other, Cutoffs(same_meaning=0.97, other_meaning=0.96, encoder="other"))
     assert rate(strict).outcome == 1
 
 
 def test_what_needs_a_wait_is_not_rated_here_and_now() -> None:
     """The synchronous way is for encoders of this machine."""
     with pytest.raises(TypeError, match="use rate"):
-        CheapRater(Planted(0.95)).rate_now(APART)
+        HeuristicRater(Planted(0.95)).rate_now(APART)
 
 
 def test_the_estimate_of_a_scorer_counts_paid_embeddings() -> None:
     """100 characters of answers at a cent each; nothing without embeddings."""
-    scorer = cheap_scorer(CheapRater(Planted(0.9)))
+    scorer = heuristic_scorer(HeuristicRater(Planted(0.9)))
     assert scorer.estimate(100, 5000, Task.CHAT.value) == Spend(100, 1.0)
-    assert cheap_scorer().estimate(100, 5000, None) == NOTHING
+    assert heuristic_scorer().estimate(100, 5000, None) == NOTHING
 
 
 def test_a_judgement_pays_for_the_embeddings() -> None:
     """The two-stage score of a pair without a judge has their tokens."""
-    judgement = asyncio.run(cheap_scorer(CheapRater(Planted(0.95))).score(APART))
+    judgement = asyncio.run(heuristic_scorer(HeuristicRater(Planted(0.95))).score(APART))
     assert (judgement.rating, judgement.tokens, judgement.cost_usd) == (3, 5, 0.05)
 
 
@@ -145,7 +146,7 @@ def test_pairs_of_a_local_encoder_are_encoded_together() -> None:
 
 def test_a_rating_is_the_same_with_and_without_a_wait() -> None:
     """Details included."""
-    rater = CheapRater(Embeddings(Counting()))
+    rater = HeuristicRater(Embeddings(Counting()))
     assert rate(rater) == rater.rate_now(APART)
 
 

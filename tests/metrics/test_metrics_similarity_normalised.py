@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.similarity.normalised import NormalisedEquality, canonical_json, normalise, parse_json
-from evenkeel.metrics.similarity.rendering import claims
-from evenkeel.metrics.similarity.tool_calls import ToolCalls
+from evenkeel.metrics.similarity.statements import claims
+from evenkeel.metrics.tool_calls import ToolCalls
 
 
 def equal(reference: Answer | str, candidate: Answer | str) -> float | Failure:

@@ -7,9 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.similarity import content
-from evenkeel.metrics.similarity.content import read_content
-from evenkeel.metrics.similarity.prose import are_prose
+from evenkeel.metrics import content
+from evenkeel.metrics.content import are_prose, read_content
 
 LONG = "the pump in hall four was reset by the night shift"
 LINES = st.lists(

@@ -11,11 +11,9 @@ from rapidfuzz.distance import Indel, LCSseq
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.similarity import BUILTIN, ContentWords, EditSimilarity, RougeL
+from evenkeel.metrics.similarity import ContentWords, Details, EditSimilarity, NormalisedEquality, RougeL
 from evenkeel.metrics.similarity.content_words import word_overlap
-from evenkeel.metrics.similarity.edit import edit_similarity
-from evenkeel.metrics.similarity.rouge_l import rouge_l
-from evenkeel.metrics.similarity.unlocked import common_length, indel_similarity
+from evenkeel.metrics.similarity.sequence import common_length, edit_similarity, indel_similarity, rouge_l
 from evenkeel.metrics.similarity.words import _WORD as WORD
 from evenkeel.metrics.similarity.words import (
     GLUE,
@@ -27,6 +25,9 @@ from evenkeel.metrics.similarity.words import (
     stem,
     words,
 )
+from evenkeel.metrics.tool_calls import ToolCalls
+
+METRICS = (NormalisedEquality(), RougeL(), EditSimilarity(), ContentWords(), Details(), ToolCalls())
 
 
 def test_rouge_l_of_a_hand_worked_pair() -> None:
@@ -171,7 +172,7 @@ def test_negations_are_counted_in_every_spelling() -> None:
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_every_metric_is_a_ratio_symmetric_and_one_on_itself(first: str, second: str) -> None:
     """Whatever the texts: a finite value in [0, 1], the same both ways round, 1 for equal sides."""
-    for metric in BUILTIN:
+    for metric in METRICS:
         there = metric.score(Pair(Answer(first), Answer(second), ""))
         back = metric.score(Pair(Answer(second), Answer(first), ""))
         if isinstance(there, Failure):
@@ -186,7 +187,7 @@ def test_every_metric_is_a_ratio_symmetric_and_one_on_itself(first: str, second:
             assert metric.score(Pair(Answer(first), Answer(first), "")) == 1.0
 
 
-@pytest.mark.parametrize("metric", BUILTIN, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 def test_metrics_fail_on_two_empty_answers(metric: object) -> None:
     """No metric makes a number out of nothing; the failure carries its name and version."""
     outcome = metric.score(Pair(Answer(""), Answer("  "), "context"))

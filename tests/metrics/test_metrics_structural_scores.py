@@ -22,8 +22,7 @@ from evenkeel.metrics.workflow import (
     workflow,
     write_node_edge,
 )
-from evenkeel.metrics.workflow.antichain import largest_antichain
-from evenkeel.metrics.workflow.chain import longest_increasing
+from evenkeel.metrics.workflow.chain import largest_antichain, longest_increasing
 from evenkeel.metrics.workflow.tau import inversions
 
 scipy_stats = pytest.importorskip("scipy.stats", reason="SKIPPED LOUDLY: scipy is not installed")

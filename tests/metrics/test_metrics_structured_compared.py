@@ -21,8 +21,7 @@ from evenkeel.metrics.structured import (
     is_valid,
     read_structure,
 )
-from evenkeel.metrics.structured.alignment import ValuePair, align, canonical_key
-from evenkeel.metrics.structured.assignment import best_assignment
+from evenkeel.metrics.structured.alignment import ValuePair, align, best_assignment, canonical_key
 from evenkeel.metrics.structured.json_rouge import json_rouge
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat
 from evenkeel.metrics.structured.validity import format_found

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.metrics.structured.json_reader import find_json, read_json
+from evenkeel.metrics.structured.json import find_json, read_json
 from evenkeel.metrics.structured.tree import UnreadableError, leaves
 from tests.metrics.structured_values import KEYS, VALUES, as_tree, outcome, reason
 

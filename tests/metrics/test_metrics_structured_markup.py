@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.metrics.structured.html_reader import read_html, repair_html
-from evenkeel.metrics.structured.markdown_reader import read_markdown, repair_markdown
-from evenkeel.metrics.structured.markup import parse_soup, parse_xml
+from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
 from evenkeel.metrics.structured.tree import DEEPEST, UnreadableError, flat
-from evenkeel.metrics.structured.xml_reader import read_xml, repair_xml
+from evenkeel.metrics.structured.xml import parse_soup, parse_xml, read_xml, repair_xml
 from tests.metrics.structured_values import outcome, reason
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.metrics.structured.tree import UnreadableError, flat
-from evenkeel.metrics.structured.yaml_reader import read_yaml, repair_yaml
+from evenkeel.metrics.structured.yaml import read_yaml, repair_yaml
 from tests.metrics.structured_values import KEYS, VALUES, as_tree, outcome, reason
 
 

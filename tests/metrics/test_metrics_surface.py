@@ -20,7 +20,7 @@ from evenkeel.metrics.surface import (
     refused,
     truncated,
 )
-from evenkeel.metrics.surface.refusal_phrases import REFUSALS
+from evenkeel.metrics.surface.refusal import REFUSALS
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 REFUSING = {

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.tool_calls import ToolArguments, ToolNames, ToolOrder
-from evenkeel.metrics.tool_calls.arguments import read_arguments
+from evenkeel.metrics.tool_calls import ToolArguments, ToolNames, ToolOrder, read_arguments
 
 
 def calls(*named: str | tuple[str, str]) -> Answer:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import h11
 
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
-from evenkeel.metrics.structured.html_reader import read_html, repair_html
-from evenkeel.metrics.structured.json_reader import find_json, read_json
-from evenkeel.metrics.structured.markdown_reader import read_markdown, repair_markdown
+from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
+from evenkeel.metrics.structured.json import find_json, read_json
 from evenkeel.metrics.structured.reading import read_structure
 from evenkeel.metrics.structured.tree import UnreadableError
-from evenkeel.metrics.structured.xml_reader import read_xml, repair_xml
-from evenkeel.metrics.structured.yaml_reader import read_yaml, repair_yaml
+from evenkeel.metrics.structured.xml import read_xml, repair_xml
+from evenkeel.metrics.structured.yaml import read_yaml, repair_yaml
 from evenkeel.metrics.workflow.reading import read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.proxy.capture import capturable, redacted

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.core.names import LONGEST_NAME
+from evenkeel.core.text import LONGEST_NAME
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.export.prometheus import CellText, MonitorReading
 from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState

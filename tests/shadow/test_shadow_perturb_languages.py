@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evenkeel.core.language_tags import (
+from evenkeel.core.languages import (
     BUILTIN_TAGS,
     canonical_tag,
     english_request,

@@ -13,7 +13,7 @@ from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import BASELINE
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
@@ -58,7 +58,7 @@ class Plane:
         replayer = Replayer(concurrency=4, timeout_s=5)
         trials = TrialMaker(
             self.log,
-            cheap_scorer(),
+            heuristic_scorer(),
             replayer,
             SqliteCostTracker(self.database, self.budget, lambda: self.now),
             Prices(),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import Budget
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.scoring import cheap_scorer
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import UnreadableBody
 from evenkeel.shadow.original import Reader
@@ -106,7 +106,7 @@ class WildPlane:
         self.tally = Tally()
         trials = TrialMaker(
             self.log,
-            cheap_scorer(),
+            heuristic_scorer(),
             WildReplayer(),
             SqliteCostTracker(self._database, Budget(), lambda: 1000.0),
             Prices(),

@@ -13,7 +13,7 @@ from evenkeel.experiments.calibrate.degrade.parts import Parts, read_parts
 from evenkeel.experiments.calibrate.degrade.protocol import NotDegradableError
 from evenkeel.experiments.calibrate.degrade.severity import units_touched
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.metrics.structured.json_reader import find_json
+from evenkeel.metrics.structured.json import find_json
 from evenkeel.metrics.structured.tree import UnreadableError
 from evenkeel.metrics.workflow.workflow import WorkflowError
 

@@ -9,9 +9,8 @@ from evenkeel.experiments.calibrate.degrade.protocol import Form, NotDegradableE
 from evenkeel.experiments.calibrate.degrade.text.items import read_items
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError
+from evenkeel.metrics.workflow.diagrams import looks_like_mermaid, looks_like_node_edge
 from evenkeel.metrics.workflow.reading import read_workflow
-from evenkeel.metrics.workflow.reading.mermaid import looks_like_mermaid
-from evenkeel.metrics.workflow.reading.node_edge import looks_like_node_edge
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evenkeel.experiments.calibrate.degrade.data.tree import Entry, Leaf, Path, at, leaf_paths
 from evenkeel.experiments.calibrate.degrade.protocol import NotDegradableError
 from evenkeel.experiments.calibrate.degrade.severity import touched_with
-from evenkeel.metrics.structured.markup import Element
+from evenkeel.metrics.structured.xml import Element
 
 if TYPE_CHECKING:
     import random

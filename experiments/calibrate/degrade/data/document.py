@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from evenkeel.experiments.calibrate.degrade.data import json_form, xml_form, yaml_form
 from evenkeel.experiments.calibrate.degrade.data.tree import Branch, edited
 from evenkeel.experiments.calibrate.degrade.protocol import NotDegradableError
-from evenkeel.metrics.structured.fences import fences
-from evenkeel.metrics.structured.json_reader import find_json, read_json
-from evenkeel.metrics.structured.reading import Structure, Structured, read_structure
+from evenkeel.metrics.structured.json import find_json, read_json
+from evenkeel.metrics.structured.reading import Structure, Structured, fences, read_structure
 from evenkeel.metrics.structured.tree import UnreadableError
-from evenkeel.metrics.structured.xml_reader import read_xml
-from evenkeel.metrics.structured.yaml_reader import read_yaml
+from evenkeel.metrics.structured.xml import read_xml
+from evenkeel.metrics.structured.yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,8 +7,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from evenkeel.experiments.calibrate.degrade.data.tree import Branch, Entry, Leaf, Node
 from evenkeel.experiments.calibrate.degrade.protocol import NotDegradableError
-from evenkeel.metrics.structured.markup import Element, parse_xml
 from evenkeel.metrics.structured.tree import UnreadableError
+from evenkeel.metrics.structured.xml import Element, parse_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,11 +10,9 @@ import yaml
 
 from evenkeel.experiments.calibrate.degrade.protocol import NotDegradableError
 from evenkeel.experiments.calibrate.degrade.text.items import read_items
-from evenkeel.metrics.structured.fences import fences
-from evenkeel.metrics.structured.reading import Structure, read_structure
-from evenkeel.metrics.workflow.reading import WorkflowFormat, read_workflow, write_node_edge
-from evenkeel.metrics.workflow.reading.mermaid import looks_like_mermaid
-from evenkeel.metrics.workflow.reading.node_edge import looks_like_node_edge
+from evenkeel.metrics.structured.reading import Structure, fences, read_structure
+from evenkeel.metrics.workflow.diagrams import looks_like_mermaid, looks_like_node_edge, write_node_edge
+from evenkeel.metrics.workflow.reading import WorkflowFormat, read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:

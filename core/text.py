@@ -1,0 +1,48 @@
+"""Text from elsewhere, made fit for labels, UTF-8 and spreadsheets.
+
+Clients and endpoints choose names of any length, JSON can carry half characters (lone surrogates) as
+escapes, and spreadsheets take some texts for formulas.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+LONGEST_NAME: Final = 200
+"""Characters. Names of models are below 100; a longer one is somebody's attempt."""
+
+
+def named(text: str) -> str:
+    """The beginning of a name."""
+    return text[:LONGEST_NAME]
+
+
+def named_if(text: str | None) -> str | None:
+    """The same where there may be none; "" is none."""
+    return named(text) if text else None
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def well_formed(text: str) -> str:
+    r"""`text` as UTF-8 can hold it.
+
+    Two halves that belong together become their character: servers that cut a stream anywhere send
+    `"\ud83d"` and `"\ude00"` in two events. A lone one becomes U+FFFD.
+    """
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+_FORMULA: Final = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])")
+"""Where spreadsheets take what follows for a formula: before its first sign, also in its wide form, at the
+beginning of a cell. Where commas stand for decimal points they begin another cell at a semicolon, and then
+at the end of a line within quotes too."""
+
+
+def harmless(text: str) -> str:
+    """The text as a cell: with an apostrophe wherever a spreadsheet would take the rest for a formula."""
+    return _FORMULA.sub("'", text)

@@ -1,0 +1,188 @@
+"""What a quality is, how it is measured on both answers of a pair, and all qualities of a pair at once.
+
+A quality of one answer is measured `EachSide` against the context; where one answer is right, the quality
+is the `Agreement` with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from evenkeel.core.verdict import Failure, QualityScore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from evenkeel.core.pair import Answer, Pair
+    from evenkeel.metrics.metric import Metric, Rating
+
+
+class QualityMetric(Protocol):
+    """Rates one answer on the scale 1–3, 3 = best. Judged metrics and cheap stand-ins share it."""
+
+    @property
+    def name(self) -> str:
+        """Label of the score; a heuristic stand-in's ends in `_proxy`."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Raised whenever the same answer may be rated differently than before."""
+        ...
+
+    async def rate(self, answer: Answer, context: str) -> Rating:
+        """Rate an answer against the text of the prompt it answers.
+
+        Never raises for what an answer, a model or a network can do: that is a `Failure` in the
+        rating's outcome.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The outcome of measuring one quality on a pair, and what it cost."""
+
+    outcome: QualityScore | Failure | None
+    """None if the quality has nothing to say about this pair: it is left out, which is no failure."""
+    tokens: int = 0
+    """Prompt and completion tokens spent, also on a measurement that failed."""
+    cost_usd: float = 0.0
+
+
+class PairQuality(Protocol):
+    """Says of a pair whether a quality changed. All that the second stage of the score needs.
+
+    A `QualityMetric` becomes one by `EachSide`, a similarity metric by `Agreement`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Label of the score."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Raised whenever the same pair may be measured differently than before."""
+        ...
+
+    async def measure(self, pair: Pair) -> Measured:
+        """Measure both answers. Never raises for what an answer, a model or a network can do."""
+        ...
+
+
+class EachSide:
+    """Rates each answer alone, on 1–3. Quality changed if the two ratings differ."""
+
+    def __init__(self, metric: QualityMetric) -> None:
+        self._metric = metric
+
+    @property
+    def name(self) -> str:
+        """The metric's."""
+        return self._metric.name
+
+    @property
+    def version(self) -> int:
+        """The metric's."""
+        return self._metric.version
+
+    async def measure(self, pair: Pair) -> Measured:
+        """Both ratings, asked for at the same time; the failure of either, the reference's first."""
+        reference, candidate = await asyncio.gather(
+            self._metric.rate(pair.reference, pair.context), self._metric.rate(pair.candidate, pair.context)
+        )
+        tokens, cost = reference.tokens + candidate.tokens, reference.cost_usd + candidate.cost_usd
+        outcome: QualityScore | Failure
+        match reference.outcome, candidate.outcome:
+            case Failure() as failure, _:
+                outcome = failure
+            case _, Failure() as failure:
+                outcome = failure
+            case int(before), int(after):
+                outcome = QualityScore(self.name, self.version, before, after)
+        return Measured(outcome, tokens, cost)
+
+
+def always(_: Pair) -> bool:
+    """Every pair."""
+    return True
+
+
+class Agreement:
+    """A similarity metric as a quality, for tasks with one right answer: filled slots, tool calls.
+
+    The reference agrees with itself, so its value is 1 and the candidate's is the metric's. Quality
+    changed if that is below 1 by more than the tolerance. Which answer is the right one it can't say.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        *,
+        tolerance: float = 0.0,
+        applies: Callable[[Pair], bool] = always,
+        silent: frozenset[str] = frozenset(),
+    ) -> None:
+        """Build from a metric in [0, 1], 1 = alike.
+
+        Args:
+            metric: Compares the answers.
+            tolerance: Largest distance from 1 that is no change. 0 for metrics that decide for each
+                item whether it is alike; more where rewording lowers the value.
+            applies: Whether the metric has anything to say about a pair.
+            silent: Reasons of failures that mean the same: there was nothing to compare.
+        """
+        self._metric = metric
+        self._tolerance = tolerance
+        self._applies = applies
+        self._silent = silent
+
+    @property
+    def name(self) -> str:
+        """The metric's."""
+        return self._metric.name
+
+    @property
+    def version(self) -> int:
+        """The metric's."""
+        return self._metric.version
+
+    async def measure(self, pair: Pair) -> Measured:
+        """The metric's value on the scale "agreement"; computed in a thread."""
+        if not self._applies(pair):
+            return Measured(None)
+        value = await asyncio.to_thread(self._metric.score, pair)
+        if isinstance(value, Failure):
+            return Measured(None if value.reason in self._silent else value)
+        score = QualityScore(self.name, self.version, 1.0, value, "agreement", self._tolerance)
+        return Measured(score)
+
+
+@dataclass(frozen=True, slots=True)
+class Qualities:
+    """What became of the qualities of one pair."""
+
+    scores: tuple[QualityScore, ...]
+    """In the order of the qualities; those with nothing to say are left out."""
+    failures: tuple[Failure, ...]
+    tokens: int
+    cost_usd: float
+
+
+async def measure_all(measures: Iterable[PairQuality], pair: Pair) -> Qualities:
+    """Measure every quality of a pair whose content has shifted.
+
+    All are asked at once: a judge limits its own concurrency. One that fails is a failure beside the
+    scores of the others. Tokens and cost cover every call made.
+    """
+    given = await asyncio.gather(*(quality.measure(pair) for quality in measures))
+    outcomes = [one.outcome for one in given]
+    return Qualities(
+        tuple(outcome for outcome in outcomes if isinstance(outcome, QualityScore)),
+        tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
+        sum(one.tokens for one in given),
+        sum(one.cost_usd for one in given),
+    )

@@ -1,0 +1,300 @@
+"""HTML and Markdown into a tree: headings, lists, tables and "Key: value" lines become fields and sequences.
+
+Markdown is read by way of HTML: what looks alike to a reader is alike.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+
+from evenkeel.metrics.structured.tree import Tree, UnreadableError, gather, scalar
+from evenkeel.metrics.structured.xml import Element, parse_soup
+
+_TAG_NAMES = """
+a article b blockquote body br code dd div dl dt em footer form h1 h2 h3 h4 h5 h6 head header hr
+html i img input label li main nav ol p pre script section small span strong style sub sup table
+tbody td tfoot th thead title tr u ul
+"""
+TAGS = frozenset(_TAG_NAMES.split())
+"""Elements by which HTML is told from XML."""
+
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_DROPPED = frozenset(("head", "title", "script", "style", "nav"))
+_FLOW_NAMES = """
+article aside blockquote body div fieldset footer form header html main p section table ul ol dl pre
+h1 h2 h3 h4 h5 h6 hr
+"""
+_FLOW = frozenset(_FLOW_NAMES.split())
+# Private characters stand around bold text, so that a bold key is seen where its line is read.
+_BOLD, _END_BOLD = "\ue000", "\ue001"
+_MARKS = str.maketrans("", "", _BOLD + _END_BOLD)
+_BOLD_KEY = re.compile(rf"{_BOLD}([^{_END_BOLD}]{{1,60}}){_END_BOLD}(.*)", re.DOTALL)
+_PLAIN_KEY = re.compile(r"([^\W\d_][\w/()' -]{0,40}):(?:\s+(.*)|$)", re.DOTALL)
+_MOST_KEY_WORDS = 5
+_KEY_HEADS = frozenset(("key", "field", "property", "attribute", "parameter", "item", "entry"))
+
+
+class _Block(NamedTuple):
+    """A piece of a document in reading order."""
+
+    key: str | None
+    """Of a field, or the text of a heading."""
+    value: Tree | None
+    """None where it is what follows: of a heading up to the next one, of a key the next block."""
+    level: int = 0
+    """1 to 6 for headings."""
+
+
+def read_html(text: str) -> Tree:
+    """Read HTML whose tags are balanced and known.
+
+    Headings are fields that hold what follows up to the next heading of their level; a lone
+    heading around everything is a title and dropped. Lists are sequences, or mappings where each
+    item is "Key: value"; tables are sequences of records, or mappings where the first column is
+    headed "Key", "Field" or the like. Other text is scalars, one for each line or paragraph. A
+    link's address stands behind its text.
+
+    Raises:
+        UnreadableError: "malformed" if there is no HTML element, or if one that needs an end tag
+            has none or the other way round; "too_deep".
+    """
+    soup = parse_soup(text, is_html=True)
+    if soup.repairs:
+        raise UnreadableError("malformed", f"{soup.repairs} tags without their counterpart")
+    return _document(soup.root)
+
+
+def repair_html(text: str) -> Tree:
+    """Read HTML whatever its tags are like.
+
+    Raises:
+        UnreadableError: "malformed" if there is no HTML element, or "too_deep".
+    """
+    return _document(parse_soup(text, is_html=True).root)
+
+
+def _document(root: Element) -> Tree:
+    if not _has_known_tag(root):
+        raise UnreadableError("malformed", "no HTML element")
+    blocks = _blocks(root)
+    tree = _sections(blocks)
+    titled = len(blocks) > 1 and blocks[0].level and isinstance(tree, dict) and len(tree) == 1
+    if titled and isinstance(tree, dict):
+        inner: Tree = next(iter(tree.values()))
+        return inner if isinstance(inner, (dict, tuple)) else tree
+    return tree
+
+
+def _has_known_tag(element: Element) -> bool:
+    return any(child.tag in TAGS or _has_known_tag(child) for child in element.elements())
+
+
+def _sections(blocks: list[_Block]) -> Tree:
+    """Nest what follows a heading under it, and what follows a lone key beside it."""
+    entries: list[tuple[str | None, Tree]] = []
+    index = 0
+    while index < len(blocks):
+        block = blocks[index]
+        index += 1
+        if block.value is not None:
+            entries.append((block.key, block.value))
+            continue
+        end = index
+        if block.level:
+            while end < len(blocks) and not 0 < blocks[end].level <= block.level:
+                end += 1
+        elif end < len(blocks) and not blocks[end].level:
+            end += 1
+        entries.append((block.key, _sections(blocks[index:end])))
+        index = end
+    return gather(entries)
+
+
+def _blocks(element: Element) -> list[_Block]:
+    found: list[_Block] = []
+    line: list[str] = []
+    for child in element.children:
+        if isinstance(child, str):
+            line.append(child)
+        elif child.tag in _DROPPED:
+            continue
+        elif child.tag in _FLOW or _holds_flow(child):
+            found += _paragraph("".join(line))
+            line = []
+            found += _flow(child)
+        else:
+            line.append(_inline(child))
+    return found + _paragraph("".join(line))
+
+
+def _holds_flow(element: Element) -> bool:
+    return any(child.tag in _FLOW or _holds_flow(child) for child in element.elements())
+
+
+def _flow(element: Element) -> list[_Block]:
+    match element.tag:
+        case "ul" | "ol":
+            return [_Block(None, _list(element))]
+        case "dl":
+            return [_Block(None, _definitions(element))]
+        case "table":
+            return [_Block(None, _table(element))]
+        case "pre":
+            return [_Block(None, scalar(element.text()))]
+        case tag if tag in _HEADINGS:
+            title = _plain(_inline(element)).rstrip(":")
+            return [_Block(title, None, _HEADINGS[tag])] if title else []
+        case _:
+            return _blocks(element)
+
+
+def _list(element: Element) -> Tree:
+    items = [_sections(_blocks(item)) for item in element.elements() if item.tag == "li"]
+    fields = [item for item in items if isinstance(item, dict) and len(item) == 1]
+    keys = {key for field in fields for key in field}
+    if items and len(keys) == len(items):
+        return {key: value for field in fields for key, value in field.items()}
+    return tuple(items)
+
+
+def _definitions(element: Element) -> Tree:
+    entries: list[tuple[str | None, Tree]] = []
+    key: str | None = None
+    for child in element.elements():
+        if child.tag == "dt":
+            key = _plain(_inline(child)).rstrip(":")
+        elif child.tag == "dd":
+            entries.append((key, _sections(_blocks(child))))
+    return gather(entries)
+
+
+def _table(element: Element) -> Tree:
+    rows = [[cell for cell in row.elements() if cell.tag in ("td", "th")] for row in _rows(element)]
+    rows = [row for row in rows if row]
+    if not rows:
+        return ()
+    heads = [_plain(_inline(cell)) for cell in rows[0]]
+    values: list[list[Tree]] = [[_sections(_blocks(cell)) for cell in row] for row in rows]
+    pairs = all(len(row) == 2 for row in rows)  # noqa: PLR2004 - a key and a value
+    if all(cell.tag == "th" for cell in rows[0]):
+        if pairs and heads[0].lower() in _KEY_HEADS:
+            return _keyed(rows[1:], values[1:])
+        return tuple(gather(zip(heads, row, strict=False)) for row in values[1:])
+    if pairs and all(row[0].tag == "th" for row in rows):
+        return _keyed(rows, values)
+    return tuple(tuple(row) for row in values)
+
+
+def _keyed(rows: list[list[Element]], values: list[list[Tree]]) -> Tree:
+    return gather((_plain(_inline(row[0])), value[1]) for row, value in zip(rows, values, strict=True))
+
+
+def _rows(element: Element) -> list[Element]:
+    found: list[Element] = []
+    for child in element.elements():
+        if child.tag == "tr":
+            found.append(child)
+        elif child.tag in ("thead", "tbody", "tfoot"):
+            found += _rows(child)
+    return found
+
+
+def _inline(element: Element) -> str:
+    """The text of an element without blocks: bold marked, line breaks kept."""
+    if element.tag == "br":
+        return "\n"
+    inner = "".join(child if isinstance(child, str) else _inline(child) for child in element.children)
+    if element.tag in ("strong", "b") and inner.strip():
+        return f"{_BOLD}{inner.strip()}{_END_BOLD}"
+    if element.tag == "a":
+        address = element.attributes.get("href", "")
+        return inner if address in ("", inner) or address.startswith("#") else f"{inner} {address}"
+    return inner or element.attributes.get("alt", "")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.translate(_MARKS).split())
+
+
+def _paragraph(text: str) -> list[_Block]:
+    """A field for each line if all of them have a key, else one scalar; nothing if it is blank."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    fields = [_field(line) for line in lines]
+    keyed = [field for field in fields if field is not None]
+    if lines and len(keyed) == len(fields):
+        return keyed
+    if keyed and keyed[0] is fields[0] and len(keyed) == 1:
+        # A key, and a sentence that runs over several lines.
+        field = _field(" ".join(lines))
+        return [field] if field else keyed
+    plain = _plain(text)
+    return [_Block(None, scalar(plain))] if plain else []
+
+
+def _field(line: str) -> _Block | None:
+    """The field a line is, if it begins with a bold key, or with a short one and a colon."""
+    found = _BOLD_KEY.fullmatch(line)
+    if found:
+        key, rest = found[1].strip(), found[2].strip()
+        if rest and not key.endswith(":") and not rest.startswith((":", "-", "–")):
+            return None
+        rest = rest.lstrip(":-– ")
+    else:
+        found = _PLAIN_KEY.fullmatch(line)
+        if not found or len(found[1].split()) > _MOST_KEY_WORDS:
+            return None
+        key, rest = found[1], found[2] or ""
+    value = _plain(rest)
+    return _Block(_plain(key).rstrip(":"), scalar(value) if value else None)
+
+
+_LONGEST = 60_000
+"""Parsing takes about a second for 300,000 characters, and longer where brackets pile up."""
+_CONSTRUCT = re.compile(
+    r"^[ ]{0,3}(?:#{1,6}[ ]+\S|[-*+][ ]+\S|\d{1,3}[.)][ ]+\S|>[ ]?\S|\|.*\||(?:```|~~~)"
+    r"|\*\*[^*\n]{1,60}\*\*:?|__[^_\n]{1,60}__:?)",
+    re.MULTILINE,
+)
+_FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
+
+
+def construct_count(text: str) -> int:
+    """How many lines of a text begin with a mark of Markdown: heading, list, table, quote, fence, bold."""
+    return sum(1 for _ in _CONSTRUCT.finditer(text))
+
+
+def read_markdown(text: str) -> Tree:
+    """Read Markdown that has some structure: any text would do for the standard.
+
+    Embedded HTML is text. Structure becomes fields and sequences as in `read_html`.
+
+    Raises:
+        UnreadableError: "malformed" if no line begins with a mark, or a fence is not closed;
+            "too_large" beyond 60,000 characters; "too_deep".
+    """
+    if not construct_count(text):
+        raise UnreadableError("malformed", "no heading, list, table or other mark")
+    if len(_FENCE.findall(text)) % 2:
+        raise UnreadableError("malformed", "a fence is not closed")
+    return repair_markdown(text)
+
+
+def repair_markdown(text: str) -> Tree:
+    """Read any text as Markdown.
+
+    Raises:
+        UnreadableError: "too_large" beyond 60,000 characters, "too_deep", or "malformed" if
+            nothing is left of it.
+    """
+    if len(text) > _LONGEST:
+        raise UnreadableError("too_large")
+    return repair_html(_parser().render(text))
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table")

@@ -1,0 +1,336 @@
+"""What an answer is for: the tasks by name, and how a prompt shows which one it sets.
+
+An application that names its task is believed, then the route's setting, then `recognise`; what is
+none of them is `Task.CHAT`.
+
+A task is recognised by what the instructions ask for and by the shape of the data they come with; the two
+must agree. Words are matched in lower case, in English, German, Spanish, French, Italian, Japanese, Dutch
+and Portuguese; shapes need no language. All patterns take linear time on any text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.metrics.entity import read_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Task(StrEnum):
+    """What a prompt asks for. A StrEnum: members are equal to the names used in settings and headers."""
+
+    CASE_SUMMARY = "case_summary"
+    """Summarise a support case."""
+    CHAT_SUMMARY = "chat_summary"
+    """Summarise a chat between people."""
+    QUESTION_ANSWERING = "question_answering"
+    """Answer a question from documents that the prompt holds."""
+    SLOT_FILLING = "slot_filling"
+    """Fill the entities of a schema from a text."""
+    WORKFLOW = "workflow"
+    """Lay out steps and what each depends on."""
+    CHAT = "chat"
+    """Everything else."""
+
+
+def find_task(name: str | None) -> Task:
+    """The task of a name that anybody may have given, in any case; `Task.CHAT` if there is none."""
+    wanted = _plain(name or "")
+    return next((task for task in Task if task == wanted), Task.CHAT)
+
+
+def task_named(name: str) -> Task:
+    """The task of a name that must be right, as in the settings; case, spaces and hyphens do not count.
+
+    Raises: ValueError if there is no such task, naming the nearest one.
+    """
+    wanted = _plain(name)
+    for task in Task:
+        if task == wanted:
+            return task
+    raise ValueError(f"no task {name!r}; {nearest(wanted, list(Task))}")
+
+
+def nearest(wrong: str, known: list[str] | list[Task]) -> str:
+    """'did you mean "…"?' with the nearest known name, or else all of them in order."""
+    names = sorted(str(name) for name in known)
+    near = difflib.get_close_matches(wrong, names, n=1)
+    return f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.lower().replace("-", " ").replace("_", " ").split())
+
+
+SUMMARISE: Final = re.compile(
+    r"\bsummar(?:y|ies|i[sz]\w+)|\brecap\b|\bcondense\b|\bwrite[ -]ups?\b|\bsum up\b"
+    r"|\btl;?dr\b|\bdigest\b|\bgist of\b|\boverview of\b"
+    r"|zusammenfass|zusammenzufassen|\bzusammen\b|\brésum|\bresum(?:en|ir|a|o|os|ão)\b"
+    r"|\briassu|\briepilog|samenvat|\bsamen\b|要約|まとめ"
+)
+CHAT: Final = re.compile(
+    r"\bchats?\b|\btranscripts?\b|\bconversations?\b|\bdialog(?:ue)?s?\b|\bdiscussions?\b|\bchannel\b"
+    r"|\blogs?\b"
+    r"|chatverl[aä]uf|gespräch|unterhaltung|\bconversaci[oó]n|\bconversas?\b|\bconversazion|\bgesprek"
+    r"|\btrascrizion|\btranscripci|\btranscri[çc]|会話|チャット|対話"
+)
+CASE: Final = re.compile(
+    r"\bcases?\b|\btickets?\b|\bincidents?\b|\bcomplaints?\b|supportf[aä]ll|kundenf[aä]ll"
+    r"|\bde[nmrs] falle?s?\b|störung|\bvorfall|\bcasos?\b|\bcasi\b|\bcas (?:client|de support)"
+    r"|\bincidentes?\b"
+    r"|\bchamados?\b|\bmelding\b|\bzaak\b|ケース|チケット|案件|インシデント"
+)
+OTHER_MATTER: Final = re.compile(
+    r"\barticles?\b|\bpapers?\b|\bbooks?\b|\bnovels?\b|\bstor(?:y|ies)\b|\bessays?\b|\bnews|\be-?mails?\b"
+    r"|\bmeetings?\b|\bminutes of\b|\bblogs?\b|\bfilms?\b|\bmovies?\b|\blaws?\b|\bcourts?\b|\blegal\b"
+    r"|\bstud(?:y|ies)\b"
+)
+"""What else may be summarised, and be about a case."""
+ANSWER: Final = re.compile(
+    r"\banswer|beantwort|\bantworte|\brépon[ds]|\brespond|\brispond|\bantwoord|\bresposta|\brespuesta|回答|答え"
+)
+MATERIAL: Final = re.compile(
+    r"\bdocuments?\b|\bcontexts?\b|\bsources?\b|\bpassages?\b|\barticles?\b|\bknowledge base\b|\bexcerpts?\b"
+    r"|\bsnippets?\b|\bcitations?\b|\bcite\b|dokument|\bkontext"
+    r"|\bquellen\b|\bcontexto\b|\bcontesto\b|\bcontexte\b|\bdocument[oi]s?\b"
+    r"|\bdocumenten\b|\bfontes\b|\bfuentes\b|\bfonti\b|\bbronnen\b|文書|資料|コンテキスト"
+)
+EXTRACT: Final = re.compile(
+    r"\bextract|\bfills?\b|\bfilling\b|\bpopulate\b|\bidentify\b|\bcapture\b|extrahier|ausfüllen|\bfülle\b"
+    r"|\bextra(?:is|ire|er|ia|iga|e)\b|\bestra|\brellena|\bremplis|\bcompila\b|\bpreench|\bvul\b|抽出|埋め"
+)
+FIELDS: Final = re.compile(
+    r"\bentit(?:y|ies)\b|\bslots?\b|\bfields?\b|\bschemas?\b|\bforms?\b|\battributes?\b|\bkeys?\b|\bproperties\b"
+    r"|entität|\bfeld(?:er|ern)?\b|\bformular|\bentidad|\bcampos?\b|\bchamps?\b|\bentité|\bentità\b|\bcampi\b"
+    r"|\bvelden\b|\bentidade|スキーマ|項目|エンティティ|フィールド"
+)
+PLAN: Final = re.compile(
+    r"\bworkflows?\b|\bsub-?tasks?\b|\brunbooks?\b|\bplaybooks?\b|\btask decomposition\b|\btask graph\b"
+    r"|\bdag\b|arbeitsabl[aä]uf|\bflujo de trabajo\b|\bflux de travail\b|\bflusso di lavoro\b|\bwerkstroom\b"
+    r"|\bfluxo de trabalho\b|ワークフロー"
+)
+CODE: Final = re.compile(
+    r"\b(?:write|implement|create|code|build|design)\b(?: \w+){0,4} (?:functions?|programs?|scripts?"
+    r"|class(?:es)?|code|parsers?|regex|quer(?:y|ies)|apps?|database|schemas?)\b"
+)
+TOOLS: Final = re.compile(r"\b(?:call|use|available|these|following) (?:\w+ )?(?:tools?|functions?)\b")
+
+_SENTENCE: Final = re.compile(r"[.!?\n\u3002\uff01\uff1f]+")
+_LONGEST_SENTENCE: Final = 600
+"""Characters of a sentence that are read; instructions are shorter, data may have no full stop at all."""
+
+_SPEAKER: Final = re.compile(
+    # [10:02] Lena: …, **Agent Tom:** …, [10:02] <nick> …, 2024-03-05 10:02 - Ana: …
+    r"^[ \t]*(?:[-*>] )?(?:[\[(]?[\dT:./, -]{4,24}(?:[AaPp]\.?[Mm]\.?)?[\])]?[ \t]*(?:[-\u2013|] ?)?)?"
+    r"(?:<([^<>\s]{1,30})>|(?:\*\*)?([^\W\d][\w.'()| -]{0,40}?)(?:\*\*)?[:\uff1a])(?:\*\*)?(?=[ \t]|\*\*|$)",
+    re.MULTILINE,
+)
+_SPOKEN_LINES: Final = 4
+_NAMED_DOCUMENT: Final = re.compile(
+    # A prompt written down turn by turn has the role before its first line.
+    r"^(?:(?:user|system|developer): )?\W{0,6}(?:doc(?:ument)?|source|passage|article|kb"
+    r"|knowledge base(?: article)?|excerpt|snippet|chunk|reference|dokument|quelle|artikel"
+    r"|documento|fuente|fonte|articolo|bron|文書|資料)"
+    r"(?:[ _#-]{0,2}(\d{1,3})|[ _#-]{1,2}([a-z]))\b(?=\W|$)",
+    re.MULTILINE,
+)
+_NUMBERED_DOCUMENT: Final = re.compile(
+    r"^(?:(?:user|system|developer): )?\[(\d{1,3})\][ \t]+\S", re.MULTILINE
+)
+_TAGGED_DOCUMENT: Final = re.compile(
+    r"<(?:document|doc|source|passage|article|excerpt)(?:[ _-]([^<>]{0,200}))?>"
+)
+_TAG_LABEL: Final = re.compile(r"(?:\b(?:id|index|n|number)=[\"']?)?\b(\w[\w.-]{0,39})")
+_CONTEXT: Final = re.compile(
+    r"<(?:context|documents|sources|knowledge)>|^\W{0,6}(?:context|documents?|sources|passages?|kontext|contexte?"
+    r"|contexto|contesto)\W{0,4}:",
+    re.MULTILINE,
+)
+_QUESTION: Final = re.compile(
+    r"<(?:question|query|user_question)>"
+    r"|^\W{0,6}(?:the |user'?s? )?(?:question|query|frage|pregunta|domanda|vraag|pergunta|質問)"
+    r"\W{0,6}?(?:[:\uff1a]|$)|^q ?:"
+    r"|\basked the following question\b|\bfollowing (?:user )?(?:question|query)\b",
+    re.MULTILINE,
+)
+_CASE_LABEL: Final = re.compile(
+    r"^[\W_]{0,6}(?:<)?(subject|title|description|short[_ ]description|comments?|history|resolution|status"
+    r"|priority|category|number|urgency|impact|assignment[_ ]group|opened|closed|severity|betreff"
+    r"|beschreibung|titel|titre|asunto|descripci[oó]n|oggetto|descrizione|onderwerp|omschrijving|assunto|descri[çc][aã]o|件名|説明)\b"
+    r"[^:\uff1a\n>]{0,30}[:\uff1a>]",
+    re.MULTILINE,
+)
+_CASE_HEAD: Final = re.compile(
+    r"<(?:case|ticket|incident)\b[^<>]{0,80}>|^#{1,6} (?:\w+ ){0,2}(?:case|ticket)\b"
+)
+_FIELD_LINE: Final = re.compile(
+    r"^[ \t]*[-*+][ \t]+[`*\"]{0,3}[a-z_]\w{0,40}[`*\"]{0,3}[ \t]*[:(\u2013-]", re.MULTILINE
+)
+_OR_EMPTY: Final = re.compile(r"\bor (?:empty|null|none|unknown)\b")
+_PLAN_SHAPE: Final = re.compile(
+    r"(?:^\W{0,4}|['\"`*])(nodes?|edges?)\W{0,4}:|[\"'](nodes|edges|steps|depends_on|dependencies|task_nodes|task_links"
+    r"|task_steps)[\"'][ \t]*:|\b(action list)\b|\bavailable (actions|tools|steps)\b|\((start),",
+    re.MULTILINE,
+)
+_FEWEST_SLOTS: Final = 3
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a lower-case text, without the empty ones and the fields of a case.
+
+    What a customer writes may speak of summaries, too.
+    """
+    instructing = "\n".join(line for line in text.split("\n") if not _CASE_LABEL.match(line))
+    return [piece[:_LONGEST_SENTENCE] for part in _SENTENCE.split(instructing) if (piece := part.strip())]
+
+
+def together(said: list[str], one: re.Pattern[str], other: re.Pattern[str]) -> bool:
+    """Whether both patterns occur in one sentence or in two that follow each other."""
+    ones = [one.search(sentence) is not None for sentence in said]
+    others = [other.search(sentence) is not None for sentence in said]
+    return any((ones[at] and (others[at] or any(others[max(0, at - 1) : at + 2]))) for at in range(len(said)))
+
+
+def has_transcript(text: str) -> bool:
+    """Whether at least four lines are spoken by at least two people, of whom one speaks twice."""
+    speakers = Counter((found[1] or found[2]).strip().lower() for found in _SPEAKER.finditer(text))
+    lines = sum(count for speaker, count in speakers.items() if count > 1)
+    return lines >= _SPOKEN_LINES and len(speakers) > 1
+
+
+def document_labels(text: str) -> frozenset[str]:
+    """The labels of the documents that a lower-case prompt holds, without the word before them.
+
+    "doc 2:", "[2] …" and `<document id="2">` all give "2"; tags without a label are counted.
+    """
+    by_name = frozenset(found[1] or found[2] for found in _NAMED_DOCUMENT.finditer(text))
+    by_number = frozenset(found[1] for found in _NUMBERED_DOCUMENT.finditer(text))
+    by_tag = frozenset(
+        (found[1] and (label := _TAG_LABEL.search(found[1])) and label[1]) or str(place)
+        for place, found in enumerate(_TAGGED_DOCUMENT.finditer(text), start=1)
+    )
+    return max(by_name, by_number, by_tag, key=len)
+
+
+def has_context(text: str) -> bool:
+    """Whether a lower-case prompt sets material apart as its context."""
+    return _CONTEXT.search(text) is not None
+
+
+def has_question(text: str) -> bool:
+    """Whether a lower-case prompt sets a question apart."""
+    return _QUESTION.search(text) is not None
+
+
+def has_case(text: str) -> bool:
+    """Whether a lower-case prompt shows a case: by two of its labels, a tag, or a heading."""
+    labels = {found[1] for found in _CASE_LABEL.finditer(text)}
+    return len(labels) > 1 or _CASE_HEAD.search(text) is not None
+
+
+def leads_to_case(said: list[str]) -> bool:
+    """Whether one of the sentences announces a case: "Here is the ticket:"."""
+    return any(one.endswith((":", "\uff1a")) and CASE.search(one) is not None for one in said)
+
+
+def has_form(text: str) -> bool:
+    """Whether a prompt lists at least three slots: in a schema, or one a line."""
+    lower = text.lower()
+    return len(_FIELD_LINE.findall(lower)) >= _FEWEST_SLOTS or len(read_schema(text)) >= _FEWEST_SLOTS
+
+
+def has_blanks(text: str) -> bool:
+    """Whether a lower-case prompt says of at least three slots that they may stay empty."""
+    return sum(1 for _ in _OR_EMPTY.finditer(text)) >= _FEWEST_SLOTS
+
+
+def has_plan(text: str) -> bool:
+    """Whether a lower-case prompt shows two parts of a plan: nodes, edges, steps, actions, START."""
+    return len({next(filter(None, found.groups())).rstrip("s") for found in _PLAN_SHAPE.finditer(text)}) > 1
+
+
+_INSTRUCTING = frozenset(("system", "developer"))
+_ASKING = "user"
+_HALF_READ = 20_000
+"""Characters that are read from either end of a prompt: instructions stand at the ends."""
+
+
+class Turn(NamedTuple):
+    """One message of a prompt."""
+
+    role: str
+    text: str
+
+
+def recognise(turns: Iterable[Turn]) -> Task | None:
+    """The task of a prompt, if it is plain.
+
+    Read are the system messages and the last message of the user: in a conversation that goes on, only
+    its last question is being answered. A task is only told if an instruction asks for it and the data
+    it works on have their shape: a transcript with speakers, a case with its fields, labelled documents
+    and a question, a list of slots, the parts of a plan. Mistaking chat for a task would judge it by
+    the wrong rubrics, so everything doubtful is None.
+
+    Returns: a task other than `Task.CHAT`; None if no task is plain, or more than one is.
+    """
+    listed = list(turns)
+    asked = [turn.text for turn in listed if turn.role == _ASKING][-1:]
+    texts = [turn.text for turn in listed if turn.role in _INSTRUCTING] + asked
+    text = _ends("\n\n".join(texts))
+    lower = text.lower()
+    said = sentences(lower)
+    found = [
+        task
+        for task, is_set in (
+            (Task.WORKFLOW, _is_workflow(lower, said)),
+            (Task.SLOT_FILLING, _is_slot_filling(text, lower, said)),
+            (Task.QUESTION_ANSWERING, _is_question_answering(lower, said)),
+            (_summary(text, lower, said), True),
+        )
+        if is_set and task is not None
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _HALF_READ else f"{text[:_HALF_READ]}\n{text[-_HALF_READ:]}"
+
+
+def _is_workflow(lower: str, said: list[str]) -> bool:
+    return any(PLAN.search(sentence) for sentence in said) and has_plan(lower)
+
+
+def _is_slot_filling(text: str, lower: str, said: list[str]) -> bool:
+    if TOOLS.search(lower) or any(CODE.search(sentence) for sentence in said):
+        # Schemas of tools look like forms, and programs may extract fields as well.
+        return False
+    if together(said, EXTRACT, FIELDS):
+        return has_form(text) or has_blanks(lower)
+    return has_blanks(lower)
+
+
+def _is_question_answering(lower: str, said: list[str]) -> bool:
+    documents, asks = len(document_labels(lower)), has_question(lower)
+    from_documents = together(said, ANSWER, MATERIAL)
+    if documents > 1:
+        return asks or from_documents
+    return asks and from_documents and (documents == 1 or has_context(lower))
+
+
+def _summary(text: str, lower: str, said: list[str]) -> Task | None:
+    if together(said, SUMMARISE, CHAT):
+        return Task.CHAT_SUMMARY if has_transcript(text) else None
+    summarising = [sentence for sentence in said if SUMMARISE.search(sentence)]
+    if any(OTHER_MATTER.search(sentence) for sentence in summarising):
+        return None
+    if summarising and leads_to_case(said):
+        return Task.CASE_SUMMARY
+    if together(said, SUMMARISE, CASE) and has_case(lower):
+        return Task.CASE_SUMMARY
+    return None

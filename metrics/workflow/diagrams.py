@@ -1,0 +1,371 @@
+"""Workflows written as nodes and edges: the Node:/Edge: form of WorFBench and WorkflowPerturb, and Mermaid.
+
+`assemble` turns named nodes and edges of any form into a workflow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel.metrics.workflow.alignment import canonical_text
+from evenkeel.metrics.workflow.workflow import MOST_EDGES, Workflow, WorkflowError, sequence, workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+_STARTS = frozenset(("start", "begin", "<start>", "__start__"))
+_ENDS = frozenset(("end", "stop", "finish", "<end>", "__end__"))
+_NUMBER = re.compile(r"\d{1,9}")
+_SHOWN = 60
+
+
+class Node(NamedTuple):
+    """A step as it is written."""
+
+    id: str | None
+    """What edges call it; None if it has no name of its own."""
+    text: str
+
+
+class NamedEdge(NamedTuple):
+    """An edge as it is written."""
+
+    before: str
+    after: str
+
+
+def assemble(nodes: Sequence[Node], edges: Iterable[NamedEdge] | None, *, by_id: bool = False) -> Workflow:
+    """A workflow of what was written.
+
+    Edges name a step by its id or, failing that, by its text. Where no step has an id they may name its
+    number: from 1, with 0 for the start and one more than there are steps for the end; from 0 if 0
+    occurs and neither the last number nor the one behind it does. START and END (in any case, also
+    begin, stop and finish) are no steps, unless something comes before the one or after the other.
+
+    Args:
+        nodes: In the order in which they are listed.
+        edges: None = there are none because the form has none: the steps follow each other. No edges
+            at all (an empty list) means that no step waits for another.
+        by_id: Edges name steps by their ids only, and START and END are not listed as nodes.
+
+    Raises:
+        WorkflowError: "malformed" (two steps of one id), "unknown_step" or "ambiguous_step" naming what
+            the edge says, and whatever `Workflow` raises.
+    """
+    if edges is None:
+        return sequence(node.text for node in nodes)
+    names = _Names(nodes, by_text=not by_id)
+    listed = list(edges)
+    base = _base(nodes, listed)
+    found: list[tuple[int, int]] = []
+    for edge in listed:
+        before, after = names.find(edge.before, base), names.find(edge.after, base)
+        if before is not None and after is not None:
+            found.append((before, after))
+    return workflow((node.text for node in nodes), found) if by_id else _without_ends(nodes, found)
+
+
+class _Names:
+    """Whom a name means."""
+
+    def __init__(self, nodes: Sequence[Node], *, by_text: bool) -> None:
+        self._size = len(nodes)
+        self._ids: dict[str, int] = {}
+        self._texts: dict[str, list[int]] = defaultdict(list)
+        for index, node in enumerate(nodes):
+            if node.id is not None:
+                if node.id in self._ids:
+                    raise WorkflowError("malformed", f"two steps have the id {node.id[:_SHOWN]!r}")
+                self._ids[node.id] = index
+            if by_text:
+                self._texts[canonical_text(node.text)].append(index)
+
+    def find(self, name: str, base: int | None) -> int | None:
+        """The index of a step; None for START and END."""
+        name = name.strip()
+        if name in self._ids:
+            return self._ids[name]
+        same = self._texts.get(canonical_text(name), [])
+        if len(same) == 1:
+            return same[0]
+        if same:
+            raise WorkflowError("ambiguous_step", f"{len(same)} steps have the text {name[:_SHOWN]!r}")
+        if name.lower() in _STARTS | _ENDS:
+            return None
+        if base is not None and _NUMBER.fullmatch(name):
+            index = int(name) - base
+            if 0 <= index < self._size:
+                return index
+            if base == 1 and index in (-1, self._size):
+                return None
+        if _NUMBER.fullmatch(name) and name.lstrip("0") != name and name.lstrip("0") in self._ids:
+            return self._ids[name.lstrip("0")]
+        raise WorkflowError("unknown_step", f"an edge names {name[:_SHOWN]!r}, which is no step")
+
+
+def _base(nodes: Sequence[Node], edges: Sequence[NamedEdge]) -> int | None:
+    """From what number steps without ids are counted; None if steps have ids."""
+    if any(node.id is not None for node in nodes):
+        return None
+    said = {int(name) for edge in edges for name in edge if _NUMBER.fullmatch(name.strip())}
+    return 0 if 0 in said and not said & {len(nodes), len(nodes) + 1} else 1
+
+
+def _without_ends(nodes: Sequence[Node], edges: list[tuple[int, int]]) -> Workflow:
+    """Leave out START and END where the form lists them as nodes."""
+    has_before, has_after = {after for _, after in edges}, {before for before, _ in edges}
+    kept = [
+        index
+        for index, node in enumerate(nodes)
+        if not (
+            (_means(node, _STARTS) and index not in has_before and index in has_after)
+            or (_means(node, _ENDS) and index not in has_after and index in has_before)
+        )
+    ]
+    place = {index: rank for rank, index in enumerate(kept)}
+    return workflow(
+        (nodes[index].text for index in kept),
+        ((place[before], place[after]) for before, after in edges if before in place and after in place),
+    )
+
+
+def _means(node: Node, words: frozenset[str]) -> bool:
+    return node.text.strip().lower() in words
+
+
+_NODES_HEADER = re.compile(r"^[ \t>#*]*nodes?[ \t]*:?[*]*:?[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_EDGES = re.compile(r"^[ \t>#*]*edges?[ \t]*(?::[*]*|[*]*:|$)", re.IGNORECASE | re.MULTILINE)
+_STEP = re.compile(r"[ \t]*(\d{1,9})[ \t]*[:.)][ \t]*(.*)")
+_TITLE = re.compile(r"[ \t#*]*\w{1,20}[ \t]*:[ \t*]*$")
+_PAIR = re.compile(r"[(\[]\s*([^\s,()\[\]]{1,40})\s*,\s*([^\s,()\[\]]{1,40})\s*[)\]]")
+_LEAD = re.compile(r"(?:[\s,;*>\u2192-]+|edges?[ \t]*:)*+", re.IGNORECASE)
+"""What may stand before an edge and between two; it always matches, if only nothing."""
+
+
+def looks_like_node_edge(text: str) -> bool:
+    """Whether a text has the form's first header."""
+    return _NODES_HEADER.search(text) is not None
+
+
+def read_node_edge(text: str) -> Workflow:
+    """Read "Node:", a numbered step a line, "Edge:", and edges such as (START,1) (1,2) (2,END).
+
+    Ignored are what stands before the first header, what stands behind an edge on its line and is none
+    ("(1,2): needs the key"), and what comes after an empty line behind the edges. A line without
+    a number goes on with the step above, up to an empty line or a title such as "Graph:". Without "Edge:"
+    the steps follow each other.
+
+    Raises:
+        WorkflowError: "no_workflow" without a header, "malformed" (a line that belongs to no step, an
+            edge that is none, with what it says), and whatever `assemble` raises.
+    """
+    header = _NODES_HEADER.search(text)
+    if header is None:
+        raise WorkflowError("no_workflow", 'there is no line "Node:"')
+    edges = _EDGES.search(text, header.end())
+    nodes = list(_nodes(text[header.end() : edges.start() if edges else len(text)]))
+    return assemble(nodes, None if edges is None else list(_edges(text[edges.end() :])), by_id=True)
+
+
+def write_node_edge(given: Workflow) -> str:
+    """The form of a workflow; `read_node_edge` gives the same back, line breaks in steps aside."""
+    size = len(given.steps)
+    lines = [f"{number}: {' '.join(step.split())}" for number, step in enumerate(given.steps, 1)]
+    has_before, has_after = {edge.after for edge in given.edges}, {edge.before for edge in given.edges}
+    edges = [
+        *(f"(START,{index + 1})" for index in range(size) if index not in has_before),
+        *(f"({before + 1},{after + 1})" for before, after in given.edges),
+        *(f"({index + 1},END)" for index in range(size) if index not in has_after),
+    ]
+    return "\n".join(["Node:", *lines, " ".join(["Edge:", *edges])])
+
+
+def _nodes(text: str) -> Iterator[Node]:
+    number = ""
+    said: list[str] = []
+    within = True
+    for line in text.split("\n"):
+        if found := _STEP.match(line):
+            if number:
+                yield Node(number, " ".join(said))
+            number, said, within = found[1].lstrip("0") or "0", [found[2].strip()], True
+        elif not line.strip() or _TITLE.match(line):
+            within = within and not number
+        elif not number:
+            raise WorkflowError("malformed", f"this line is no numbered step: {line.strip()[:_SHOWN]!r}")
+        elif within:
+            said.append(line.strip())
+    if number:
+        yield Node(number, " ".join(said))
+
+
+def _edges(text: str) -> Iterator[NamedEdge]:
+    """The edges up to the first empty line behind one."""
+    found, said = False, ""
+    for line in text.split("\n"):
+        if found and not line.strip():
+            return
+        at = _led_in(line, 0)
+        while pair := _PAIR.match(line, at):
+            found = True
+            yield NamedEdge(pair[1], pair[2])
+            at = _led_in(line, pair.end())
+        rest = line[at:]
+        if rest.startswith(("(", "[")):
+            raise WorkflowError("malformed", f"this is no edge: {rest[:_SHOWN].strip()!r}")
+        said = said or rest.strip().strip("`")
+    if said and not found:
+        raise WorkflowError("malformed", f'there are no edges behind "Edge:" but {said[:_SHOWN]!r}')
+
+
+def _led_in(line: str, at: int) -> int:
+    """Where an edge may begin, behind what leads to it."""
+    lead = _LEAD.match(line, at)
+    assert lead is not None  # nothing at all is a match too
+    return lead.end()
+
+
+_CHART_HEADER = re.compile(
+    r"^[ \t]*(?:graph|flowchart)(?:[ \t]+(?:TB|TD|BT|RL|LR))?[ \t]*(?:;|$)", re.MULTILINE
+)
+_IGNORED = re.compile(
+    r"(?:subgraph|end|direction|classDef|class|style|linkStyle|click|title|accTitle|accDescr)\b",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"[^\W][\w.]*(?:-[\w.]+)*")
+_SHAPES: tuple[tuple[str, str], ...] = (
+    ("(((", ")))"), ("([", "])"), ("((", "))"), ("[[", "]]"), ("[(", ")]"), ("[/", "/]"), ("[/", "\\]"),
+    ("[\\", "\\]"), ("[\\", "/]"), ("{{", "}}"), ("{", "}"), ("[", "]"), ("(", ")"), (">", "]"),
+)  # fmt: skip
+_CLASS = re.compile(r":::[\w-]+")
+_ARROW = re.compile(
+    r"\s*(?:"
+    r"<?(?:--+|==+)[ \t]+(?![->=])(?P<said>[^|\n]{1,200}?)[ \t]*(?:--+|==+)[>xo]?(?![->=])"
+    r"|<?-\.[ \t]+[^|\n]{1,200}?[ \t]*\.->"
+    r"|<?(?:--+|==+|-\.+-)[>xo]?(?![->=])"
+    r"|~~~"
+    r")(?:\s*\|[^|\n]*\|)?\s*"
+)
+_AND = re.compile(r"\s*&\s*")
+_MARKS = re.compile(r"#\w{1,12};|[\";]")
+"""What may end a statement, or looks like it: the semicolon of an entity does not."""
+_BREAK = re.compile(r"<br\s*/?>|\\n", re.IGNORECASE)
+_ENTITY = re.compile(r"#(?:quot|34);")
+
+
+def looks_like_mermaid(text: str) -> bool:
+    """Whether a text has a flowchart's first line."""
+    return _CHART_HEADER.search(text) is not None
+
+
+def read_mermaid(text: str) -> Workflow:
+    """Read a flowchart.
+
+    Nodes count in the order in which they first occur; one without brackets is called by its id. Every
+    kind of line or arrow is an edge from left to right; what is written on it, subgraphs, styles and
+    comments are ignored. Nodes of the text Start or End at the ends of the chart are no steps.
+
+    Raises:
+        WorkflowError: "no_workflow" without "graph" or "flowchart", "malformed" naming the line, and
+            whatever `assemble` raises: a loop in the chart is a "cycle".
+    """
+    header = _CHART_HEADER.search(text)
+    if header is None:
+        raise WorkflowError("no_workflow", 'there is no line "flowchart" or "graph"')
+    chart = _Chart()
+    for line in text[header.end() :].split("\n"):
+        if line.strip().startswith(("```", "~~~")):
+            break
+        for statement in _statements(line):
+            if not _IGNORED.match(statement):
+                chart.add(statement)
+    return chart.workflow()
+
+
+def _statements(line: str) -> list[str]:
+    """A line without comment, split at semicolons outside of quotes."""
+    if line.strip().startswith("%%"):
+        return []
+    parts: list[str] = []
+    start, quoted = 0, False
+    for mark in _MARKS.finditer(line):
+        if mark[0] == '"':
+            quoted = not quoted
+        elif mark[0] == ";" and not quoted:
+            parts.append(line[start : mark.start()])
+            start = mark.end()
+    parts.append(line[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+class _Chart:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str | None] = {}
+        self._edges: list[NamedEdge] = []
+
+    def workflow(self) -> Workflow:
+        """All of it."""
+        nodes = [Node(id_, text or id_) for id_, text in self._texts.items()]
+        return assemble(nodes, self._edges)
+
+    def add(self, statement: str) -> None:
+        """Read groups of nodes with arrows between."""
+        at, before = self._group(statement, 0)
+        while at < len(statement):
+            arrow = _ARROW.match(statement, at)
+            if arrow is None or arrow.end() == at:
+                raise WorkflowError("malformed", f"this is no edge: {statement[:_SHOWN]!r}")
+            at, after = self._group(statement, arrow.end())
+            if len(self._edges) + len(before) * len(after) > MOST_EDGES:
+                raise WorkflowError("too_large", f"more than {MOST_EDGES} edges")
+            self._edges += [NamedEdge(one, other) for one in before for other in after]
+            before = after
+
+    def _group(self, statement: str, at: int) -> tuple[int, list[str]]:
+        """Nodes joined by "&", and where they end."""
+        found: list[str] = []
+        while True:
+            at, id_ = self._node(statement, at)
+            found.append(id_)
+            more = _AND.match(statement, at)
+            if more is None:
+                return len(statement) if not statement[at:].strip() else at, found
+            at = more.end()
+
+    def _node(self, statement: str, at: int) -> tuple[int, str]:
+        name = _ID.match(statement, at)
+        if name is None:
+            raise WorkflowError("malformed", f"this is no node: {statement[at:][:_SHOWN]!r}")
+        id_, at = name[0], name.end()
+        text: str | None = None
+        for opening, closing in _SHAPES:
+            if statement.startswith(opening, at):
+                end = _closing(statement, at + len(opening), closing)
+                if end >= 0:
+                    text = _plain(statement[at + len(opening) : end])
+                    at = end + len(closing)
+                    break
+        # Later words on the same node stand, as they do for Mermaid.
+        if text or id_ not in self._texts:
+            self._texts[id_] = text
+        if styled := _CLASS.match(statement, at):
+            at = styled.end()
+        return at, id_
+
+
+def _closing(statement: str, at: int, closing: str) -> int:
+    """Where a node's text ends: behind its quotes, if it has some."""
+    if statement[at:].lstrip().startswith('"'):
+        opened = statement.index('"', at)
+        at = max(statement.find('"', opened + 1), opened)
+    return statement.find(closing, at)
+
+
+def _plain(text: str) -> str:
+    text = _ENTITY.sub('"', _BREAK.sub(" ", text.strip().removeprefix('"').removesuffix('"')))
+    return " ".join(text.strip("`").split())
