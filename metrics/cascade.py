@@ -1,13 +1,13 @@
 """The cascade: a judge's ratings at a part of its price.
 
-`rater` decides in three stages: equality after normalisation (free), `bands` over cheap metrics
+`rater` decides in three stages: equality after normalisation (free), `bands` over heuristics
 where those leave no doubt what the judge would say, and the judge for the rest. A random share of
 what the bands decide goes to the judge all the same; how often the two agree is watched for as long
-as the cascade runs. What a rating's details say about this is named in `evenkeel.core.provenance`.
+as the cascade runs. What a rating's details say about this is named in `evenkeel.core.verdict`.
 
-Bands: where cheap scores leave no doubt what the judge would say.
+Bands: where heuristic scores leave no doubt what the judge would say.
 
-The cascade as a rater of pairs: equality, bands over cheap scores, judge.
+The cascade as a rater of pairs: equality, bands over heuristic scores, judge.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Band:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     metric: str
-    """Name of a score in the cheap rater's details."""
+    """Name of a score in the heuristic rater's details."""
     same_from: float | None = None
     """From here on the judge would say 3; None = this score never stands against a 3."""
     other_below: float | None = None
@@ -60,11 +60,11 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """When cheap scores decide in the judge's place, and on whose word.
+    """When heuristic scores decide in the judge's place, and on whose word.
 
-    A rating of 3 (or 1) is decided where the cheap rater gives it and every band that has an end on
+    A rating of 3 (or 1) is decided where the heuristic rater gives it and every band that has an end on
     that side holds; a side on which no band has an end is never decided. So bands can only narrow
-    the cheap rater's own ratings down to the clear ones. A 2 is never decided: which details matter
+    the heuristic rater's own ratings down to the clear ones. A 2 is never decided: which details matter
     is what a judge is for.
     """
 
@@ -97,25 +97,25 @@ class Bands:
         if self.agreement is not None and not 0 <= self.agreement <= 1:
             raise BandsError(f"agreement {self.agreement} is no share in [0, 1]")
 
-    def decide(self, cheap: Rating) -> int | None:
-        """What the judge would say to a pair that the cheap rater rated so.
+    def decide(self, heuristic: Rating) -> int | None:
+        """What the judge would say to a pair that the heuristic rater rated so.
 
         Returns: 3 or 1; None if that is not clear: the judge has to be asked. A score that is
             missing, such as that of an encoder that failed, is never clear.
         """
-        bands = self._of(cheap.details)
-        if cheap.outcome == _SAME:
+        bands = self._of(heuristic.details)
+        if heuristic.outcome == _SAME:
             wanted = [band for band in bands if band.same_from is not None]
-            clear = bool(wanted) and all(_at_least(band, cheap.details) for band in wanted)
-        elif cheap.outcome == _OTHER:
+            clear = bool(wanted) and all(_at_least(band, heuristic.details) for band in wanted)
+        elif heuristic.outcome == _OTHER:
             wanted = [band for band in bands if band.other_below is not None]
-            clear = bool(wanted) and all(_below(band, cheap.details) for band in wanted)
+            clear = bool(wanted) and all(_below(band, heuristic.details) for band in wanted)
         else:
             return None
-        return int(cheap.outcome) if clear else None
+        return int(heuristic.outcome) if clear else None
 
     def check(self) -> None:
-        """Compare with the cheap rater there is.
+        """Compare with the heuristic rater there is.
 
         Raises:
             BandsError: They were set on the scores of another version.
@@ -190,7 +190,7 @@ def read_bands(text: str) -> Bands:
 
     Raises:
         BandsError: It is neither, a field is missing, unknown or of another type, an end is out of
-            range, or the bands belong to another version of the cheap rater.
+            range, or the bands belong to another version of the heuristic rater.
     """
     try:
         bands = _ADAPTER.validate_python(yaml.safe_load(text), strict=False)
@@ -213,7 +213,7 @@ _AUDIT = "cascade_audit"
 
 
 class CascadeRater:
-    """Rates as a judge does, and asks it only where cheap metrics leave a doubt.
+    """Rates as a judge does, and asks it only where heuristics leave a doubt.
 
     Which pairs of those that the bands decided are judged all the same is drawn from their content,
     so it has nothing to do with how they were rated, and a replay audits the same ones: the share
@@ -226,7 +226,7 @@ class CascadeRater:
 
     def __init__(
         self,
-        cheap: HeuristicRater,
+        heuristic: HeuristicRater,
         judge: Rater,
         bands: Bands | None = None,
         *,
@@ -235,7 +235,7 @@ class CascadeRater:
         """Put a cascade together.
 
         Args:
-            cheap: Scores every pair. Give it a `language_of`, or pairs in two languages are not
+            heuristic: Scores every pair. Give it a `language_of`, or pairs in two languages are not
                 told from others.
             judge: Decides what the bands leave open.
             bands: Default: `DEFAULT_BANDS`.
@@ -243,53 +243,53 @@ class CascadeRater:
                 [0, 1]. Its rating is then the rating.
 
         Raises:
-            BandsError: The bands belong to another version of the cheap rater, or to another encoder.
+            BandsError: The bands belong to another version of the heuristic rater, or to another encoder.
             ValueError: The share is none.
         """
         if not 0 <= audit_share <= 1:
             raise ValueError(f"audit_share must be in [0, 1], not {audit_share}")
-        self._cheap = cheap
+        self._cheap = heuristic
         self._judge = judge
         self._bands = bands or DEFAULT_BANDS
         self._bands.check()
-        self._bands.check_encoder(cheap.encoder)
+        self._bands.check_encoder(heuristic.encoder)
         self._audit_share = audit_share
 
     async def rate(self, pair: Pair) -> Rating:
         """The rating, and in its details who decided it.
 
-        Returns: a `Rating`. Its details hold the cheap scores, whatever the judge's rating holds,
+        Returns: a `Rating`. Its details hold the heuristic scores, whatever the judge's rating holds,
             `DECIDED_BY`, and for an audited pair `BANDS_RATING`. A `Failure` "no_text" if neither
             side has text or a tool call, else those of the judge. If the judge fails on an audited
             pair, the bands' rating stands, as it would have without the audit.
         """
-        cheap = await self._cheap.rate(pair)
-        if isinstance(cheap.outcome, Failure) and cheap.outcome.reason != CROSS_LANGUAGE:
-            return cheap
-        if cheap.details.get(NormalisedEquality.name) == 1.0:
-            return _decided(cheap, "equality")
-        decided = self._bands.decide(cheap)
+        heuristic = await self._cheap.rate(pair)
+        if isinstance(heuristic.outcome, Failure) and heuristic.outcome.reason != CROSS_LANGUAGE:
+            return heuristic
+        if heuristic.details.get(NormalisedEquality.name) == 1.0:
+            return _decided(heuristic, "equality")
+        decided = self._bands.decide(heuristic)
         if decided is None:
-            return _judged(cheap, await self._judge.rate(pair))
+            return _judged(heuristic, await self._judge.rate(pair))
         if draw(pair, _AUDIT) >= self._audit_share:
-            return _decided(cheap, "bands")
+            return _decided(heuristic, "bands")
         judged = await self._judge.rate(pair)
         if isinstance(judged.outcome, Failure):
-            kept = _decided(cheap, "bands")
-            return replace(kept, **_price(cheap, judged))
-        audited = _judged(cheap, judged)
+            kept = _decided(heuristic, "bands")
+            return replace(kept, **_price(heuristic, judged))
+        audited = _judged(heuristic, judged)
         return replace(audited, details=audited.details | {BANDS_RATING: float(decided)})
 
 
-def _decided(cheap: Rating, stage: Stage) -> Rating:
-    return replace(cheap, details=cheap.details | {DECIDED_BY: float(STAGES.index(stage))})
+def _decided(heuristic: Rating, stage: Stage) -> Rating:
+    return replace(heuristic, details=heuristic.details | {DECIDED_BY: float(STAGES.index(stage))})
 
 
-def _judged(cheap: Rating, judged: Rating) -> Rating:
-    details = cheap.details | judged.details | {DECIDED_BY: float(STAGES.index("judge"))}
-    return replace(judged, details=details, **_price(cheap, judged))
+def _judged(heuristic: Rating, judged: Rating) -> Rating:
+    details = heuristic.details | judged.details | {DECIDED_BY: float(STAGES.index("judge"))}
+    return replace(judged, details=details, **_price(heuristic, judged))
 
 
-def _price(cheap: Rating, judged: Rating) -> dict[str, Any]:
-    """Of both: the embeddings behind a cheap rating may cost something."""
-    return {"tokens": cheap.tokens + judged.tokens, "cost_usd": cheap.cost_usd + judged.cost_usd}
+def _price(heuristic: Rating, judged: Rating) -> dict[str, Any]:
+    """Of both: the embeddings behind a heuristic rating may cost something."""
+    return {"tokens": heuristic.tokens + judged.tokens, "cost_usd": heuristic.cost_usd + judged.cost_usd}

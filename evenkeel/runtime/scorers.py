@@ -1,4 +1,4 @@
-"""Who scores: a judge if one is set, else the cheap metrics."""
+"""Who scores: a judge if one is set, else the heuristics."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def make_judge(
 
 
 def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally: Tally) -> TwoStageScorer:
-    """Scores by the judge where one is needed, else by cheap metrics."""
+    """Scores by the judge where one is needed, else by heuristics."""
     bundles = choices.bundles(settings)
-    cheap = HeuristicRater(
+    heuristic = HeuristicRater(
         encoder.embeddings,
         encoder.cutoffs,
         language_of=language_of,
         count=lambda failure: tally.add("embeddings_failures", reason=failure.reason),
     )
     if judge is None:
-        return heuristic_scorer(cheap, bundles=bundles)
+        return heuristic_scorer(heuristic, bundles=bundles)
     chosen = settings.judge
     assert chosen is not None  # who has a judge has its settings
     return judge_scorer(
@@ -73,7 +73,7 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
         votes=chosen.votes,
         swap_share=chosen.swap_share,
         recheck_share=chosen.recheck_share,
-        heuristic=cheap if chosen.cascade else None,
+        heuristic=heuristic if chosen.cascade else None,
         bands=choices.bands(settings),
         audit_share=chosen.audit_share,
         bundles=bundles,

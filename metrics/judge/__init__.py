@@ -3,7 +3,7 @@
 `prompts` (what is asked, with the answers kept inside unforgeable markers) → `client` (one call to
 any OpenAI-compatible endpoint, at the pace of its limits, behind a breaker and a `cache`) → `reading`
 (a rating out of what came back) → `votes` (one rating out of several calls) → `similarity` and
-`quality` (the judge behind the protocols that the cheap metrics share).
+`quality` (the judge behind the protocols that the heuristics share).
 
 `Judge` is loaded when it is asked for: it brings the SDK, which nobody without a judge needs.
 """

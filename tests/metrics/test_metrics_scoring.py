@@ -165,7 +165,7 @@ def test_a_prompt_without_text_fails_quality_and_keeps_the_rating() -> None:
 
 def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No metric runs in the loop's own thread."""
-    import evenkeel.metrics.similarity.heuristic as module  # noqa: PLC0415 - patched where it is used
+    import evenkeel.metrics.heuristic as module  # noqa: PLC0415 - patched where it is used
 
     threads: list[threading.Thread] = []
     original = module.read_details
