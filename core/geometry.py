@@ -1,0 +1,176 @@
+"""Geometry that all pictures share: scales, ticks, paths, intervals, and the colours of robustness. Pure.
+
+A picture is laid out in user units here and drawn by a template: nothing in this module knows SVG but `path`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_MINUS: Final = "\u2212"
+_SLACK: Final = 1e-9
+"""So that a value that lies on a step has a step of room beside it."""
+
+BAND_FLOORS: Final = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
+"""Lower edges of the robustness bands, in points of 100; the last band is everything below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One colour of the legend."""
+
+    index: int
+    label: str
+
+
+BANDS: Final = tuple(
+    Band(index, label)
+    for index, label in enumerate(
+        (
+            f"≥ {BAND_FLOORS[0]:.0f}",
+            *(f"{low:.0f}–{high:.0f}" for high, low in pairwise(BAND_FLOORS)),
+            f"< {BAND_FLOORS[-1]:.0f}",
+        )
+    )
+)
+
+
+def band(robustness: float) -> int:
+    """The colour band of a robustness in [0, 1], 0 = best; decided on the number as printed."""
+    points = round(robustness * 100, 1)
+    return sum(points < floor for floor in BAND_FLOORS)
+
+
+class Range(NamedTuple):
+    """The values that an axis shows."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def holding(
+        cls, values: Iterable[float | None], *, step: float, least: float, within: tuple[float, float]
+    ) -> Range:
+        """A range in whole steps that holds all values as far as they lie within limits.
+
+        Args:
+            values: those that are None or not finite are left out.
+            step: both ends are multiples of it.
+            least: length of the range at least.
+            within: limits; values beyond them are drawn at the end of the axis.
+        """
+        known = [one for one in values if one is not None and math.isfinite(one)]
+        held = [max(within[0], min(within[1], one)) for one in known]
+        low = math.floor(min(held, default=0.0) / step - _SLACK) * step
+        high = math.ceil(max(held, default=0.0) / step + _SLACK) * step
+        return cls(max(within[0], round(low, 9)), min(within[1], round(max(high, low + least), 9)))
+
+
+class Scale(NamedTuple):
+    """An axis: values in, user units out."""
+
+    low: float
+    """Value at `start`."""
+    high: float
+    """Value at `end`."""
+    start: float
+    """User units; greater than `end` for an axis that points up."""
+    end: float
+
+    def at(self, value: float) -> float:
+        """Where a value lies, to a tenth of a unit; what lies outside is drawn at the end."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + (self.end - self.start) * min(1.0, max(0.0, share)), 1)
+
+    def maybe(self, value: float | None) -> float | None:
+        """The same; None for no value."""
+        return None if value is None else self.at(value)
+
+    def ticks(self, values: Iterable[float], label: Callable[[float], str] | None = None) -> tuple[Tick, ...]:
+        """Grid lines at some values, labelled as numbers unless said otherwise."""
+        return tuple(Tick(self.at(value), (label or plain_number)(value)) for value in values)
+
+
+class Tick(NamedTuple):
+    """A grid line and its label."""
+
+    at: float
+    """User units along its axis."""
+    label: str
+
+
+class Interval(NamedTuple):
+    """A value with the ends of its interval, in the units of the value or of the picture."""
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+
+    def on(self, scale: Scale) -> Interval:
+        """Where they lie on an axis."""
+        return Interval(scale.maybe(self.value), scale.maybe(self.lower), scale.maybe(self.upper))
+
+
+def steps(low: float, high: float, step: float) -> list[float]:
+    """The multiples of a step from one value to another, both included."""
+    first, last = math.ceil(low / step - _SLACK), math.floor(high / step + _SLACK)
+    return [round(place * step, 9) for place in range(first, last + 1)]
+
+
+def plain_number(value: float) -> str:
+    """A value as the label of a tick, with a true minus sign."""
+    return f"{value:g}".replace("-", _MINUS)
+
+
+def path(points: Sequence[tuple[float, float]], *, closed: bool = False) -> str:
+    """SVG path data through some points; "" without any."""
+    if not points:
+        return ""
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + ("Z" if closed else "")
+
+
+def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
+    """Path data around (x, lower, upper) points; "" for fewer than two."""
+    if len(points) < 2:  # noqa: PLR2004 - a point has no area
+        return ""
+    there = [(x, upper) for x, _, upper in points]
+    return path(there + [(x, lower) for x, lower, _ in reversed(points)], closed=True)
+
+
+def shares(counts: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
+    """(start, length) of the pieces of one bar of full length, split in proportion to counts."""
+    total, at, pieces = sum(counts), scale.start, []
+    for count in counts:
+        length = (scale.end - scale.start) * count / total if total else 0.0
+        pieces.append((round(at, 1), round(length, 1)))
+        at += length
+    return pieces
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places for labels, in the order given: near where they are wanted, `gap` apart, inside if they fit."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    places = [wanted[i] for i in order]
+    for before, after in pairwise(range(len(places))):
+        places[after] = max(places[after], places[before] + gap)
+    if places and places[-1] > high:
+        places[-1] = high
+        for after, before in pairwise(reversed(range(len(places)))):
+            places[before] = min(places[before], places[after] - gap)
+    if places and places[0] < low:
+        places[0] = low
+        for before, after in pairwise(range(len(places))):
+            places[after] = max(places[after], places[before] + gap)
+    found = dict(zip(order, places, strict=True))
+    return [round(found[i], 1) for i in range(len(wanted))]
+
+
+def shortened(label: str, chars: int) -> str:
+    """The label cut to what fits beside a plot; names of files and models can be long."""
+    return label if len(label) <= chars else f"{label[: chars - 1]}…"

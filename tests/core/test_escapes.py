@@ -1,0 +1,32 @@
+"""Text from outside where it is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.core.escapes import markdown, one_line, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mb", "a\ufffd[31mb"),
+        ("a\u202eb", "a\ufffdb"),
+        ("a\ud83d", "a\ufffd"),
+        ("tab\tand\nline", "tab\tand\nline"),
+    ],
+)
+def test_what_steers_or_misleads_becomes_visible(text, shown):
+    """Escape sequences, overrides of the writing direction and half characters."""
+    assert visible(text) == shown
+
+
+def test_a_line_is_one_line():
+    """Line breaks and runs of blanks are one blank; spaces of figures stay; long text is cut."""
+    assert one_line(" a \n\t b\u202f% ") == "a b\u202f%"
+    assert one_line("abcdef", 4) == "abc…"
+
+
+def test_markdown_shows_text_as_it_is():
+    """Signs of Markdown and of HTML lose their meaning."""
+    assert markdown("a|b\n<i>*c*") == r"a\|b \<i\>\*c\*"

@@ -1,0 +1,77 @@
+"""Scales, ticks, paths and places that all pictures share."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.core.geometry import (
+    BAND_FLOORS,
+    BANDS,
+    Interval,
+    Range,
+    Scale,
+    Tick,
+    band,
+    path,
+    ribbon,
+    shares,
+    shortened,
+    spread,
+    steps,
+)
+
+
+def test_a_value_lies_between_the_ends_of_its_axis():
+    """The ends of the values are the ends of the plot; what lies outside is drawn at the end."""
+    scale = Scale(-1, 1, 100, 200)
+    assert [scale.at(value) for value in (-1, 0, 1, 3, -9)] == [100, 150, 200, 200, 100]
+    assert Scale(0, 1, 200, 100).at(0.25) == 175  # an axis that points up
+    assert Interval(0.0, None, 1.0).on(scale) == Interval(150, None, 200)
+    assert scale.ticks((-1, 0.5)) == (Tick(100, "−1"), Tick(175, "0.5"))
+
+
+def test_a_range_holds_its_values_in_whole_steps():
+    """0.13 to 0.31 in tenths is 0.1 to 0.4; values beyond the limits do not stretch it."""
+    assert Range.holding([0.13, 0.31, None], step=0.1, least=0.1, within=(-1, 1)) == (0.1, 0.4)
+    assert Range.holding([0.5, 7.0, float("nan")], step=0.1, least=0.1, within=(-1, 1)) == (0.4, 1.0)
+    assert Range.holding([0.2], step=0.1, least=0.2, within=(-1, 1)) == (0.1, 0.3)
+    assert steps(-0.1, 0.35, 0.1) == [-0.1, 0.0, 0.1, 0.2, 0.3]
+
+
+def test_paths_go_through_their_points():
+    """A ribbon goes along its upper ends and back along the lower ones; a point has none."""
+    assert path([(0, 1), (2, 3)]) == "M0.0 1.0L2.0 3.0"
+    assert path([]) == ""
+    assert ribbon([(0, 1, 2), (5, 3, 4)]) == "M0.0 2.0L5.0 4.0L5.0 3.0L0.0 1.0Z"
+    assert ribbon([(0, 1, 2)]) == ""
+
+
+def test_a_bar_is_split_by_its_counts():
+    """One quarter, nothing and three quarters; a bar of nothing is empty, not a division by zero."""
+    assert shares([1, 0, 3], Scale(0, 1, 100, 200)) == [(100, 25), (125, 0), (125, 75)]
+    assert shares([0], Scale(0, 1, 100, 200)) == [(100, 0)]
+
+
+def test_a_robustness_has_the_colour_of_what_is_printed():
+    """89.95 is printed as 90.0 and has its colour; there is one colour more than floors."""
+    assert [band(value) for value in (1.0, 0.8995, 0.8994, 0.6, 0.0)] == [0, 0, 1, 6, 7]
+    assert len(BANDS) == len(BAND_FLOORS) + 1
+
+
+@given(st.lists(st.floats(0, 100), max_size=6))
+def test_labels_are_apart_and_inside(wanted):
+    """At least a gap from one another, in the order of what they name, within the limits if they fit."""
+    places = spread(wanted, 10, 0, 100)
+    ordered = [place for _, place in sorted(zip(wanted, places, strict=True))]
+    assert all(after - before >= 10 - 0.2 for before, after in itertools.pairwise(ordered))
+    assert all(-0.1 <= place <= 100.1 for place in places)
+
+
+@pytest.mark.parametrize(("label", "shown"), [("short", "short"), ("n" * 9, "nnnn…")])
+def test_long_names_are_cut(label, shown):
+    """So that they stay on the page."""
+    assert shortened(label, 5) == shown
