@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 
 _CONTROLS: Final = dict.fromkeys(
     [

@@ -20,8 +20,7 @@ from rich.table import Table as RichTable
 from evenkeel import __version__
 from evenkeel.core import escapes
 from evenkeel.core.geometry import BANDS
-from evenkeel.core.spreadsheets import harmless
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import harmless, well_formed
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.kit import charts
 from evenkeel.experiments.kit.document import Bullets, Folded, Paragraph, Picture, Table, part, turned
