@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-    from evenkeel.settings.serving import Admin
+    from evenkeel.settings.server import Admin
 
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Probes of an orchestrator: they say nothing about content."""

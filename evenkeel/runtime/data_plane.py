@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.lanes import Lane
     from evenkeel.runtime.children import Briefing
     from evenkeel.settings import Settings
-    from evenkeel.settings.serving import Listen
+    from evenkeel.settings.server import Listen
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.counters import CounterWriting, Snapshot
 

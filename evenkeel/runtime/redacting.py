@@ -11,7 +11,7 @@ from evenkeel.runtime.responsiveness import take_short_turns
 
 if TYPE_CHECKING:
     from evenkeel.core.exchange import ExchangeSink
-    from evenkeel.settings.protecting import Redaction
+    from evenkeel.settings.storage import Redaction
     from evenkeel.shadow.protection import Redactor
     from evenkeel.stores.counters import Tally
 

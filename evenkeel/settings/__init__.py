@@ -7,10 +7,8 @@ file, then the defaults. Secrets never stand in settings: a setting names the en
 `scoring`, `storing`) → `everything` → `reading`. A new setting is one line in its section.
 """
 
-from evenkeel.settings.credential import Credential
-from evenkeel.settings.everything import Settings
-from evenkeel.settings.reading import SettingsError, load
-from evenkeel.settings.routes import Route, route_table
-from evenkeel.settings.storing import Redis
+from evenkeel.settings.routes import Credential, Route, route_table
+from evenkeel.settings.settings import Settings, SettingsError, load
+from evenkeel.settings.storage import Redis
 
 __all__ = ["Credential", "Redis", "Route", "Settings", "SettingsError", "load", "route_table"]

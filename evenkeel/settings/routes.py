@@ -1,18 +1,40 @@
-"""Routes: which requests go where, and how their exchanges are tried."""
+"""Routes: which requests go where, and how their exchanges are tried.
+
+API keys, read from the environment.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import os
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
 from evenkeel.proxy import routing
 from evenkeel.proxy.routing import RouteTable, Upstream
-from evenkeel.settings.credential import Credential
-from evenkeel.settings.values import Name, Rate, Seconds, Section, UpstreamUrl, Variable
+from evenkeel.settings.types import Name, Rate, Seconds, Section, UpstreamUrl, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+class Credential(NamedTuple):
+    """An API key and the header that carries it."""
+
+    header: str
+    value: str
+
+    @classmethod
+    def read(cls, variable: str, header: str) -> Credential | None:
+        """The credential in an environment variable; None if the variable is empty."""
+        key = os.environ.get(variable)
+        if not key:
+            return None
+        name = header.lower()
+        return cls(name, f"Bearer {key}" if name == "authorization" else key)
+
+    def __repr__(self) -> str:
+        return f"Credential(header={self.header!r})"
 
 
 DEFAULT_PERTURBATIONS = (

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from evenkeel.settings.values import HttpUrl, Rate, Seconds, Section, Tag, Variable
+from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable
 
 
 class Quality(Section):

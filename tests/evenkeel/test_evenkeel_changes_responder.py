@@ -14,7 +14,7 @@ from evenkeel.proxy.routing import Route, Upstream
 from evenkeel.proxy.sampling import threshold
 from evenkeel.runtime.changes.burst import apply_overrides
 from evenkeel.runtime.changes.responder import Job, Responder
-from evenkeel.settings.changing import Changes
+from evenkeel.settings.replay import Changes
 from evenkeel.stores.bursts import Override
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.sqlite.bursts import SqliteBursts

@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel.runtime.redacting import redacting
 from evenkeel.runtime.responsiveness import stay_responsive
-from evenkeel.settings.protecting import Redaction
+from evenkeel.settings.storage import Redaction
 from evenkeel.stores.counters import Tally
 
 

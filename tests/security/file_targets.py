@@ -16,7 +16,7 @@ from evenkeel.console.trial_filter import TrialFilter
 from evenkeel.core.exchange import Exchange
 from evenkeel.experiments.bench.items import ItemError, item_of, written
 from evenkeel.settings import SettingsError
-from evenkeel.settings.reading import load
+from evenkeel.settings.settings import load
 from evenkeel.shadow.protection import BUILTIN, Redactor
 from evenkeel.shadow.replay import LONGEST, excerpt
 from evenkeel.stores.labels import label_from_json, label_to_json

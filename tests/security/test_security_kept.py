@@ -15,7 +15,7 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.runtime import data_plane
 from evenkeel.runtime.redacting import redactor
 from evenkeel.settings import SettingsError, load
-from evenkeel.settings.protecting import Redaction
+from evenkeel.settings.storage import Redaction
 from evenkeel.stores.sealing import KEY_VARIABLE
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue

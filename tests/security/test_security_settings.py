@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.settings import SettingsError
-from evenkeel.settings.reading import load
+from evenkeel.settings.settings import load
 
 MARKER = "sk-marker-6c2d"
 ROUTE = "routes: [{upstream: 'http://a'}]\n"

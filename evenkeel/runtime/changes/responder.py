@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.goldens.replay import GoldenReplayer
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.settings.changing import Changes
+    from evenkeel.settings.replay import Changes
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore, Trigger
 

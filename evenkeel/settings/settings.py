@@ -1,24 +1,86 @@
-"""Settings from a file, the environment and the command line, with errors of one line."""
+"""All settings, and how they are read from a file, the environment and the command line.
+
+All settings together.
+
+Settings from a file, the environment and the command line, with errors of one line.
+"""
 
 from __future__ import annotations
 
 import difflib
 import os
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import yaml
-from pydantic import ValidationError
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from evenkeel.settings.everything import Settings
-from evenkeel.settings.values import Section
+from evenkeel.settings.replay import Archive, Budget, Changes, Price, Rewriter, Shadow
+from evenkeel.settings.routes import Route, route_table
+from evenkeel.settings.scoring import Alert, Judge, Scoring
+from evenkeel.settings.server import Admin, Console, Listen, Reload, Telemetry
+from evenkeel.settings.storage import Monitor, Payloads, Redaction, Redis, Storage
+from evenkeel.settings.types import Section, Tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
+
+
+class Settings(BaseSettings):
+    """Everything `evenkeel up` can be told."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix="EVENKEEL_",
+        env_nested_delimiter="__",
+        use_attribute_docstrings=True,
+    )
+
+    listen: Listen = Listen()
+    admin: Admin = Admin()
+    reload: Reload = Reload()
+    data_dir: Path = Path("evenkeel-data")
+    """Folder of the store."""
+    storage: Storage = Storage()
+    payloads: Payloads = Payloads()
+    redaction: Redaction = Redaction()
+    redis: Redis | None = None
+    monitor: Monitor = Monitor()
+    routes: Annotated[list[Route], Field(min_length=1)]
+    shadow: Shadow = Shadow()
+    archive: Archive = Archive()
+    budget: Budget = Budget()
+    judge: Judge | None = None
+    rewriter: Rewriter | None = None
+    languages: list[Tag] = []
+    """Further target languages of `multilingual`, as BCP 47 tags."""
+    compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
+    """Further `compound.NAME` kinds: the kinds they apply, one after another."""
+    prices: dict[str, Price] = {}
+    """Prices of models that the public list lacks, by model name."""
+    scoring: Scoring = Scoring()
+    alert: Alert = Alert()
+    changes: Changes = Changes()
+    console: Console = Console()
+    telemetry: Telemetry = Telemetry()
+    simulated: bool = False
+    """Says on every page that the upstream is a simulation."""
+
+    @model_validator(mode="after")
+    def _routes_differ(self) -> Settings:
+        # Without keys: worker and monitor read the same file, and have no use for those of the proxy.
+        route_table(self.routes, injecting=False)
+        return self
+
+    def base_url(self, route: Route) -> str:
+        """What an application sets as its base URL to use a route."""
+        return f"http://{self.listen.address}{route.prefix}/v1"
+
 
 _LONGEST_SHOWN = 40
 
