@@ -20,7 +20,7 @@ from evenkeel.llm.observer import CallResult, ModelCall
 from evenkeel.shadow.perturbations.control import Identical
 from evenkeel.shadow.planner import Trial
 from evenkeel.tracing import NoSpans
-from evenkeel.tracing.otlp import ExportedSpans
+from evenkeel.tracing.export import ExportedSpans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,6 +8,6 @@ keeps a collector in trouble from costing more than spans, `otlp` puts it all to
 Importing this package needs no OpenTelemetry; the modules do, but for `opening` and `names`.
 """
 
-from evenkeel.tracing.opening import NoSpans, Spans, open_spans
+from evenkeel.tracing.spans import NoSpans, Spans, open_spans
 
 __all__ = ["NoSpans", "Spans", "open_spans"]

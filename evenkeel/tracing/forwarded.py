@@ -1,4 +1,9 @@
-"""Spans of sampled exchanges, made in the hand-off's thread after the answer has gone out.
+"""Ids that follow from the exchange, so that processes which never talk name the same span.
+
+The data plane reports the forwarded request, the worker minutes later and elsewhere what it made of it. For
+the link both need the same span's context, and all they share is the exchange.
+
+Spans of sampled exchanges, made in the hand-off's thread after the answer has gone out.
 
 A span is the forwarded request as the application saw it: it continues the application's trace (the
 `traceparent` header, which the upstream gets untouched) and carries no content and no token counts, which
@@ -8,20 +13,91 @@ the user nothing.
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.trace import SpanKind
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags, get_current_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from evenkeel.tracing import names
-from evenkeel.tracing.ids import application_context, forwarded_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from opentelemetry.context import Context
     from opentelemetry.trace import Tracer
 
     from evenkeel.core.exchange import Exchange, ExchangeSink
-    from evenkeel.tracing.ids import ChosenIds
+
+
+PROPAGATOR: Final = TraceContextTextMapPropagator()
+"""W3C `traceparent` and `tracestate`, and no baggage: that is the application's own."""
+
+_TRACE_BYTES: Final = 16
+_SPAN_BYTES: Final = 8
+
+
+def application_context(exchange: Exchange) -> Context:
+    """The trace that the application's request was part of; an empty context if it named none."""
+    return PROPAGATOR.extract(dict(exchange.request_headers))
+
+
+def forwarded_context(exchange: Exchange) -> SpanContext:
+    """Where the forwarded request is in which trace: the application's if it named one, else one of its own.
+
+    It is not recorded if the application's trace is not.
+    """
+    span_id = _derived(exchange.id, "forwarded", _SPAN_BYTES)
+    application = get_current_span(application_context(exchange)).get_span_context()
+    if application.is_valid:
+        return SpanContext(
+            application.trace_id,
+            span_id,
+            is_remote=True,
+            trace_flags=application.trace_flags,
+            trace_state=application.trace_state,
+        )
+    trace_id = _derived(exchange.id, "application", _TRACE_BYTES)
+    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+
+
+def shadow_trace_id(exchange_id: str) -> int:
+    """The trace of everything that is made of an exchange, the same at each delivery."""
+    return _derived(exchange_id, "shadow", _TRACE_BYTES)
+
+
+class ChosenIds(RandomIdGenerator):
+    """Random ids but for spans whose ids are chosen."""
+
+    def __init__(self) -> None:
+        self._chosen = threading.local()
+
+    @contextmanager
+    def chosen(self, *, trace_id: int, span_id: int | None = None) -> Iterator[None]:
+        """The ids of the span that this thread starts within; a span with a parent keeps its trace."""
+        self._chosen.trace_id, self._chosen.span_id = trace_id, span_id
+        try:
+            yield
+        finally:
+            self._chosen.trace_id = self._chosen.span_id = None
+
+    def generate_trace_id(self) -> int:
+        """As `IdGenerator.generate_trace_id`."""
+        return getattr(self._chosen, "trace_id", None) or super().generate_trace_id()
+
+    def generate_span_id(self) -> int:
+        """As `IdGenerator.generate_span_id`."""
+        return getattr(self._chosen, "span_id", None) or super().generate_span_id()
+
+
+def _derived(exchange_id: str, what: str, size: int) -> int:
+    # Hashed and not copied: sampled exchanges have low ids, and samplers take ids for evenly spread.
+    digest = blake2b(exchange_id.encode(), digest_size=size, person=what.encode()).digest()
+    return int.from_bytes(digest, "big") or 1  # 0 means "no id"
+
 
 _NANOSECONDS: Final = 1_000_000_000
 

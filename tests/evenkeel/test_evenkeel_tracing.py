@@ -13,8 +13,8 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.settings import Settings
 from evenkeel.shadow.observing import NOBODY
 from evenkeel.tracing import NoSpans, open_spans
-from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
-from evenkeel.tracing.otlp import ExportedSpans
+from evenkeel.tracing.export import ExportedSpans
+from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 ROUTES = [{"upstream": "http://127.0.0.1:9"}]
@@ -142,7 +142,7 @@ def test_without_traces_nothing_is_in_the_way():
 @pytest.mark.parametrize(
     ("prepare", "words"),
     [
-        (lambda patch: patch.setitem(sys.modules, "evenkeel.tracing.otlp", None), "evenkeel[otel]"),
+        (lambda patch: patch.setitem(sys.modules, "evenkeel.tracing.export", None), "evenkeel[otel]"),
         (lambda patch: patch.setenv("OTEL_BSP_SCHEDULE_DELAY", "-5"), "ValueError"),
     ],
     ids=["extra", "variable"],

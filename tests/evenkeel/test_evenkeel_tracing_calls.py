@@ -31,9 +31,8 @@ from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
 from evenkeel.tracing import names
-from evenkeel.tracing.content import LONGEST_CHARS, input_messages, output_messages
-from evenkeel.tracing.otlp import ExportedSpans
-from evenkeel.tracing.providers import Server, server_of
+from evenkeel.tracing.attributes import LONGEST_CHARS, Server, input_messages, output_messages, server_of
+from evenkeel.tracing.export import ExportedSpans
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, error, run, said
 
 EXCHANGE = Exchange(

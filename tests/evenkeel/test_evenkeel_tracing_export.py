@@ -12,8 +12,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.tracing.export import SpanQueue
-from evenkeel.tracing.otlp import ExportedSpans, otlp_exporter
+from evenkeel.tracing.export import ExportedSpans, SpanQueue, otlp_exporter
 from tests.evenkeel.otlp_receiver import collecting
 
 

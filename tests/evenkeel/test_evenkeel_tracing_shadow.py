@@ -38,8 +38,8 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.tracing.ids import forwarded_context, shadow_trace_id
-from evenkeel.tracing.otlp import ExportedSpans
+from evenkeel.tracing.export import ExportedSpans
+from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
 
 KEY = "sk-never-in-a-trace"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

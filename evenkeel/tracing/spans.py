@@ -59,7 +59,7 @@ def open_spans(settings: Settings) -> Spans:
     if not settings.telemetry.traces:
         return NoSpans()
     try:
-        from evenkeel.tracing.otlp import ExportedSpans, otlp_exporter  # noqa: PLC0415 - an optional extra
+        from evenkeel.tracing.export import ExportedSpans, otlp_exporter  # noqa: PLC0415 - an optional extra
     except ImportError:
         log.warning('no traces: they need pip install "evenkeel[otel]"; everything else goes on')
         return NoSpans()
