@@ -10,13 +10,13 @@ import pytest
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Lag
+from evenkeel.runtime import reload as difference
 from evenkeel.runtime.pipeline import Pipeline
 from evenkeel.runtime.reload import (
     Follower,
     Reloader,
     SettingsSource,
     WatchedFile,
-    difference,
     renewed,
 )
 from evenkeel.settings import Settings, SettingsError

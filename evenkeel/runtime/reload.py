@@ -1,0 +1,450 @@
+"""Settings that change while evenkeel runs.
+
+`difference` says what differs between two settings and what of it needs a restart. `Reloader` reads them
+again, refuses what is not good as a whole, and remembers how that went. `Follower` asks it to, on SIGHUP and
+when the `watched` file has changed. What then happens is up to the process: a data plane takes the new routes
+for new requests, everything else finishes what it holds and starts again (`supervised`, `renewed`).
+
+What differs between two settings, in words that may stand in a log.
+
+When settings are read again: on SIGHUP, and when the file has changed.
+
+Reads settings again: new ones if all is well with them, else the old ones stay.
+
+A file that somebody may edit.
+
+A role without a supervisor takes new settings: it finishes what it holds and starts again.
+
+A supervisor takes new settings: it hands them to its children.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import hashlib
+import json
+import logging
+import os
+import re
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.trouble import Trouble
+from evenkeel.settings import SettingsError
+from evenkeel.stores.counters import merge
+from evenkeel.stores.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from evenkeel.runtime.supervisor import Supervisor
+    from evenkeel.settings import Settings
+    from evenkeel.stores.counters import CounterWriting, Snapshot
+
+
+_LIVE: Final = frozenset(
+    (
+        "routes",
+        "shadow",
+        "archive",
+        "budget",
+        "judge",
+        "rewriter",
+        "languages",
+        "compounds",
+        "prices",
+        "scoring",
+        "alert",
+        "changes",
+        "console",
+        "reload",
+        "storage.verdicts",
+        "storage.evidence",
+        "storage.evidence_days",
+        "telemetry.trace_url",
+    )
+)
+"""Sections and settings that can change while evenkeel runs; every other one needs a restart."""
+_UNSET: Final = "not set"
+_HIDDEN: Final = "(hidden)"
+_SHOWN_CHARACTERS: Final = 120
+_SECRET: Final = re.compile(r"routes\.[^.]+\.headers(\..*)?|alert\.webhook")
+"""Values of these may be credentials in themselves: a header rule may be about a key, and many addresses of
+webhooks need no other."""
+_USER: Final = re.compile(r"(?<=://)[^/@\s\"]+@")
+_QUERY: Final = re.compile(r"(://[^?\s\"]*)\?[^\s\"]*")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """One setting that differs. Its values are fit to be shown: nothing of a credential is in them."""
+
+    path: str
+    """As in `routes.triage.sampling_rate`; routes go by their names."""
+    before: str
+    after: str
+
+    @property
+    def live(self) -> bool:
+        """Whether it can change without a restart."""
+        return any(self.path == name or self.path.startswith(f"{name}.") for name in _LIVE)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.before} → {self.after}"
+
+
+def difference(before: Settings, after: Settings) -> tuple[SettingChange, ...]:
+    """Every setting that differs, in the order of its path.
+
+    A route that is new or gone is one change, as is another order of the routes that stay. What is null or an
+    empty mapping is "not set". Long values are cut.
+    """
+    old, new = _leaves(before), _leaves(after)
+    found = [
+        SettingChange(path, _shown(path, old.get(path)), _shown(path, new.get(path)))
+        for path in sorted(old.keys() | new.keys())
+        if old.get(path) != new.get(path)
+    ]
+    return tuple(_whole_routes(found, before, after))
+
+
+def _leaves(settings: Settings) -> dict[str, Any]:
+    fields = settings.model_dump(mode="json")
+    fields["routes"] = {route["name"]: route for route in fields["routes"]}
+    return dict(_flat("", fields))
+
+
+def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield from _flat(f"{path}.{name}".lstrip("."), below)
+    elif value is not None:
+        yield path, value
+
+
+def _shown(path: str, value: Any) -> str:
+    if value is None:
+        return _UNSET
+    if _SECRET.fullmatch(path):
+        return _HIDDEN
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = _QUERY.sub(r"\1?…", _USER.sub("…@", text))
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _whole_routes(found: list[SettingChange], before: Settings, after: Settings) -> Iterator[SettingChange]:
+    names = [[route.name for route in settings.routes] for settings in (before, after)]
+    one_sided = set(names[0]) ^ set(names[1])
+    for change in found:
+        route = next((name for name in one_sided if change.path.startswith(f"routes.{name}.")), None)
+        if route is None:
+            yield change
+        elif change.path == f"routes.{route}.upstream":
+            yield SettingChange(f"routes.{route}", change.before, change.after)
+    stayed = [[name for name in side if name not in one_sided] for side in names]
+    if stayed[0] != stayed[1]:
+        yield SettingChange("routes", *(", ".join(side) for side in stayed))
+
+
+class WatchedFile:
+    """Tells when a file has become another and is at rest again.
+
+    An editor writes in steps: a change counts when two looks in a row have seen the same. Content is
+    compared, a few kilobytes each time: a file that was only touched has not changed, and one that was
+    replaced within the resolution of the file system's clock, or through a symbolic link as in Kubernetes,
+    has.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        """Args: path: the file as it has just been read; None = there is none, and it never changes."""
+        self._path = path
+        self._taken = self._seen = self._content()
+
+    def look(self) -> bool:
+        """Whether there is a change to be taken. Blocks on the file."""
+        now = self._content()
+        settled = now == self._seen and now != self._taken
+        self._seen = now
+        if settled:
+            self._taken = now
+        return settled
+
+    def taken(self) -> None:
+        """The file is being read for another reason: what it holds now is no news later."""
+        self._taken = self._seen = self._content()
+
+    def _content(self) -> str:
+        """Names the content; "" for a file that cannot be read."""
+        if self._path is None:
+            return ""
+        try:
+            return hashlib.sha256(self._path.read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+
+_UNWATCHED_S: Final = 3600.0
+
+
+class Follower:
+    """Waits for reasons to reload, as long as the process lives."""
+
+    def __init__(self, reloader: Reloader) -> None:
+        """Args: reloader: does it."""
+        self.reloader = reloader
+        self._file = WatchedFile(reloader.source.path)
+        self._asked = asyncio.Event()
+        self._at_a_terminal = _terminal()
+
+    async def run(self, apply: Callable[[Settings], None]) -> None:
+        """Reload whenever there is a reason, until cancelled.
+
+        Args:
+            apply: Called in the event loop with settings that are good and differ.
+        """
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hung_up)
+        while True:
+            poll_s = self.reloader.running.reload.poll_s
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), poll_s or _UNWATCHED_S)
+            asked = self._asked.is_set()
+            self._asked.clear()
+            found = await asyncio.to_thread(self._reload, asked=asked)
+            if found is not None:
+                apply(found)
+
+    def _reload(self, *, asked: bool) -> Settings | None:
+        if asked:
+            self._file.taken()
+        elif not (self.reloader.running.reload.poll_s and self._file.look()):
+            return None
+        return self.reloader.reload()
+
+    def _hung_up(self) -> None:
+        if self._at_a_terminal and not _terminal():
+            # Nobody asked to reload: the window is closed that evenkeel was started in.
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            self._asked.set()
+
+
+def _terminal() -> bool:
+    """Whether this process has a controlling terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+log = logging.getLogger("evenkeel.settings")
+
+_AS_STARTED: Final = ("listen", "admin", "data_dir")
+"""Never change, but are known better than the file says them: which port was free, where the folder is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSource:
+    """Where the settings of a process come from."""
+
+    path: Path | None
+    """The file; None for none."""
+    read: Callable[[], Settings]
+    """Reads file, environment and command line, and looks up what they name. Raises SettingsError."""
+
+
+class Reloader:
+    """Holds the settings that are in force. One thread at a time."""
+
+    def __init__(
+        self, source: SettingsSource, written: Settings, running: Settings, *, clock: Callable[[], float]
+    ) -> None:
+        """Wire it.
+
+        Args:
+            source: Where they come from.
+            written: As they were read at the start.
+            running: As the process runs them, with the ports that were free.
+            clock: Unix time in seconds.
+        """
+        self.source = source
+        self.running = running
+        """The settings in force."""
+        self.problem = ""
+        """What is wrong with those last read; "" if nothing is."""
+        self._written = written
+        self._calibration = _content(written.scoring.calibration)
+        self._clock = clock
+        self._reloaded_at = clock()
+
+    def reload(self) -> Settings | None:
+        """Read the settings and log what came of it; those that are good and differ, else None. Blocks."""
+        try:
+            found = self.source.read()
+            calibration = _content(found.scoring.calibration)
+            changes = difference(self._written, found)
+            if calibration != self._calibration and found.scoring == self._written.scoring:
+                path = str(found.scoring.calibration)
+                changes += (SettingChange("scoring.calibration", path, f"{path} (its new content)"),)
+        except SettingsError as error:
+            self._refuse(str(error))
+            return None
+        except Exception as error:  # noqa: BLE001 - the boundary of what a person may have written
+            self._refuse(f"{self._where()}: {type(error).__name__}: {error}")
+            return None
+        fixed = [change.path for change in changes if not change.live]
+        if fixed:
+            self._refuse(
+                f"{self._where()}: restart needed for {', '.join(fixed)}; restart evenkeel, or take that "
+                "back to have the rest applied"
+            )
+            return None
+        self.problem = ""
+        self._reloaded_at = self._clock()
+        if not changes:
+            log.info("settings read again from %s: nothing has changed", self._where())
+            return None
+        for change in changes:
+            log.info("settings changed: %s", change)
+        self._written, self._calibration = found, calibration
+        kept = {name: getattr(self.running, name) for name in _AS_STARTED}
+        self.running = found.model_copy(update=kept)
+        return self.running
+
+    def snapshot(self) -> Snapshot:
+        """Gauges of how the last attempt went and when the last good one was, as Prometheus has its own."""
+        return {
+            "counters": [],
+            "gauges": [
+                ["settings_reload_success", {}, 0 if self.problem else 1],
+                ["settings_last_reload_timestamp_seconds", {}, self._reloaded_at],
+            ],
+        }
+
+    def _refuse(self, problem: str) -> None:
+        self.problem = problem
+        log.error("settings not reloaded, the old ones stay in force: %s", problem)
+
+    def _where(self) -> str:
+        return str(self.source.path) if self.source.path else "the environment"
+
+
+def _content(path: Path | None) -> str:
+    """Names what is in a file that the settings name; "" without one, or if it cannot be read."""
+    if path is None:
+        return ""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+_PAUSE_S: Final = 5.0
+
+
+async def renewed(
+    serve: Callable[[Settings, asyncio.Event], Awaitable[None]], follower: Follower, ended: asyncio.Event
+) -> None:
+    """Serve until the end, with the settings in force.
+
+    Args:
+        serve: Serves with settings until an event is set, which happens also when others are in force.
+        follower: Has the settings.
+        ended: Set when the process is to end.
+
+    Raises:
+        StoreError: as `serve`, the first time. Later it is tried again.
+    """
+    stop = asyncio.Event()
+    served = False
+    following = asyncio.create_task(follower.run(lambda _: stop.set()))
+    ending = asyncio.create_task(ended.wait())
+    ending.add_done_callback(lambda _: stop.set())
+    await asyncio.sleep(0)  # From here on a hang-up is heard; before it would end the process.
+    try:
+        while not ended.is_set():
+            stop.clear()
+            try:
+                await serve(follower.reloader.running, stop)
+            except StoreError as error:
+                # At the start somebody is there to read it; later the store may come back.
+                if not served:
+                    raise
+                log.error("%s; trying again", error)  # noqa: TRY400 - a line says it
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), _PAUSE_S)
+            served = True
+            # What has served is garbage now, also where it was taken for permanent.
+            gc.unfreeze()
+            gc.collect()
+    finally:
+        for task in (following, ending):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+SOURCE: Final = "supervisor"
+"""Under this name a supervisor publishes what it counts."""
+_PUBLISH_EVERY_S: Final = 1.0
+
+
+async def supervised(
+    supervisor: Supervisor,
+    follower: Follower,
+    counters: CounterWriting,
+    *,
+    counted: Callable[[], Snapshot] = dict,
+    ready: Callable[[], None],
+) -> None:
+    """Supervise until the end, and give children new settings whenever there are.
+
+    Args:
+        supervisor: Has the children.
+        follower: Has the settings.
+        counters: Where the outcome of reloads is published, beside the children's counters.
+        counted: What else the supervisor counts.
+        ready: See `Supervisor.run`.
+    """
+    warnings: set[asyncio.Task[None]] = set()
+
+    def apply(settings: Settings) -> None:
+        supervisor.renew(settings)
+        task = asyncio.create_task(asyncio.to_thread(warn, settings))
+        warnings.add(task)
+        task.add_done_callback(warnings.discard)
+
+    beside = [
+        asyncio.create_task(follower.run(apply)),
+        asyncio.create_task(_publish(follower, counters, counted)),
+    ]
+    try:
+        await supervisor.run(ready=ready)
+    finally:
+        for task in beside:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def warn(settings: Settings) -> None:
+    """Say what is wrong with settings that are good in themselves: keys and upstreams. Blocks for seconds."""
+    # Loaded on demand: it brings what a data plane never needs, and that imports this package.
+    from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams  # noqa: PLC0415
+
+    for problem in (*missing_keys(settings), *unreachable_upstreams(settings)):
+        log.error("%s", problem)
+
+
+async def _publish(follower: Follower, counters: CounterWriting, counted: Callable[[], Snapshot]) -> None:
+    trouble = Trouble(log, "the outcome of reloads cannot be published (%s)")
+    while True:
+        with trouble:
+            snapshots = [follower.reloader.snapshot(), counted()]
+            await asyncio.to_thread(counters.publish, SOURCE, merge(snapshots))
+        await asyncio.sleep(_PUBLISH_EVERY_S)
