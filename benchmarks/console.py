@@ -33,7 +33,7 @@ from evenkeel.core.verdict import (
 )
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.reference.documents import document
-from evenkeel.runtime.effective_settings import settings_in_effect
+from evenkeel.runtime.console_sources import settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore

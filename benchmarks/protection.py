@@ -19,7 +19,7 @@ import time
 from typing import TYPE_CHECKING
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.runtime.responsiveness import take_short_turns
+from evenkeel.runtime.process import take_short_turns
 from evenkeel.shadow.protection import BUILTIN, Redactor
 from evenkeel.stores.payloads import seal_exchange as sealed
 from evenkeel.stores.sealing import KEY_VARIABLE, Seal, seal_of

@@ -32,8 +32,8 @@ from evenkeel.llm.price import Prices
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.runtime.data_plane import new_event_loop
+from evenkeel.runtime.process import stay_responsive
 from evenkeel.runtime.replays import warm_up
-from evenkeel.runtime.responsiveness import stay_responsive
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenkeel.cli.options import settings_of, settings_options
-from evenkeel.runtime import children
+from evenkeel.runtime import supervisor as children
 from evenkeel.runtime.reload import SettingsSource
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
 def child(name: str) -> None:
     """Run one part under the supervisor, which writes the briefing to standard input."""
     del name  # shows the part in process lists
-    briefing = children.receive()
+    briefing = supervisor.receive()
     if briefing.role == "proxy":
         from evenkeel.runtime import data_plane
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evenkeel.runtime import replays
 from evenkeel.runtime.data_plane import new_event_loop
 from evenkeel.runtime.instruments import Instruments
-from evenkeel.runtime.running import (
+from evenkeel.runtime.process import (
     attend,
     publish_counters,
     served,
@@ -28,7 +28,7 @@ from evenkeel.runtime.working import Working
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel.runtime.children import Briefing
+    from evenkeel.runtime.supervisor import Briefing
     from evenkeel.stores.counters import Snapshot
 
 log = logging.getLogger("evenkeel")

@@ -1,12 +1,23 @@
-"""What the console shows beside estimates: settings, judge, calibration, spend and dead letters."""
+"""What the console shows beside estimates: settings, judge, calibration, spend and dead letters.
+
+The replay plane at a glance, for the console, the readiness probe and the gauges.
+
+Settings as the console shows them: in effect, by section, with no credential among them.
+"""
 
 from __future__ import annotations
 
+import inspect
 import logging
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
 
 from evenkeel.console import (
     Amount,
@@ -15,23 +26,145 @@ from evenkeel.console import (
     DeadLetter,
     DeadLetters,
     JudgeSetup,
+    PipelineView,
+    RouteFlow,
+    SettingLine,
+    SettingsSection,
     Share,
     Spending,
     Thresholds,
+    Untried,
 )
+from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.reference.documents import document
 from evenkeel.runtime import choices
-from evenkeel.runtime.effective_settings import settings_in_effect, without_credentials
-from evenkeel.runtime.replays import budgets
+from evenkeel.runtime.replays import budgets, unavailable
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
+from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from pydantic.fields import FieldInfo
 
     from evenkeel.console import ConsoleSources
     from evenkeel.core.budget import CostTracker, SpendKind
     from evenkeel.core.exchange import Exchange, ExchangeQueue
+    from evenkeel.runtime.judge_health import JudgeHealth
     from evenkeel.settings import Settings
+    from evenkeel.stores.counters import CounterReading, Snapshot
+
+
+_VARIABLES: Final = "_env"
+"""Settings whose names end so name the environment variable that holds a credential."""
+
+_NAMES_OF_VARIABLES: Final = frozenset({"alert.notify"})
+"""Lists of such variables."""
+
+_SECRET_PATHS: Final = frozenset({"alert.webhook"})
+"""Addresses that are credentials themselves: whoever knows the path may post there."""
+
+_VALUES_HIDDEN: Final = frozenset({"routes.headers"})
+"""Mappings whose values may be credentials, such as the header that selects a route."""
+
+
+def settings_in_effect(settings: Settings) -> tuple[SettingsSection, ...]:
+    """Every section with its settings, in the order of the reference page.
+
+    Of a credential there is only "set" or "not set": not even the name of its variable, in place of which
+    somebody may have written the credential.
+    """
+    return tuple(_sections("", "", settings))
+
+
+def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSection]:
+    """A section and those within it.
+
+    Args:
+        shown: its name with numbers, such as "routes[0]".
+        place: the same without, as the reference page has it.
+        section: its values.
+    """
+    lines: list[SettingLine] = []
+    below: list[tuple[str, str, BaseModel]] = []
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        inside = list(_inside(name, value))
+        if inside:
+            below += [
+                (f"{shown}.{own}".lstrip("."), f"{place}.{name}".lstrip("."), one) for own, one in inside
+            ]
+        else:
+            lines.append(_line(name, f"{place}.{name}".lstrip("."), value, field))
+    # Inherited: settings that were read from a file are of a subclass.
+    meaning = _one_line((inspect.getdoc(type(section)) or "").split("\n\n")[0])
+    yield SettingsSection(shown, meaning, _anchor(place), tuple(lines))
+    for own, within, one in below:
+        yield from _sections(own, within, one)
+
+
+def _inside(name: str, value: object) -> Iterator[tuple[str, BaseModel]]:
+    if isinstance(value, BaseModel):
+        yield name, value
+    elif isinstance(value, list):
+        yield from (
+            (f"{name}[{number}]", one) for number, one in enumerate(value) if isinstance(one, BaseModel)
+        )
+    elif isinstance(value, dict):
+        yield from ((f"{name}.{key}", one) for key, one in value.items() if isinstance(one, BaseModel))
+
+
+def _line(name: str, place: str, value: Any, field: FieldInfo) -> SettingLine:
+    credential = name.endswith(_VARIABLES) or place in _NAMES_OF_VARIABLES | _SECRET_PATHS
+    default = field.default if field.default_factory is None else None
+    return SettingLine(
+        name=name,
+        value=_credential(place, value) if credential else _shown(place, value),
+        default=default is not PydanticUndefined and value == default,
+        meaning=_one_line(field.description or ""),
+        credential=credential,
+    )
+
+
+def _credential(place: str, value: Any) -> str:
+    if place in _NAMES_OF_VARIABLES:
+        found = sum(bool(os.environ.get(variable)) for variable in value)
+        return f"{found} of {len(value)} set" if value else "not set"
+    known = bool(value) if place in _SECRET_PATHS else bool(value and os.environ.get(value))
+    return "set" if known else "not set"
+
+
+def _shown(place: str, value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(_shown(place, one) for one in value)
+    if isinstance(value, dict):
+        hidden = place in _VALUES_HIDDEN
+        return ", ".join(f"{key}: {'set' if hidden else _shown(place, one)}" for key, one in value.items())
+    return without_credentials(str(value))
+
+
+def without_credentials(text: str) -> str:
+    """An address without user, password and query; any other text as it is."""
+    scheme, found, _ = text.partition("://")
+    if not found or not scheme.isalnum():
+        return text
+    parts = urlsplit(text)
+    if not (parts.query or parts.fragment or "@" in parts.netloc):
+        return text
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _anchor(place: str) -> str:
+    return place.replace(".", "").lower() or "top-level"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
 
 log = logging.getLogger("evenkeel")
 
@@ -134,3 +267,141 @@ def _text(body: bytes, headers: tuple[tuple[str, str], ...]) -> str:
         return decode_body(dict(headers), body, _SHOWN_BYTES).decode("utf-8", "replace")
     except UnreadableBody as error:
         return f"({error.detail}; {len(body):,} bytes as sent)"
+
+
+class Pipeline:
+    """Reads queue, counters and budget each time it is asked."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        counters: CounterReading,
+        queue: ExchangeQueue,
+        ledger: CostTracker,
+        health: JudgeHealth,
+    ) -> None:
+        self._settings = settings
+        self._counters = counters
+        self._queue = queue
+        self._ledger = ledger
+        self._health = health
+        self._unavailable = unavailable(settings)
+
+    def snapshot(self) -> Snapshot:
+        """Gauges of the moment."""
+        lag = self._queue.lag()
+        spent = self._ledger.today()
+        gauges = {
+            "queue_waiting": lag.waiting,
+            "queue_leased": lag.leased,
+            "queue_dead": lag.dead,
+            "queue_oldest_seconds": lag.oldest_s,
+            "spend_today_tokens": spent.tokens,
+            "spend_today_usd": spent.usd,
+        }
+        budget = self._ledger.budget
+        limits = {"tokens": budget.tokens_per_day, "usd": budget.usd_per_day}
+        gauges |= {f"budget_{unit}_per_day": limit for unit, limit in limits.items() if limit is not None}
+        # Requests are counted by data planes, verdicts by workers: only here the two come together.
+        covered = coverage(merge(self._counters.read()))
+        return {
+            "counters": [],
+            "gauges": [
+                *([name, {}, number] for name, number in gauges.items()),
+                *(
+                    [f"spend_today_by_purpose_{unit}", {"route": route, "purpose": kind}, amount]
+                    for (route, kind), spent in self._ledger.by_route_and_kind().items()
+                    for unit, amount in spent._asdict().items()
+                ),
+                *(["sampling_coverage", {"route": route}, share] for route, share in covered.items()),
+            ],
+        }
+
+    def problems(self) -> dict[str, str]:
+        """What keeps scoring from working. Forwarding is not in question here."""
+        return {"judge": self._health.problem} if self._health.problem else {}
+
+    def view(self) -> PipelineView:
+        """Everything the console shows of the pipeline."""
+        settings = self._settings
+        lag = self._queue.lag()
+        spent = self._ledger.today()
+        budget = self._ledger.budget
+        notices = list(self.problems().values())
+        if self._reload_refused():
+            notices.append(
+                "The settings were changed and refused: older ones are in force. The log says what is wrong; "
+                "`evenkeel check-config` says whether it is put right."
+            )
+        if budget.tokens_per_day is not None and spent.tokens >= budget.tokens_per_day * 0.99:
+            notices.append(
+                f"The day's budget of {budget.tokens_per_day:,} tokens is spent; scoring pauses until "
+                "midnight UTC. Raise budget.tokens_per_day to go on."
+            )
+        if budget.usd_per_day is not None and spent.usd >= budget.usd_per_day * 0.99:
+            notices.append(
+                f"The day's budget of {budget.usd_per_day:,.2f} US dollars is spent; scoring pauses until "
+                "midnight UTC. Raise budget.usd_per_day to go on."
+            )
+        return PipelineView(
+            base_url=settings.base_url(settings.routes[0]),
+            routes=self._flows(),
+            waiting=lag.waiting,
+            leased=lag.leased,
+            dead=lag.dead,
+            oldest_s=lag.oldest_s,
+            tokens_today=spent.tokens,
+            usd_today=spent.usd,
+            budget_tokens=budget.tokens_per_day,
+            budget_usd=budget.usd_per_day,
+            scorer="judge" if settings.judge else "metrics",
+            judge=self._health.model,
+            simulated=settings.simulated,
+            minimum_trials=settings.alert.min_trials,
+            untried=self._untried(),
+            notices=tuple(notices),
+        )
+
+    def _reload_refused(self) -> bool:
+        gauges = [gauge for snapshot in self._counters.read() for gauge in snapshot.get("gauges", ())]
+        return any(name == "settings_reload_success" and number == 0 for name, _, number in gauges)
+
+    def _untried(self) -> tuple[Untried, ...]:
+        """What can't run as things are set, then what did not apply, most frequent first."""
+        never = [
+            Untried(route, kind, reason, None)
+            for route, kinds in self._unavailable.items()
+            for kind, reason in kinds.items()
+        ]
+        totals = merge(self._counters.read())["counters"]
+        skipped = [
+            Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
+            for name, labels, number in totals
+            if name == "trials_skipped"
+        ]
+        skipped.sort(key=lambda one: (-(one.count or 0), one.route, one.perturbation, one.reason))
+        return (*never, *skipped)
+
+    def _flows(self) -> tuple[RouteFlow, ...]:
+        totals = merge(self._counters.read())["counters"]
+
+        def count(name: str, route: str) -> int:
+            return int(sum(row[2] for row in totals if row[0] == name and row[1].get("route") == route))
+
+        flows = []
+        for route in self._settings.routes:
+            skipped: dict[str, int] = {}
+            for name, labels, number in totals:
+                if name == "exchanges_skipped" and labels.get("route") == route.name:
+                    skipped[labels["reason"]] = skipped.get(labels["reason"], 0) + int(number)
+            flows.append(
+                RouteFlow(
+                    route.name,
+                    eligible=count("exchanges_eligible", route.name),
+                    sampled=count("exchanges_sampled", route.name),
+                    queued=count("exchanges_queued", route.name),
+                    scored=count("exchanges_scored", route.name),
+                    skipped=skipped,
+                )
+            )
+        return tuple(flows)

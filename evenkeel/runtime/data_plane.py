@@ -1,4 +1,11 @@
-"""The data-plane process: the relay, the hand-off to the queue, and nothing else."""
+"""The data-plane process: the relay, the hand-off to the queue, and nothing else.
+
+How many connections of clients a data-plane process may have, by its limit on open files.
+
+The redaction that the settings ask for, on the way from the data plane to the queue.
+
+Only a data plane that redacts loads what it takes.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +14,7 @@ import contextlib
 import gc
 import logging
 import os
+import resource
 import signal
 import ssl
 import threading
@@ -21,9 +29,8 @@ from evenkeel.proxy.lanes import Limits
 from evenkeel.proxy.memory import keep_freed_memory
 from evenkeel.proxy.server import DataPlane
 from evenkeel.runtime.changes.burst import follow
-from evenkeel.runtime.children import when_orphaned
-from evenkeel.runtime.open_files import connection_limit
-from evenkeel.runtime.redacting import redacting
+from evenkeel.runtime.process import take_short_turns
+from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.settings import route_table
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.stores.sqlite.bursts import SqliteBursts
@@ -36,15 +43,108 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from evenkeel.core.exchange import Exchange, ExchangeQueue
+    from evenkeel.core.exchange import Exchange, ExchangeQueue, ExchangeSink
     from evenkeel.proxy.lanes import Lane
-    from evenkeel.runtime.children import Briefing
+    from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
     from evenkeel.settings.server import Listen
+    from evenkeel.settings.storage import Redaction
+    from evenkeel.shadow.protection import Redactor
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.counters import CounterWriting, Snapshot
 
+
 log = logging.getLogger("evenkeel.proxy")
+
+_MOST_FILES = 262_144
+_MOST_CONNECTIONS = 65_536
+_FILES_OF_ONE = 2
+"""The client's connection and one to the upstream."""
+_RESERVED = 128
+"""For the store, the admin port, clients that are turned away, names that are resolved."""
+_RESERVED_SHARE = 8
+"""One file in so many as well, for connections to upstreams that are kept while nobody uses them."""
+
+
+def raised_limit() -> int:
+    """Open files that this process may have, once it has asked for as many as it may ask for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= most:
+        return _MOST_FILES if soft == resource.RLIM_INFINITY else soft
+    with contextlib.suppress(OSError, ValueError):  # not everywhere the stated maximum is granted
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        return most
+    return soft
+
+
+def connections_within(files: int) -> int:
+    """Connections of clients that so many open files leave room for.
+
+    Each may need two files. Some are kept back for everything else: half of them at most, however few there
+    are.
+    """
+    reserved = min(files // 2, _RESERVED + files // _RESERVED_SHARE)
+    return min(_MOST_CONNECTIONS, max(1, (files - reserved) // _FILES_OF_ONE))
+
+
+def connection_limit(wanted: int | None) -> int:
+    """Connections of clients that this process takes.
+
+    Args:
+        wanted: as the settings say; a warning is logged if there is no room for as many. None = all there is
+            room for.
+    """
+    files = raised_limit()
+    room = connections_within(files)
+    if wanted is None or wanted <= room:
+        return wanted or room
+    log.warning(
+        "listen.connections is %d, but %d open files leave room for %d connections: that is the limit; "
+        "raise the hard one (ulimit -Hn)",
+        wanted,
+        files,
+        room,
+    )
+    return room
+
+
+def redactor(settings: Redaction) -> Redactor:
+    """What redacts: own patterns first, then the built-in ones, then Presidio.
+
+    Raises: ProtectionError if Presidio cannot be loaded, or a pattern not be used.
+    """
+    # Loaded on demand, here and below: a proxy that redacts nothing stays small.
+    from evenkeel.shadow.protection import BUILTIN, Detector, Redactor  # noqa: PLC0415
+    from evenkeel.shadow.protection.detectors import (  # noqa: PLC0415
+        OwnPattern,
+        PresidioDetector,
+        load_analyser,
+    )
+
+    detectors: list[Detector] = [OwnPattern(kind, one) for kind, one in settings.patterns.items()]
+    detectors += (one for one in BUILTIN if one.kind in settings.kinds)
+    if settings.presidio is not None:
+        chosen = settings.presidio
+        analyser = load_analyser(chosen.language)
+        detectors.append(
+            PresidioDetector(analyser, language=chosen.language, entities=chosen.entities, score=chosen.score)
+        )
+    return Redactor(detectors)
+
+
+def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> ExchangeSink:
+    """The sink, with redaction before it if there is any; then the process's threads take short turns.
+
+    Raises: ProtectionError, as `redactor`.
+    """
+    if not settings.active:
+        return sink
+    from evenkeel.shadow.protection import RedactedSink  # noqa: PLC0415 - as above
+
+    take_short_turns()
+    return RedactedSink(sink, redactor(settings), tally)
+
 
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0

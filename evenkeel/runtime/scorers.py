@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from evenkeel.core.languages import language_of
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.judge import Breaker, RateLimits
+from evenkeel.llm.limits import RateLimits
+from evenkeel.metrics.judge import Breaker
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.runtime import choices
 from evenkeel.runtime.judge_health import JudgeHealth

@@ -16,9 +16,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel import __version__
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 from evenkeel.runtime import data_plane
-from evenkeel.runtime.children import Briefing
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource, supervised
-from evenkeel.runtime.supervisor import Child, Supervisor, listen, listen_shared
+from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
 from evenkeel.stores.counters import merge
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import Database

@@ -12,11 +12,10 @@ import time
 from typing import TYPE_CHECKING, TextIO
 
 from evenkeel import __version__
-from evenkeel.runtime.children import Briefing
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource, supervised
 from evenkeel.runtime.standalone import data_plane_children, listen_data_plane
-from evenkeel.runtime.supervisor import Child, Supervisor, listen
+from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen
 from evenkeel.settings import SettingsError
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database

@@ -14,12 +14,11 @@ from evenkeel.console import ConsoleSources, GoldenSources, create_app
 from evenkeel.monitor.labels.exporter import LabelCollector
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.monitor.notify import Notifier, Webhook
-from evenkeel.runtime.changes.wiring import Asking, ChangeResponse
-from evenkeel.runtime.console_sources import with_operations
+from evenkeel.runtime.changes.responder import LEASE_S, respond
+from evenkeel.runtime.changes.response import Asking, ChangeResponse
+from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.notifications import Troubles, channels
-from evenkeel.runtime.pipeline import Pipeline
-from evenkeel.runtime.responding import LEASE_S, respond
 
 if TYPE_CHECKING:
     import threading

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel.runtime import replays
-from evenkeel.runtime.changes.wiring import stamp_of
+from evenkeel.runtime.changes.response import stamp_of
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 

@@ -28,7 +28,7 @@ from evenkeel.monitor.changes.cause import Cause
 from evenkeel.monitor.changes.compare import CellSides, Comparison, JudgeSides, Sides
 from evenkeel.monitor.changes.report import ChangeReport
 from evenkeel.reference.documents import document
-from evenkeel.runtime.effective_settings import settings_in_effect
+from evenkeel.runtime.console_sources import settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 

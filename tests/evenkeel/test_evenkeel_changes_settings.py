@@ -9,8 +9,12 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.runtime.changes.book import ChangeBook
-from evenkeel.runtime.changes.fingerprint import difference, fingerprint, settings_that_matter
-from evenkeel.runtime.changes.wiring import stamp_of
+from evenkeel.runtime.changes.response import (
+    difference,
+    fingerprint,
+    settings_that_matter,
+    stamp_of,
+)
 from evenkeel.stores.sqlite.changes import SqliteChangeStore
 from evenkeel.stores.sqlite.database import Database
 

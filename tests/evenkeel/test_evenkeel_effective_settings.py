@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.runtime.effective_settings import settings_in_effect, without_credentials
+from evenkeel.runtime.console_sources import settings_in_effect, without_credentials
 from evenkeel.settings import load
 
 

@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from evenkeel.runtime.open_files import connection_limit, connections_within, raised_limit
+from evenkeel.runtime.data_plane import connection_limit, connections_within, raised_limit
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Lag
 from evenkeel.runtime import reload as difference
-from evenkeel.runtime.pipeline import Pipeline
+from evenkeel.runtime.console_sources import Pipeline
 from evenkeel.runtime.reload import (
     Follower,
     Reloader,

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from evenkeel.runtime.redacting import redacting
-from evenkeel.runtime.responsiveness import stay_responsive
+from evenkeel.runtime.data_plane import redacting
+from evenkeel.runtime.process import stay_responsive
 from evenkeel.settings.storage import Redaction
 from evenkeel.stores.counters import Tally
 

@@ -9,8 +9,8 @@ import pytest
 
 from evenkeel.core.cells import CellKey, CellReport
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.runtime.lately import Lately
-from evenkeel.runtime.responding import respond
+from evenkeel.runtime.changes.responder import respond
+from evenkeel.runtime.exposition import Lately
 from evenkeel.runtime.roles.needs import HeardNeeds, ToldNeeds
 from evenkeel.runtime.roles.templates import SharedTemplates
 from evenkeel.runtime.watching import NotifyingStore

@@ -13,7 +13,7 @@ import pytest
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.runtime import data_plane
-from evenkeel.runtime.redacting import redactor
+from evenkeel.runtime.data_plane import redactor
 from evenkeel.settings import SettingsError, load
 from evenkeel.settings.storage import Redaction
 from evenkeel.stores.sealing import KEY_VARIABLE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.goldens import GoldenHistory, history_of
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.runtime.changes.fingerprint import difference
+from evenkeel.runtime.changes.response import difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

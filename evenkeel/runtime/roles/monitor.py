@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel import __version__
 from evenkeel.runtime.instruments import Instruments
-from evenkeel.runtime.redis_stores import RedisStores, checkpoint_name, counter_store
-from evenkeel.runtime.roles.needs import ToldNeeds
-from evenkeel.runtime.roles.starting import run_alone, run_supervised
-from evenkeel.runtime.running import (
+from evenkeel.runtime.process import (
     attend,
     listen_admin,
     publish_counters,
@@ -22,14 +19,17 @@ from evenkeel.runtime.running import (
     supervisor_of,
     threads,
 )
+from evenkeel.runtime.redis_stores import RedisStores, checkpoint_name, counter_store
+from evenkeel.runtime.roles.needs import ToldNeeds
+from evenkeel.runtime.roles.starting import run_alone, run_supervised
 from evenkeel.runtime.watching import Watching
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from evenkeel.runtime.children import Briefing
     from evenkeel.runtime.reload import SettingsSource
+    from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from evenkeel.runtime.data_plane import new_event_loop
 from evenkeel.runtime.preflight import missing_keys
+from evenkeel.runtime.process import stop_on_signal
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource, renewed
-from evenkeel.runtime.running import stop_on_signal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -7,11 +7,10 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evenkeel.runtime.children import Briefing
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
 from evenkeel.runtime.reload import supervised
 from evenkeel.runtime.standalone import data_plane_children, supervised_counters
-from evenkeel.runtime.supervisor import Child, Supervisor
+from evenkeel.runtime.supervisor import Briefing, Child, Supervisor
 
 if TYPE_CHECKING:
     import socket

@@ -16,10 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel import __version__
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 from evenkeel.runtime.instruments import Instruments
-from evenkeel.runtime.redis_stores import RedisStores, counter_store
-from evenkeel.runtime.roles.needs import HeardNeeds
-from evenkeel.runtime.roles.starting import run_alone, run_supervised
-from evenkeel.runtime.running import (
+from evenkeel.runtime.process import (
     attend,
     listen_admin,
     publish_counters,
@@ -29,6 +26,9 @@ from evenkeel.runtime.running import (
     supervisor_of,
     threads,
 )
+from evenkeel.runtime.redis_stores import RedisStores, counter_store
+from evenkeel.runtime.roles.needs import HeardNeeds
+from evenkeel.runtime.roles.starting import run_alone, run_supervised
 from evenkeel.runtime.working import Working
 from evenkeel.stores.counters import merge
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp
 
-    from evenkeel.runtime.children import Briefing
     from evenkeel.runtime.reload import SettingsSource
+    from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.redis.queue import RedisExchangeQueue

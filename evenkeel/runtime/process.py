@@ -1,19 +1,22 @@
-"""What the processes behind the proxy have in common: signals, threads, the admin port, counters."""
+"""What the processes behind the proxy have in common: signals, threads, the admin port, counters.
+
+How a process with busy threads keeps its event loop on time.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.trouble import Trouble
-from evenkeel.runtime.children import when_orphaned
-from evenkeel.runtime.responsiveness import stay_responsive
-from evenkeel.runtime.supervisor import listen
+from evenkeel.runtime.supervisor import listen, when_orphaned
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -24,6 +27,31 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Redis, Settings
     from evenkeel.stores.counters import CounterWriting, Snapshot
+
+
+_TURN_S = 0.0005
+
+
+def stay_responsive() -> None:
+    """Keep the garbage collector from walking again and again through what lives as long as the process.
+
+    To be called once everything is loaded and before anything is served. A full collection holds up every
+    thread until it is done: about 100 ms for the modules and the tables of languages and prices alone, and
+    more with an encoder. What exists by now is left out of all later ones. `python -m benchmarks.worker`
+    measures the lag of the event loop.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def take_short_turns() -> None:
+    """Have a thread that computes let the event loop's thread go on after half a millisecond, not five.
+
+    For a data plane whose hand-off computes, as it does to redact: an event that arrives meanwhile waits for
+    its turn. `python -m benchmarks.protection` measures how long.
+    """
+    sys.setswitchinterval(_TURN_S)
+
 
 log = logging.getLogger("evenkeel")
 
