@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenkeel.cli.options import settings_of, settings_options
-from evenkeel.runtime import supervisor as children
 from evenkeel.runtime.reload import SettingsSource
 
 if TYPE_CHECKING:

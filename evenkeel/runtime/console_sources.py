@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
     from evenkeel.core.budget import CostTracker, SpendKind
     from evenkeel.core.exchange import Exchange, ExchangeQueue
-    from evenkeel.runtime.judge_health import JudgeHealth
+    from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterReading, Snapshot
 

@@ -1,30 +1,246 @@
-"""What asks and rates answers: set up once in a process, for trials as for goldens."""
+"""What asks and rates answers: set up once in a process, for trials as for goldens.
+
+Which encoder compares meanings: the default, one of the settings, or an endpoint's.
+
+Whether the judge can be used. While it cannot, sampled exchanges wait in the queue.
+
+Who scores: a judge if one is set, else the cheap metrics.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.runtime import replays
+from evenkeel.core.languages import language_of
+from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.observer import UNOBSERVED
+from evenkeel.metrics.judge import Breaker
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.languages import Coverage, base_tag
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.metrics.similarity import Cutoffs, EmbeddingsUnavailableError, load_embeddings
+from evenkeel.runtime import choices, replays
+from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.data_plane import LAST_SPANS_S
-from evenkeel.runtime.encoders import make_encoder
-from evenkeel.runtime.scorers import make_judge, make_scorer
+from evenkeel.runtime.preflight import notes
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import open_spans
 
 if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker
+    from evenkeel.core.verdict import Failure
+    from evenkeel.llm.embeddings import EmbeddingsClient
+    from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Prices
-    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.judge import Judge, JudgeCache
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.runtime.encoders import Encoder
-    from evenkeel.runtime.judge_health import JudgeHealth
+    from evenkeel.metrics.similarity import Embeddings
+    from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.counters import Snapshot
     from evenkeel.tracing import Spans
+
+
+log = logging.getLogger("evenkeel")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """What compares meanings, and what its cosines mean."""
+
+    embeddings: Embeddings | EndpointEmbeddings | None
+    """None = nothing does."""
+    cutoffs: Cutoffs
+    client: EmbeddingsClient | None = None
+    """Of the endpoint, if there is one."""
+
+    async def close(self) -> None:
+        """Close the endpoint's connections."""
+        if self.client:
+            await self.client.close()
+
+
+def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UNOBSERVED) -> Encoder:
+    """The encoder the settings name, if any. Loading one takes seconds; `observer` is told of its calls."""
+    chosen = settings.scoring.embeddings
+    for note in notes(settings):
+        log.warning("note: %s", note)
+    languages = frozenset(base_tag(tag) for tag in chosen.languages) or None
+    if chosen.enabled is False:
+        return Encoder(None, Cutoffs())
+    if chosen.base_url is None or chosen.model is None:
+        try:
+            embeddings = load_embeddings(chosen.model, languages=languages, language_of=language_of)
+        except EmbeddingsUnavailableError as error:
+            if chosen.enabled or chosen.model:
+                log.warning("no sentence embeddings: %s; scoring goes on without them", error)
+            return Encoder(None, Cutoffs())
+        return Encoder(embeddings, _cutoffs(settings))
+    # They bring the SDK, which only those with an endpoint need.
+    from evenkeel.llm.embeddings import EmbeddingsClient  # noqa: PLC0415
+    from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings  # noqa: PLC0415
+
+    client = EmbeddingsClient(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        api_key=os.environ.get(chosen.api_key_env) or "",
+        timeout_s=chosen.timeout_s,
+        concurrency=chosen.concurrency,
+        price=prices.usd,
+        limits=RateLimits(
+            requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
+        ),
+        observer=observer,
+    )
+    remote = EndpointEmbeddings(
+        client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
+    )
+    return Encoder(remote, _cutoffs(settings), client)
+
+
+def _cutoffs(settings: Settings) -> Cutoffs:
+    chosen, encoder = settings.scoring.embeddings, encoder_name(settings)
+    if chosen.same_meaning is None or chosen.other_meaning is None:
+        return Cutoffs()
+    return Cutoffs(
+        same_meaning=chosen.same_meaning, other_meaning=chosen.other_meaning, encoder=encoder or ""
+    )
+
+
+judge_log = logging.getLogger("evenkeel.judge")
+
+_CHECK_AGAIN_S = 15.0
+_WATCH_S = 1.0
+
+_ADVICE = {
+    "unauthorized": "put a valid key into {key_env}",
+    "connection": "check judge.base_url and the network",
+    "timeout": "check that the endpoint is up, or raise judge.timeout_s",
+    "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
+}
+
+
+class JudgeHealth:
+    """Checks the judge at the start, and again while it is failing."""
+
+    def __init__(self, judge: Judge | None, breaker: Breaker, key_env: str) -> None:
+        self._judge = judge
+        self._breaker = breaker
+        self._key_env = key_env
+        self.problem: str | None = None
+        """One line for people; None while the judge works, and without a judge."""
+
+    @property
+    def model(self) -> str:
+        """The judge's model, "" without a judge."""
+        return self._judge.model if self._judge else ""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Check until `stop` is set."""
+        if self._judge is None:
+            return
+        failure: Failure | None = await self._judge.check()
+        while not stop.is_set():
+            self._report(failure)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), _CHECK_AGAIN_S if failure else _WATCH_S)
+            if failure or self._breaker.is_open:
+                failure = await self._judge.check()
+                if failure is None:
+                    self._breaker.record(ok=True)
+
+    @property
+    def hold(self) -> bool:
+        """Whether exchanges should wait: a replay that no judge can rate is money lost."""
+        return self.problem is not None or self._breaker.is_open
+
+    def snapshot(self) -> Snapshot:
+        """Whether the judge can be used, for `SnapshotCollector`; nothing without a judge."""
+        return {"gauges": [["judge_up", {}, int(not self.hold)]] if self._judge else []}
+
+    async def close(self) -> None:
+        """Close the judge's connections."""
+        if self._judge:
+            await self._judge.close()
+
+    def _report(self, failure: Failure | None) -> None:
+        problem = None
+        if failure:
+            assert self._judge is not None
+            advice = _ADVICE.get(failure.reason, "see the detail")
+            problem = (
+                f"the judge {self._judge.model} cannot be used ({failure.reason}: {failure.detail}); "
+                f"{advice.format(key_env=self._key_env)}. Forwarding goes on; exchanges wait to be scored."
+            )
+        if problem != self.problem:
+            judge_log.error("%s", problem) if problem else judge_log.info("the judge works again")
+        self.problem = problem
+
+
+_REPAIRS = 1
+"""A reply that can't be read is asked for once more: endpoints without structured output chat."""
+
+
+def make_judge(
+    settings: Settings, cache: JudgeCache, prices: Prices, observer: CallObserver = UNOBSERVED
+) -> tuple[Judge | None, JudgeHealth]:
+    """The judge the settings name, if any, and the watch over it; `observer` is told of its calls."""
+    chosen = settings.judge
+    breaker = Breaker()
+    if chosen is None:
+        return None, JudgeHealth(None, breaker, "")
+    from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK, which only those with a judge need
+
+    judge = Judge(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        api_key=os.environ.get(chosen.api_key_env) or "",
+        timeout_s=chosen.timeout_s,
+        concurrency=chosen.concurrency,
+        breaker=breaker,
+        price=prices.usd,
+        limits=RateLimits(
+            requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
+        ),
+        cache=cache,
+        reply_tokens=chosen.reply_tokens,
+        repairs=_REPAIRS,
+        observer=observer,
+    )
+    return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
+
+
+def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally: Tally) -> TwoStageScorer:
+    """Scores by the judge where one is needed, else by heuristics."""
+    bundles = choices.bundles(settings)
+    heuristic = HeuristicRater(
+        encoder.embeddings,
+        encoder.cutoffs,
+        language_of=language_of,
+        count=lambda failure: tally.add("embeddings_failures", reason=failure.reason),
+    )
+    if judge is None:
+        return heuristic_scorer(heuristic, bundles=bundles)
+    chosen = settings.judge
+    assert chosen is not None  # who has a judge has its settings
+    return judge_scorer(
+        judge,
+        votes=chosen.votes,
+        swap_share=chosen.swap_share,
+        recheck_share=chosen.recheck_share,
+        heuristic=heuristic if chosen.cascade else None,
+        bands=choices.bands(settings),
+        audit_share=chosen.audit_share,
+        bundles=bundles,
+        count=lambda outcome: tally.add("judge_rechecks", outcome=outcome),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.monitor.monitor import Monitor
     from evenkeel.monitor.notify import Message
-    from evenkeel.runtime.judge_health import JudgeHealth
+    from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
 
 _LOOK_EVERY_S = 5.0

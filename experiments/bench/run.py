@@ -47,7 +47,7 @@ from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.runtime import choices
-from evenkeel.runtime.encoders import Encoder, make_encoder
+from evenkeel.runtime.instruments import Encoder, make_encoder
 from evenkeel.runtime.replays import prices
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.bench.ledger import Ledger
     from evenkeel.llm.price import Prices
-    from evenkeel.runtime.encoders import Encoder
+    from evenkeel.runtime.instruments import Encoder
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import CallBudget

@@ -26,9 +26,8 @@ from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.metrics.judge import SqliteJudgeCache
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.monitor.detect.gate import Gate, least_goldens
-from evenkeel.runtime.encoders import Encoder, make_encoder
+from evenkeel.runtime.instruments import Encoder, make_encoder, make_judge, make_scorer
 from evenkeel.runtime.replays import prices
-from evenkeel.runtime.scorers import make_judge, make_scorer
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.counters import Tally

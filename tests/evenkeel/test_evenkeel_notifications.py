@@ -10,7 +10,7 @@ from evenkeel.core.exchange import Lag
 from evenkeel.metrics.judge import Breaker
 from evenkeel.monitor.notify import Message
 from evenkeel.runtime.choices import check
-from evenkeel.runtime.judge_health import JudgeHealth
+from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.runtime.notifications import LateSender, Troubles, addresses, channels
 from evenkeel.settings import Settings, SettingsError
 

@@ -18,7 +18,7 @@ from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tasks import Task
 from evenkeel.runtime import replays
 from evenkeel.runtime.choices import bands, bundles, check, encoder_name
-from evenkeel.runtime.encoders import make_encoder
+from evenkeel.runtime.instruments import make_encoder
 from evenkeel.runtime.preflight import missing_keys, notes
 from evenkeel.settings import SettingsError, load, route_table
 

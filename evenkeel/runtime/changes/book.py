@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.goldens import GoldenHistory, history_of
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.runtime.changes.response import difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -89,3 +88,12 @@ class ChangeBook:
                     if before is not None and after is not None:
                         found[mark.after] = difference(before, after)
         return found
+
+
+def difference(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """What differs, one line for each setting."""
+    return tuple(
+        f"{name}: {before.get(name, 'not set')} → {after.get(name, 'not set')}"
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    )

@@ -69,15 +69,6 @@ def fingerprint(values: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-def difference(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """What differs, one line for each setting."""
-    return tuple(
-        f"{name}: {before.get(name, 'not set')} → {after.get(name, 'not set')}"
-        for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name)
-    )
-
-
 def _judge(settings: Settings) -> dict[str, Any]:
     judge = settings.judge
     if judge is None:
