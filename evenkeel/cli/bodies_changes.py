@@ -13,9 +13,9 @@ import click
 from rich.table import Table
 
 from evenkeel.experiments.kit.terminal import consoles
+from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.markdown import EFFECTS, markdown
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
-from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 

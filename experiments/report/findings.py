@@ -13,8 +13,8 @@ from evenkeel.experiments.report.folding import Folder
 from evenkeel.experiments.report.period import Period, read_period, span_of
 from evenkeel.experiments.report.sides import Sides, change_sides
 from evenkeel.experiments.report.tables import Rules, make_tables
+from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
-from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import merge
 

@@ -7,8 +7,8 @@ import pytest
 from evenkeel import settings as settings_module
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
+from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.tally import Tally
-from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.runtime.changes.response import (
     difference,
     fingerprint,

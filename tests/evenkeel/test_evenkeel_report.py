@@ -29,8 +29,8 @@ from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import Rules
+from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 

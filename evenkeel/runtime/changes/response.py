@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.goldens.replay import GoldenReplayer
+from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.runtime import choices, replays
-from evenkeel.runtime.changes.book import ChangeBook
 from evenkeel.runtime.changes.exporter import ChangeCollector
 from evenkeel.runtime.changes.responder import Responder
 from evenkeel.settings import SettingsError
