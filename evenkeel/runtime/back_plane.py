@@ -21,9 +21,9 @@ from evenkeel.runtime.process import (
     stop_on_signal,
     threads,
 )
+from evenkeel.runtime.roles.monitor import Watching
+from evenkeel.runtime.roles.worker import Working
 from evenkeel.runtime.sqlite_stores import SqliteStores
-from evenkeel.runtime.watching import Watching
-from evenkeel.runtime.working import Working
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from evenkeel.core.cells import CellKey, CellReport
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.changes.responder import respond
 from evenkeel.runtime.exposition import Lately
+from evenkeel.runtime.roles.monitor import NotifyingStore
 from evenkeel.runtime.roles.needs import HeardNeeds, ToldNeeds
 from evenkeel.runtime.roles.templates import SharedTemplates
-from evenkeel.runtime.watching import NotifyingStore
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import Need
 from evenkeel.shadow.prompt.segments import SlotText

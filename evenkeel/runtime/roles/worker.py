@@ -1,4 +1,7 @@
-"""`evenkeel worker`: takes exchanges off the queue on Redis and makes their trials."""
+"""`evenkeel worker`: takes exchanges off the queue on Redis and makes their trials.
+
+The worker of a process: takes exchanges off the queue and makes their trials.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextlib
 import logging
 import threading
 import time
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -15,6 +19,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel import __version__
 from evenkeel.monitor.export.snapshots import SnapshotCollector
+from evenkeel.runtime import replays
+from evenkeel.runtime.changes.response import stamp_of
 from evenkeel.runtime.instruments import Instruments
 from evenkeel.runtime.process import (
     attend,
@@ -29,20 +35,93 @@ from evenkeel.runtime.process import (
 from evenkeel.runtime.redis_stores import RedisStores, counter_store
 from evenkeel.runtime.roles.needs import HeardNeeds
 from evenkeel.runtime.roles.starting import run_alone, run_supervised
-from evenkeel.runtime.working import Working
+from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from litestar.types import ASGIApp
 
     from evenkeel.runtime.reload import SettingsSource
+    from evenkeel.runtime.stores import Stores
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
+    from evenkeel.shadow.planner import Need
+    from evenkeel.shadow.rewriter import Rewriter
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.redis.queue import RedisExchangeQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """The worker, and what runs beside it."""
+
+    worker: Worker
+    keep_templates: Callable[[threading.Event], None]
+    """Body of a thread."""
+    rewriter: Rewriter | None
+
+    @classmethod
+    async def set_up(
+        cls,
+        settings: Settings,
+        stores: Stores,
+        instruments: Instruments,
+        needs: Callable[[str, str], Mapping[str, Need]],
+    ) -> Working:
+        """Wire it.
+
+        Args:
+            settings: Routes, rewriter, what is archived.
+            stores: Where exchanges come from and verdicts go.
+            instruments: Ask and rate.
+            needs: By route and model: what is still to be learnt.
+        """
+        tally, spans = instruments.tally, instruments.spans
+        rewriter = replays.rewriter(
+            settings,
+            stores.rewrites,
+            instruments.prices,
+            tally,
+            replays.meaning(settings, instruments.judge, instruments.ledger),
+            spans.observer,
+        )
+        templates = await asyncio.to_thread(lambda: stores.templates)
+        reader = replays.reader(settings, templates.learner)
+        trials = TrialMaker(
+            stores.verdicts,
+            instruments.scorer,
+            instruments.replayer,
+            instruments.ledger,
+            instruments.prices,
+            target=replays.replay_target(settings),
+            tally=tally,
+            clock=time.time,
+            rewriter=rewriter,
+            observer=spans.observer,
+            stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
+        )
+        worker = Worker(
+            stores.queue,
+            stores.verdicts,
+            reader,
+            trials,
+            tally=tally,
+            needs=needs,
+            hold=lambda: instruments.health.hold,
+            keep=replays.archivist(settings, stores.archive, tally),
+            observer=spans.observer,
+        )
+        return cls(worker, partial(templates.run, reader), rewriter)
+
+    async def close(self) -> None:
+        """Close the rewriter's connections."""
+        if self.rewriter is not None:
+            await self.rewriter.close()
+
 
 log = logging.getLogger("evenkeel.worker")
 
