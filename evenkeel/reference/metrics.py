@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels.exporter import LabelCollector
-from evenkeel.runtime.changes.exporter import ChangeCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

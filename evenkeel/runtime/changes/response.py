@@ -17,8 +17,8 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.goldens.replay import GoldenReplayer
 from evenkeel.monitor.changes.book import ChangeBook
+from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.runtime import choices, replays
-from evenkeel.runtime.changes.exporter import ChangeCollector
 from evenkeel.runtime.changes.responder import Responder
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.trials import Stamp
