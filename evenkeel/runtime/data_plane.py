@@ -5,6 +5,10 @@ How many connections of clients a data-plane process may have, by its limit on o
 The redaction that the settings ask for, on the way from the data plane to the queue.
 
 Only a data plane that redacts loads what it takes.
+
+A burst: for a while more of a route's requests are sampled than its settings say.
+
+The data plane reads this module, so it imports nothing that a forwarded request does not need.
 """
 
 from __future__ import annotations
@@ -20,15 +24,15 @@ import ssl
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
 from evenkeel.proxy.lanes import Limits
 from evenkeel.proxy.memory import keep_freed_memory
+from evenkeel.proxy.sampling import threshold
 from evenkeel.proxy.server import DataPlane
-from evenkeel.runtime.changes.burst import follow
 from evenkeel.runtime.process import take_short_turns
 from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.settings import route_table
@@ -50,11 +54,43 @@ if TYPE_CHECKING:
     from evenkeel.settings.server import Listen
     from evenkeel.settings.storage import Redaction
     from evenkeel.shadow.protection import Redactor
-    from evenkeel.stores.bursts import Bursts
+    from evenkeel.stores.bursts import Bursts, Override
     from evenkeel.stores.counters import CounterWriting, Snapshot
 
 
 log = logging.getLogger("evenkeel.proxy")
+
+_POLL_S: Final = 2.0
+
+
+def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) -> None:
+    """Set the sampling rate of every lane: as its route says, or as an override says if that is more.
+
+    May be called from any thread: the rate is one number, which a request reads once. The hot path neither
+    waits nor looks anything up.
+    """
+    wanted = {override.route: override.rate for override in overrides}
+    for name, lane in lanes.items():
+        lane.bound = threshold(max(lane.route.sampling_rate, wanted.get(name, 0.0)))
+
+
+def follow_bursts(lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts]) -> None:
+    """Apply what the store says, every other second and for ever: the body of a thread.
+
+    Args:
+        lanes: Gives the routes at run time, which a reload replaces.
+        connect: Opens the store. While it is in trouble, routes are sampled as the settings say.
+    """
+    bursts: Bursts | None = None
+    trouble = Trouble(log, "bursts cannot be read (%s); sampling goes on as the settings say")
+    while True:
+        time.sleep(_POLL_S)
+        with trouble:
+            bursts = bursts or connect()
+            apply_overrides(lanes(), bursts.active(time.time()))
+        if trouble.ongoing:
+            apply_overrides(lanes(), ())
+
 
 _MOST_FILES = 262_144
 _MOST_CONNECTIONS = 65_536
