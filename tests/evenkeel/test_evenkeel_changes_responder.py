@@ -12,7 +12,7 @@ from evenkeel.monitor.changes.tally import Tally
 from evenkeel.proxy.lanes import Lane
 from evenkeel.proxy.routing import Route, Upstream
 from evenkeel.proxy.sampling import threshold
-from evenkeel.runtime.changes.responder import Job, Responder
+from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.settings.replay import Changes
 from evenkeel.stores.bursts import Override

@@ -9,7 +9,7 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.tally import Tally
-from evenkeel.runtime.changes.response import (
+from evenkeel.runtime.changes import (
     difference,
     fingerprint,
     settings_that_matter,

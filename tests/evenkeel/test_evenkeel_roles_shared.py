@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel.core.cells import CellKey, CellReport
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.runtime.changes.responder import respond
+from evenkeel.runtime.changes import respond
 from evenkeel.runtime.exposition import Lately
 from evenkeel.runtime.roles.monitor import NotifyingStore
 from evenkeel.runtime.roles.needs import HeardNeeds, ToldNeeds

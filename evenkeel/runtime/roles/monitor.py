@@ -19,8 +19,7 @@ from evenkeel.console import ConsoleSources, GoldenSources, create_app
 from evenkeel.monitor.labels.exporter import LabelCollector
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.monitor.notify import Notifier, Webhook
-from evenkeel.runtime.changes.responder import LEASE_S, respond
-from evenkeel.runtime.changes.response import Asking, ChangeResponse
+from evenkeel.runtime.changes import LEASE_S, Asking, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.instruments import Instruments

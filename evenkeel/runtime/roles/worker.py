@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel import __version__
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 from evenkeel.runtime import replays
-from evenkeel.runtime.changes.response import stamp_of
+from evenkeel.runtime.changes import stamp_of
 from evenkeel.runtime.instruments import Instruments
 from evenkeel.runtime.process import (
     attend,
