@@ -258,7 +258,7 @@ def run(briefing: Briefing) -> None:
         arguments = (briefing.source, settings, running.snapshot)
         threading.Thread(target=publish, args=arguments, name="publish", daemon=True).start()
         bursts = (running.lanes, lambda: _bursts(settings))
-        threading.Thread(target=follow, args=bursts, name="bursts", daemon=True).start()
+        threading.Thread(target=follow_bursts, args=bursts, name="bursts", daemon=True).start()
         loop = asyncio.get_running_loop()
         when_orphaned(
             lambda: loop.call_soon_threadsafe(stop.set), told=lambda briefed: running.follow(briefed.settings)
