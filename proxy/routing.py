@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evenkeel.core.endpoint import Upstream
 from evenkeel.proxy.credentials import FINGERPRINT_DIGITS, Injection, key_fingerprints
-from evenkeel.proxy.endpoint import Upstream
 from evenkeel.proxy.headers import TOKEN, selected, selector
 
 if TYPE_CHECKING:

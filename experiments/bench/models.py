@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.bench.faults import UnusableError, advised
 from evenkeel.experiments.bench.items import described
 from evenkeel.experiments.gate.cache import AnswerCache
 from evenkeel.llm.price import estimate_tokens
-from evenkeel.proxy.endpoint import Upstream
 from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.shadow.replay import Target

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import estimate_tokens
-from evenkeel.proxy.endpoint import Upstream
 from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal

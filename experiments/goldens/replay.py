@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import NewSystemPrompt
 from evenkeel.experiments.gate.sides import Side, Task, tasks, view_of
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.tasks import Turn, recognise
-from evenkeel.proxy.endpoint import Upstream
 from evenkeel.settings import Credential
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
