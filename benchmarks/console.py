@@ -32,8 +32,7 @@ from evenkeel.core.verdict import (
     Verdict,
 )
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.reference.documents import document
-from evenkeel.runtime.console_sources import settings_in_effect
+from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore

@@ -10,14 +10,13 @@ from evenkeel.proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, Conversati
 from evenkeel.proxy.counters import ABORTED
 from evenkeel.proxy.errors import Fault, error_response, status_of
 from evenkeel.proxy.framing import LAST_CHUNK, Framing, chunk
-from evenkeel.proxy.liveness import request_unread
-from evenkeel.proxy.retrying import may_repeat
+from evenkeel.proxy.retry import may_repeat, request_unread
 from evenkeel.proxy.rewriting import render_request, render_response
 
 if TYPE_CHECKING:
-    from evenkeel.proxy.liveness import TcpInfo
     from evenkeel.proxy.pool import Pool
     from evenkeel.proxy.response_head import ResponseHead
+    from evenkeel.proxy.retry import TcpInfo
     from evenkeel.proxy.upstream import UpstreamConnection
 
 _WAIT = State.WAIT

@@ -14,10 +14,10 @@ from evenkeel.proxy.capture import Capture, capturable
 from evenkeel.proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, State
 from evenkeel.proxy.errors import Fault, error_response, status_of
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
-from evenkeel.proxy.liveness import tcp_info
+from evenkeel.proxy.lanes import sampled
 from evenkeel.proxy.request_head import MAX_HEAD_BYTES, parse_request
+from evenkeel.proxy.retry import tcp_info
 from evenkeel.proxy.rewriting import render_request
-from evenkeel.proxy.sampling import sampled
 
 if TYPE_CHECKING:
     import asyncio

@@ -8,7 +8,7 @@ import ssl
 from typing import TYPE_CHECKING
 
 from evenkeel.proxy.errors import Fault
-from evenkeel.proxy.liveness import tcp_info
+from evenkeel.proxy.retry import tcp_info
 from evenkeel.proxy.upstream import UpstreamConnection
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evenkeel.proxy.admission import TurnedAway
     from evenkeel.proxy.handoff import HandOff
-    from evenkeel.proxy.retrying import RetryPolicy
+    from evenkeel.proxy.retry import RetryPolicy
     from evenkeel.proxy.routing import RouteTable, Upstream
 
 UNROUTED = "none"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from evenkeel.proxy.errors import Fault
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
-from evenkeel.proxy.liveness import TcpInfo, tcp_info
 from evenkeel.proxy.response_head import SWITCHING_PROTOCOLS, parse_response
+from evenkeel.proxy.retry import TcpInfo, tcp_info
 
 if TYPE_CHECKING:
     from evenkeel.proxy.answering import Answering

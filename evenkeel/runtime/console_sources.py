@@ -3,6 +3,8 @@
 The replay plane at a glance, for the console, the readiness probe and the gauges.
 
 Settings as the console shows them: in effect, by section, with no credential among them.
+
+Pages of the documentation that the console can show where there is no network: reference and runbooks.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import re
+import sysconfig
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -36,7 +40,6 @@ from evenkeel.console import (
     Untried,
 )
 from evenkeel.monitor.export.snapshots import coverage
-from evenkeel.reference.documents import document
 from evenkeel.runtime import choices
 from evenkeel.runtime.replays import budgets, unavailable
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
@@ -53,6 +56,27 @@ if TYPE_CHECKING:
     from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterReading, Snapshot
+
+
+_PAGE: Final = re.compile(r"settings|runbooks/[A-Za-z0-9]+")
+_DOCS: Final = (
+    Path(__file__).resolve().parents[2] / "docs",  # in a checkout
+    Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed
+)
+
+
+@lru_cache(maxsize=64)
+def document(name: str) -> str | None:
+    """A page of the documentation in Markdown: "settings", or "runbooks/NAME"; None if there is no such page.
+
+    The documentation is installed with the code, so that the console can show it where there is no network.
+    """
+    if _PAGE.fullmatch(name):
+        for folder in _DOCS:
+            page = folder / f"{name}.md"
+            if page.is_file():
+                return page.read_text(encoding="utf-8")
+    return None
 
 
 _VARIABLES: Final = "_env"

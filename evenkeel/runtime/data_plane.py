@@ -29,9 +29,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.core.trouble import Trouble
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
-from evenkeel.proxy.lanes import Limits
+from evenkeel.proxy.lanes import Limits, threshold
 from evenkeel.proxy.memory import keep_freed_memory
-from evenkeel.proxy.sampling import threshold
 from evenkeel.proxy.server import DataPlane
 from evenkeel.runtime.process import take_short_turns
 from evenkeel.runtime.supervisor import when_orphaned

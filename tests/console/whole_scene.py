@@ -27,8 +27,7 @@ from evenkeel.experiments.calibrate.threshold import Placement, Threshold
 from evenkeel.monitor.changes.cause import Cause
 from evenkeel.monitor.changes.compare import CellSides, Comparison, JudgeSides, Sides
 from evenkeel.monitor.changes.report import ChangeReport
-from evenkeel.reference.documents import document
-from evenkeel.runtime.console_sources import settings_in_effect
+from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 

@@ -9,9 +9,8 @@ import pytest
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import ChangeRecord, kinds
 from evenkeel.monitor.changes.tally import Tally
-from evenkeel.proxy.lanes import Lane
+from evenkeel.proxy.lanes import Lane, threshold
 from evenkeel.proxy.routing import Route, Upstream
-from evenkeel.proxy.sampling import threshold
 from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.settings.replay import Changes

@@ -9,8 +9,7 @@ import pytest
 
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Exchange
-from evenkeel.reference.documents import document
-from evenkeel.runtime.console_sources import calibration, dead_letters, judge_setup, spending
+from evenkeel.runtime.console_sources import calibration, dead_letters, document, judge_setup, spending
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database

@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-from evenkeel.proxy.liveness import TcpInfo, request_unread, tcp_info
 from evenkeel.proxy.request_head import parse_request
-from evenkeel.proxy.retrying import may_repeat
+from evenkeel.proxy.retry import TcpInfo, may_repeat, request_unread, tcp_info
 
 ESTABLISHED, CLOSE, CLOSE_WAIT = 1, 7, 8
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

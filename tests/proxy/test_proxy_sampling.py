@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.proxy.sampling import mix, sampled, threshold
+from evenkeel.proxy.lanes import mix, sampled, threshold
 
 IDS = st.integers(0, 2**64 - 1)
 RATES = st.floats(0, 1)

@@ -1,4 +1,9 @@
-"""What the kernel knows of a connection: asked only when it matters, never on the usual path.
+"""When a request is sent a second time.
+
+Only on one occasion: a kept-alive connection turned out dead before a byte of the answer came,
+and the request is still at hand. Then it is sent once more, on a fresh connection.
+
+What the kernel knows of a connection: asked only when it matters, never on the usual path.
 
 On a system without `TCP_INFO` nothing is known, and the answers are the careful ones.
 """
@@ -7,10 +12,38 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from evenkeel.proxy.headers import has_idempotency_key
 
 if TYPE_CHECKING:
     import asyncio
+
+    from evenkeel.proxy.request_head import RequestHead
+
+
+RetryPolicy = Literal["never", "unread", "always"]
+"""What to do with requests that may have an effect, which in an LLM API is nearly all of them:
+never repeat; repeat if it is proven that the upstream has not read them; or always repeat, which
+may run (and bill) a completion twice."""
+
+_IDEMPOTENT = frozenset({b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"})
+
+
+def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
+    """Whether an unanswered request may be sent again.
+
+    Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` always may.
+
+    Args:
+        head: The request.
+        policy: For all others.
+        unread: Whether the upstream provably has not read the whole request, see `liveness`.
+    """
+    if head.method in _IDEMPOTENT or has_idempotency_key(head.raw, head.end):
+        return True
+    return policy == "always" or (policy == "unread" and unread)
+
 
 _ESTABLISHED = 1
 _CLOSE = 7
