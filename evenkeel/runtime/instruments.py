@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from evenkeel.core.languages import language_of
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED
+from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
 from evenkeel.metrics.judge import Breaker
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.languages import Coverage, base_tag
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.metrics.similarity import Cutoffs, EmbeddingsUnavailableError, load_embeddings
+from evenkeel.metrics.similarity import EmbeddingsUnavailableError, load_embeddings
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.data_plane import LAST_SPANS_S

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind, get_current_span, set_span_in_context, use_span
 
-from evenkeel.core.surrogates import well_formed
+from evenkeel.core.text import well_formed
 from evenkeel.llm.observer import NO_REPORT
 from evenkeel.tracing import names
 from evenkeel.tracing.attributes import input_messages, mark_failed, output_messages, sendable, server_of

@@ -9,12 +9,8 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.tally import Tally
-from evenkeel.runtime.changes import (
-    difference,
-    fingerprint,
-    settings_that_matter,
-    stamp_of,
-)
+from evenkeel.runtime.changes import fingerprint, settings_that_matter, stamp_of
+from evenkeel.runtime.reload import difference
 from evenkeel.stores.sqlite.changes import SqliteChangeStore
 from evenkeel.stores.sqlite.database import Database
 
