@@ -11,6 +11,7 @@ import click
 
 from evenkeel.cli.options import settings_of, settings_options
 from evenkeel.runtime.reload import SettingsSource
+from evenkeel.runtime.supervisor import receive
 
 if TYPE_CHECKING:
     from evenkeel.runtime.preflight import Role
@@ -126,7 +127,7 @@ def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
 def child(name: str) -> None:
     """Run one part under the supervisor, which writes the briefing to standard input."""
     del name  # shows the part in process lists
-    briefing = supervisor.receive()
+    briefing = receive()
     if briefing.role == "proxy":
         from evenkeel.runtime import data_plane
 
