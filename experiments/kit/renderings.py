@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.table import Table as RichTable
 
 from evenkeel import __version__
-from evenkeel.core import escapes
+from evenkeel.core import text as escapes
 from evenkeel.core.geometry import BANDS
 from evenkeel.core.text import harmless, well_formed
 from evenkeel.core.verdict import Failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.core.escapes import markdown, one_line, visible
+from evenkeel.core.text import markdown, one_line, visible
 
 
 @pytest.mark.parametrize(
