@@ -1,14 +1,8 @@
-"""Text from elsewhere, made fit for labels, UTF-8, spreadsheets, terminals, pages and Markdown.
-
-Text from elsewhere, made fit for labels, UTF-8 and spreadsheets.
+"""Text from elsewhere, made fit for labels, UTF-8, spreadsheets, terminals and Markdown.
 
 Clients and endpoints choose names of any length, JSON can carry half characters (lone surrogates) as
-escapes, and spreadsheets take some texts for formulas.
-
-Text from outside, made safe for where it is shown: terminals, pages and Markdown.
-
-HTML is escaped by the templates themselves (jinja2 with autoescape), cells of spreadsheets by
-`evenkeel.core.spreadsheets`.
+escapes, and spreadsheets take some texts for formulas. HTML is escaped by the templates themselves (jinja2
+with autoescape).
 """
 
 from __future__ import annotations

@@ -15,8 +15,10 @@ from evenkeel.experiments.bench.faults import AGAIN, NotConfirmedError, StoppedE
 from evenkeel.experiments.bench.items import BUILTIN, ItemError, builtin_items, read_items
 from evenkeel.experiments.bench.models import PARAMETERS, model_at, read_models
 from evenkeel.experiments.bench.prompts import TASKS
-from evenkeel.experiments.bench.run import BenchOptions, Outputs, run_bench
+from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, document
+from evenkeel.experiments.bench.run import BenchOptions, Outcome, run_bench
 from evenkeel.experiments.bench.trials import Protocol
+from evenkeel.experiments.kit.renderings import html, show
 from evenkeel.experiments.kit.terminal import confirmation, consoles, named_price, words
 from evenkeel.metrics.tasks import task_named
 from evenkeel.runtime import choices
@@ -25,7 +27,10 @@ from evenkeel.settings import SettingsError
 from evenkeel.shadow.perturbations import by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
 
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.models import ModelUnderTest
@@ -38,6 +43,12 @@ _PIPED_WIDTH = 200
 """Columns of the tables where the output is not a terminal."""
 _NOWHERE = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where none is named; never asked."""
+_WRITERS: Mapping[str, Callable[[Outcome], bytes]] = {
+    "json": lambda outcome: as_json(outcome).encode(),
+    "csv": lambda outcome: as_csv(outcome).encode(),
+    "trials": lambda outcome: as_lines(outcome).encode(),
+    "html": lambda outcome: html(document(outcome)),
+}
 
 
 def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
@@ -49,7 +60,10 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
     out, err = consoles(_PIPED_WIDTH)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
-        outcome = run_bench(options_of(given), out=out, err=err, confirm=confirm)
+        options, outputs = options_of(given), _outputs(given)
+        outcome = run_bench(options, err=err, confirm=confirm)
+        show(document(outcome), out)
+        _write(outcome, outputs, err)
     except NotConfirmedError:
         click.echo("evenkeel: nothing more was asked; --yes asks without confirmation", err=True)
         return STOPPED
@@ -63,6 +77,26 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
         )
         return STOPPED
     return STOPPED if outcome.unusable else 0
+
+
+def _outputs(given: Mapping[str, Any]) -> dict[str, Path]:
+    """The files that are wanted, checked before anything is spent."""
+    wanted = {name: given[name] for name in _WRITERS if given[name] is not None}
+    for target in (*wanted.values(), given["journal"]):
+        if not target.absolute().parent.is_dir():
+            raise SettingsError(f"{target}: there is no folder {target.parent}")
+        if target.is_dir():
+            raise SettingsError(f"{target}: is a folder; name a file")
+    return wanted
+
+
+def _write(outcome: Outcome, outputs: Mapping[str, Path], err: Console) -> None:
+    for name, target in outputs.items():
+        try:
+            target.write_bytes(_WRITERS[name](outcome))
+        except OSError as error:
+            raise StoppedError(f"{target}: cannot be written ({error.strerror}); {AGAIN}") from error
+        err.print(f"wrote {target}", soft_wrap=True)
 
 
 def options_of(given: Mapping[str, Any]) -> BenchOptions:
@@ -91,7 +125,6 @@ def options_of(given: Mapping[str, Any]) -> BenchOptions:
         concurrency=given["concurrency"],
         timeout_s=given["timeout"],
         most_usd=given["max_usd"],
-        outputs=Outputs(json=given["json"], csv=given["csv"], html=given["html"], trials=given["trials"]),
     )
 
 

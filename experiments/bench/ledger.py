@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evenkeel.core.budget import Spend
-
-if TYPE_CHECKING:
-    from evenkeel.core.budget import Spend
-
 
 JUDGE: Final = "the judge"
 

@@ -29,7 +29,6 @@ from evenkeel.experiments.bench.costs import (
     planned,
     settled,
 )
-from evenkeel.experiments.bench.document import csv_lines, document, trial_lines
 from evenkeel.experiments.bench.faults import (
     AGAIN,
     NotConfirmedError,
@@ -39,17 +38,14 @@ from evenkeel.experiments.bench.faults import (
 )
 from evenkeel.experiments.bench.ledger import BudgetUsedUpError, Ledger
 from evenkeel.experiments.bench.models import Asker
-from evenkeel.experiments.bench.page import page
 from evenkeel.experiments.bench.scores import make_tables
 from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_of, scorer_of, without_slots
-from evenkeel.experiments.bench.terminal import show
 from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import Encoder, make_encoder
 from evenkeel.runtime.replays import prices
-from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.errors import StoreError
 
@@ -74,16 +70,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outputs:
-    """Files to write, each if wanted."""
-
-    json: Path | None = None
-    csv: Path | None = None
-    html: Path | None = None
-    trials: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
     """Everything that a run needs to be told."""
 
@@ -100,7 +86,6 @@ class BenchOptions:
     concurrency: int = 8
     timeout_s: float = 120.0
     most_usd: float | None = None
-    outputs: Outputs = field(default_factory=Outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,59 +328,24 @@ _SHOWN = 8
 """Kinds that are named in a line."""
 
 
-def run_bench(
-    options: BenchOptions, *, out: Console, err: Console, confirm: Callable[[str], bool]
-) -> Outcome:
-    """Ask, score, and write what was asked for.
+def run_bench(options: BenchOptions, *, err: Console, confirm: Callable[[str], bool]) -> Outcome:
+    """Ask and score.
 
     Args:
         options: What to do.
-        out: Gets the tables.
         err: Gets progress.
         confirm: Asked with an estimate before the first call, and with a measured one after the first issues.
 
-    Raises: SettingsError for files that cannot be used; NotConfirmedError; StoppedError, with every answer
-        until then in the journal.
+    Raises: SettingsError for a journal that cannot be used; NotConfirmedError; StoppedError, with every
+        answer until then in the journal.
     """
-    _check_files(options)
     with ExitStack() as stack:
         database = open_journal(options.journal)
         stack.callback(database.close)
         try:
-            outcome = asyncio.run(_measured(options, database, err, confirm))
+            return asyncio.run(_measured(options, database, err, confirm))
         except sqlite3.Error as error:
             raise unwritable(options.journal, error) from error
-    show(outcome, out)
-    for path in _write(outcome, options.outputs):
-        err.print(f"wrote {path}", soft_wrap=True)
-    return outcome
-
-
-def _write(outcome: Outcome, outputs: Outputs) -> list[Path]:
-    wanted: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
-        (outputs.json, lambda: document(outcome).encode()),
-        (outputs.csv, lambda: "".join(csv_lines(outcome)).encode()),
-        (outputs.trials, lambda: "".join(trial_lines(outcome)).encode()),
-        (outputs.html, lambda: page(outcome)),
-    )
-    done = []
-    for target, made in wanted:
-        if target is not None:
-            try:
-                target.write_bytes(made())
-            except OSError as error:
-                raise StoppedError(f"{target}: cannot be written ({error.strerror}); {AGAIN}") from error
-            done.append(target)
-    return done
-
-
-def _check_files(options: BenchOptions) -> None:
-    outputs = options.outputs
-    for target in (outputs.json, outputs.csv, outputs.html, outputs.trials, options.journal):
-        if target is not None and not target.absolute().parent.is_dir():
-            raise SettingsError(f"{target}: there is no folder {target.parent}")
-        if target is not None and target.is_dir():
-            raise SettingsError(f"{target}: is a folder; name a file")
 
 
 async def _measured(

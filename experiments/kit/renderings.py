@@ -18,9 +18,9 @@ from rich.cells import cell_len
 from rich.table import Table as RichTable
 
 from evenkeel import __version__
-from evenkeel.core import text as escapes
 from evenkeel.core.geometry import BANDS
-from evenkeel.core.text import harmless, well_formed
+from evenkeel.core.text import harmless, one_line, visible, well_formed
+from evenkeel.core.text import markdown as escaped
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.kit import charts
 from evenkeel.experiments.kit.document import Bullets, Folded, Paragraph, Picture, Table, part, turned
@@ -47,7 +47,7 @@ def show(document: Document, console: Console) -> None:
     """Print a document in a terminal: its headline, and each section's tables and lines."""
     for line in (document.headline, *document.summary):
         if line:
-            console.print(escapes.visible(line), soft_wrap=True)
+            console.print(visible(line), soft_wrap=True)
     for section in document.sections_for("terminal"):
         title = section.title
         for block in section.blocks:
@@ -58,13 +58,13 @@ def show(document: Document, console: Console) -> None:
 def _show_block(block: Block, title: str, console: Console) -> None:
     if isinstance(block, Table):
         for table in fitted(block, console.width):
-            console.print(_rich(table, escapes.visible(block.title or title)))
+            console.print(_rich(table, visible(block.title or title)))
     elif isinstance(block, Paragraph):
         style = "dim" if block.style == "note" else _TONES[block.tone]
-        console.print(escapes.visible(block.text), style=style or None, soft_wrap=True)
+        console.print(visible(block.text), style=style or None, soft_wrap=True)
     elif isinstance(block, Bullets):
         for item in block.items:
-            console.print(escapes.visible(item), style="dim" if block.quiet else None, soft_wrap=True)
+            console.print(visible(item), style="dim" if block.quiet else None, soft_wrap=True)
 
 
 def fitted(table: Table, width: int) -> Iterator[Table]:
@@ -109,13 +109,13 @@ def _rich(table: Table, title: str) -> RichTable:
     shown = RichTable(title=title or None, title_justify="left", title_style="bold", header_style="dim")
     for column, width in zip(table.columns, _widths(table), strict=True):
         justify = "left" if column.is_text else "right"
-        shown.add_column(escapes.visible(column.name), justify=justify, min_width=width, overflow="fold")  # type: ignore[arg-type]
+        shown.add_column(visible(column.name), justify=justify, min_width=width, overflow="fold")  # type: ignore[arg-type]
     before = ""
     for row in table.cells():
         if table.grouped and before and row[0].text != before:
             shown.add_section()
         before = row[0].text
-        shown.add_row(*(escapes.visible(_stacked(cell)) for cell in row))
+        shown.add_row(*(visible(_stacked(cell)) for cell in row))
     return shown
 
 
@@ -138,18 +138,18 @@ def markdown(document: Document, level: int = 1) -> str:
 
 
 def _markdown_lines(document: Document, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {escapes.markdown(document.title)}"
+    yield f"{'#' * level} {escaped(document.title)}"
     if document.subtitle:
-        yield from ("", escapes.markdown(document.subtitle))
+        yield from ("", escaped(document.subtitle))
     if document.headline:
-        yield from ("", f"**{escapes.markdown(document.headline)}**")
+        yield from ("", f"**{escaped(document.headline)}**")
     if document.summary:
-        yield from ("", *(f"- {escapes.markdown(line)}" for line in document.summary))
+        yield from ("", *(f"- {escaped(line)}" for line in document.summary))
     for section in document.sections_for("markdown"):
         if section.title:
-            yield from ("", f"{'#' * (level + section.level - 1)} {escapes.markdown(section.title)}")
+            yield from ("", f"{'#' * (level + section.level - 1)} {escaped(section.title)}")
         if section.about:
-            yield from ("", escapes.markdown(section.about))
+            yield from ("", escaped(section.about))
         for block in section.blocks:
             yield ""
             yield from _markdown_block(block)
@@ -158,29 +158,29 @@ def _markdown_lines(document: Document, level: int) -> Iterator[str]:
 def _markdown_block(block: Block) -> Iterator[str]:
     if isinstance(block, Table):
         if block.title:
-            yield from (f"**{escapes.markdown(block.title)}**", "")
-        yield f"| {' | '.join(escapes.markdown(column.name) for column in block.columns)} |"
+            yield from (f"**{escaped(block.title)}**", "")
+        yield f"| {' | '.join(escaped(column.name) for column in block.columns)} |"
         yield f"|{'|'.join('---' if column.is_text else '---:' for column in block.columns)}|"
         for row in block.cells():
             cells = (
-                escapes.markdown(cell.line) if column.is_text else cell.line
+                escaped(cell.line) if column.is_text else cell.line
                 for column, cell in zip(block.columns, row, strict=True)
             )
             yield f"| {' | '.join(cells)} |"
     elif isinstance(block, Paragraph):
-        text = escapes.markdown(block.text)
+        text = escaped(block.text)
         yield f"**{text}**" if block.style == "headline" else text
     elif isinstance(block, Bullets):
-        yield from (f"- {escapes.markdown(item)}" for item in block.items)
+        yield from (f"- {escaped(item)}" for item in block.items)
     elif isinstance(block, Folded):
-        yield f"<details><summary>{escape(escapes.one_line(block.summary))}</summary>"
+        yield f"<details><summary>{escape(one_line(block.summary))}</summary>"
         if block.text:
-            yield from ("", escapes.markdown(block.text))
+            yield from ("", escaped(block.text))
         if block.code:
             # A fence must be longer than any run of backticks inside it.
             longest = max(map(len, re.findall("`+", block.code)), default=0)
             fence = "`" * max(3, longest + 1)
-            yield from ("", f"{fence}{block.language}", escapes.visible(block.code), fence)
+            yield from ("", f"{fence}{block.language}", visible(block.code), fence)
         yield from ("", "</details>")
 
 
@@ -205,7 +205,7 @@ def environment(package: str) -> Environment:
 
 
 def _visible(value: Any) -> Any:
-    return escapes.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @lru_cache(maxsize=1)
