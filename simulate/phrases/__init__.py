@@ -4,25 +4,15 @@ from typing import Final
 
 from evenkeel.simulate.phrases.de import GERMAN
 from evenkeel.simulate.phrases.en import ENGLISH
-from evenkeel.simulate.phrases.es import SPANISH
 from evenkeel.simulate.phrases.fr import FRENCH
-from evenkeel.simulate.phrases.fr_ca import CANADIAN_FRENCH
-from evenkeel.simulate.phrases.it import ITALIAN
 from evenkeel.simulate.phrases.ja import JAPANESE
 from evenkeel.simulate.phrases.language import Labels, Phrases, Tones, Triple
-from evenkeel.simulate.phrases.nl import DUTCH
-from evenkeel.simulate.phrases.pt_br import BRAZILIAN_PORTUGUESE
 
 LANGUAGES: Final = (
     ENGLISH,
-    SPANISH,
     FRENCH,
-    CANADIAN_FRENCH,
     GERMAN,
-    DUTCH,
-    ITALIAN,
     JAPANESE,
-    BRAZILIAN_PORTUGUESE,
 )
 """All of them; regional forms after the language they belong to."""
 
