@@ -1,25 +1,30 @@
 """A local OpenAI-compatible model of planted fragility, for the demo and the tests.
 
 `cases` makes support cases from the catalogue in `topics`, `tasks` makes prompts of them. `model` answers
-prompts: it recognises the topic (`recognition`), reads the identifiers (`details`) and picks one of three
-answers; a hash of the prompt or a random draw decides which. What is told (`told`, in the languages of
-`phrases`) is the same in every format (`formats`). `truth` says what that means for every delta, in closed
-form. A simulated `rewriter` and a simulated `judge` are served beside it, for evenkeel's own prompts, and
-simulated `embeddings`.
-`server` puts all of them behind HTTP under the `apis`, with a `simulation` whose models can be changed
-while it runs. Nothing here is a language model.
+prompts: it recognises topic, identifiers and language (`recognition`) and picks one of three answers; a
+hash of the prompt or a random draw decides which. The same `content`, in the languages of `phrases`, is put
+into every format (`forms`). A simulated `rewriter` and a simulated `judge` are served with it, for
+evenkeel's own prompts, and simulated `embeddings`. `server` puts all of them behind HTTP under the `apis`,
+with a `simulation` whose models can be changed while it runs and which knows the truth about every delta.
+Nothing here is a language model.
 """
 
 from evenkeel.simulate.cases import INSTRUCTIONS, Case, make_case, summary_prompt
-from evenkeel.simulate.condition import Condition
+from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import EMBEDDINGS_MODEL
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.simulate.model import Message, SimulatedModel
 from evenkeel.simulate.rewriter import REWRITER_MODEL
 from evenkeel.simulate.server import create_app, run, serving
-from evenkeel.simulate.simulation import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings
+from evenkeel.simulate.simulation import (
+    DEFAULT_MODEL,
+    ModelState,
+    Planted,
+    Simulation,
+    SimulationSettings,
+    planted,
+)
 from evenkeel.simulate.tasks import TaskName, make_prompt
-from evenkeel.simulate.truth import Planted, planted
 
 __all__ = [
     "DEFAULT_MODEL",

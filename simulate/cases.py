@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from evenkeel.simulate.details import Details, SideDetails
+from evenkeel.simulate.recognition import Details, SideDetails
 from evenkeel.simulate.topics import TOPICS, Topic
 
 INSTRUCTIONS: Final = (

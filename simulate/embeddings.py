@@ -10,9 +10,8 @@ import struct
 from collections import Counter
 from typing import Any, Final
 
-from evenkeel.simulate.faults import WireError
-from evenkeel.simulate.requests import read_model
-from evenkeel.simulate.wire import count_prompt_tokens
+from evenkeel.simulate.apis import count_prompt_tokens
+from evenkeel.simulate.requests import WireError, read_model
 
 EMBEDDINGS_MODEL: Final = "simulated-embeddings"
 DIMENSIONS: Final = 256

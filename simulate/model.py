@@ -15,16 +15,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.simulate.answers import Answers, case_answers, generic_answers
-from evenkeel.simulate.condition import Condition
-from evenkeel.simulate.details import Details, read_details
-from evenkeel.simulate.filling import fill
-from evenkeel.simulate.formats import render, wanted_format
+from evenkeel.simulate.content import Answers, Condition, case_answers, generic_answers, tell
+from evenkeel.simulate.forms import fill, render, wanted_format
 from evenkeel.simulate.phrases import ENGLISH, Phrases
-from evenkeel.simulate.recognition import find_topic
+from evenkeel.simulate.recognition import Details, find_topic, read_details, wanted_language
 from evenkeel.simulate.tasks import CASE_SUMMARY, Task, task_of
-from evenkeel.simulate.told import tell
-from evenkeel.simulate.tongue import wanted_language
 
 if TYPE_CHECKING:
     import random

@@ -1,21 +1,30 @@
-"""Which topic a text is about: a name in quotation marks, or a weighted vote of character trigrams.
+"""What the simulated model reads out of a prompt: topic, identifiers, language of the answer.
 
-A trigram votes for the few topics whose clauses it occurs in. Typing errors, upper case and odd
-spacing leave most of a text's trigrams standing, so a perturbed case is still recognised. A simulated
-translation has none of them: it carries the topic's name as a proper noun, in quotation marks.
+A topic is found by its name in quotation marks, or by a weighted vote of character trigrams: one votes for
+the few topics whose clauses it occurs in. Typing errors, upper case and odd spacing leave most of a text's
+trigrams standing, so a perturbed case is still recognised. A simulated translation has none of them: it
+carries the topic's name.
+
+Identifiers are found by their shape alone (ticket numbers, hosts, versions, hexadecimal codes, dates,
+times, plain numbers), which a perturbation must leave alone. Where one occurs several times, the smallest
+is the first: order in the text does not count.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.simulate.phrases import ENGLISH, LANGUAGES, Phrases, phrases_for
 from evenkeel.simulate.topics import TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.simulate.topics import Topic
+
 
 MAX_OWNERS: Final = 3
 """A trigram of more topics than this says nothing."""
@@ -107,3 +116,134 @@ def topic_of_clause(text: str) -> Topic | None:
 _BY_CLAUSE: Final = {
     clause: topic for topic in TOPICS for side in (topic.first, topic.second) for clause in side
 }
+
+
+_SHAPES: Final = re.compile(
+    # The lookahead passes over words without a digit at once; the alternatives are in order of precedence.
+    r"""
+    \b (?= [A-Za-z_.-]{0,16} [0-9] ) (?:
+        (?P<host>    [A-Z]{3} - [A-Z]{2,4} - [0-9]{2} \b )
+      | (?P<ticket>  INC-[0-9]{3,8} \b )
+      | (?P<change>  CHG-[0-9]{3,8} \b )
+      | (?P<article> KB[0-9]{4,9} \b )
+      | (?P<code>    0x[0-9A-Fa-f]{4,16} \b )
+      | (?P<date>    [0-9]{4}-[0-9]{2}-[0-9]{2} \b )
+      | (?P<time>    [0-9]{2}:[0-9]{2} \b )
+      | (?P<version> [0-9]{1,4} \. [0-9]{1,4} \. [0-9]{1,4} \b )
+      | (?P<other>   (?: [A-Za-z]+ [-_.]? [0-9] | [0-9]+ (?: [-_.:/] [A-Za-z0-9] | [A-Za-z] ) ) [\w.:/-]* )
+      | (?P<people>  [0-9]{1,4} \b )
+    )
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+# "Doc 1", "Document [2]", and the numbers of list items: they name a place in the prompt, not a fact.
+_PLACES: Final = re.compile(
+    r"\b(?:Doc|Document|Source)[ ]?\[?[0-9]{1,3}\b | ^[ \t]*[0-9]{1,2}[.)][ \t]",
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+
+
+class SideDetails(NamedTuple):
+    """The details that belong to one side of an incident; "" where the prompt has none."""
+
+    host: str
+    version: str
+    code: str
+    time: str
+    people: str
+    date: str
+
+
+class Details(NamedTuple):
+    """All identifiers that an answer can quote; "" where the prompt has none."""
+
+    ticket: str
+    change: str
+    article: str
+    first: SideDetails
+    second: SideDetails
+    """Empty fields where the prompt holds only one value of a kind."""
+
+
+def read_details(text: str) -> Details:
+    """The identifiers in a text, in any order and with anything between them.
+
+    Plain numbers are ordered by value, versions by their parts, everything else as text. The first side
+    gets the smallest value of each kind and the second side the largest, if there are two.
+    """
+    found: dict[str, set[str]] = {}
+    for match in _SHAPES.finditer(_PLACES.sub(" ", text)):
+        kind = match.lastgroup
+        assert kind is not None
+        found.setdefault(kind, set()).add(match.group())
+    low: list[str] = []
+    high: list[str] = []
+    for kind in SideDetails._fields:
+        values = sorted(found.get(kind, ()), key=_order)
+        low.append(values[0] if values else "")
+        high.append(values[-1] if len(values) > 1 else "")
+    return Details(
+        ticket=min(found.get("ticket", ()), default=""),
+        change=min(found.get("change", ()), default=""),
+        article=min(found.get("article", ()), default=""),
+        first=SideDetails(*low),
+        second=SideDetails(*high),
+    )
+
+
+def _order(value: str) -> tuple[tuple[int, ...], str]:
+    """Sort key: numbers and versions by value, the rest as text."""
+    parts = value.split(".")
+    return (tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else (), value)
+
+
+_LANGUAGE_NAMES: Final = {name: language for language in LANGUAGES for name in language.names}
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_KANA: Final = re.compile(r"[\u3040-\u30ff]")
+_JAPANESE_SHARE: Final = 0.1
+"""Share of kana among the letters from which a text is Japanese."""
+_MIN_WORDS: Final = 5
+"""Function words that a text must have in a language other than English to be taken for it."""
+_LEAD: Final = 1.2
+"""Times as many function words as English has there: most words are names and English identifiers."""
+
+
+def wanted_language(text: str) -> Phrases:
+    """The language in which a prompt wants its answer, as far as the simulation speaks it.
+
+    Counting function words is coarse, but typing errors and capitals don't move it.
+    """
+    lowered = text.lower()
+    named = [
+        # The last to end, and of those the longest: "Canadian French" is not French.
+        (match.end(), len(name), name)
+        for name in _LANGUAGE_NAMES
+        if name in lowered
+        for match in _whole(name).finditer(lowered)
+    ]
+    return _LANGUAGE_NAMES[max(named)[2]] if named else written_language(text)
+
+
+def written_language(text: str) -> Phrases:
+    """The language that a text is written in; English if none is clear. Regional forms are not told apart."""
+    words = [word.lower() for word in _WORD.findall(text)]
+    letters = sum(map(len, words))
+    if letters and len(_KANA.findall(text)) / letters > _JAPANESE_SHARE:
+        japanese = phrases_for("ja")
+        assert japanese is not None
+        return japanese
+    often = Counter(words)
+    counts = [(sum(often[word] for word in language.function_words), language) for language in LANGUAGES]
+    english = counts[0][0]
+    # The first of equals, so French goes before its Canadian form.
+    most, language = max(counts, key=lambda count: count[0])
+    return language if most >= _MIN_WORDS and most > _LEAD * english else ENGLISH
+
+
+@cache
+def _whole(name: str) -> re.Pattern[str]:
+    """Matches a name as a word of its own; where words have no spaces between them it needs no end."""
+    found = re.escape(name)
+    return re.compile(rf"(?<![^\W_]){found}(?![^\W_])" if name < "\u3000" else found)

@@ -1,7 +1,7 @@
 """`evenkeel demo`: the whole product against a simulated model whose true deltas are known.
 
-`processes` starts `simulate` and `up`; `traffic` is an application on the real openai SDK; `comparison`
-holds what was measured against what was planted; `story` runs the phases and tells them.
+`processes` starts `simulate` and `up` and sends traffic; `story` runs the phases and compares what was
+measured with what was planted.
 """
 
 from evenkeel.simulate.demo.story import run_demo

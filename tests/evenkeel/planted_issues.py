@@ -6,11 +6,9 @@ import json
 import random
 
 from evenkeel.simulate import Condition, make_case
+from evenkeel.simulate.model import tell
 from evenkeel.simulate.phrases import ENGLISH
-from evenkeel.simulate.tasks.conversation import ChatSummary
-from evenkeel.simulate.tasks.questions import Questions
-from evenkeel.simulate.tasks.slots import SCHEMA, SlotFilling
-from evenkeel.simulate.told import tell
+from evenkeel.simulate.tasks import SCHEMA, ChatSummary, Questions, SlotFilling
 
 
 def planted_issue(seed):

@@ -9,9 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from evenkeel.simulate.demo.comparison import Comparison, Row, compare
 from evenkeel.simulate.demo.processes import DemoError, wait_for
-from evenkeel.simulate.demo.story import Outcome
+from evenkeel.simulate.demo.story import Comparison, Outcome, Row, compare
 
 TRUTH = {
     "baseline_content_delta": 0.05,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.simulate import make_case, summary_prompt
-from evenkeel.simulate.answers import case_answers, generic_answers
-from evenkeel.simulate.details import Details, SideDetails, read_details
+from evenkeel.simulate.model import case_answers, generic_answers
+from evenkeel.simulate.recognition import Details, SideDetails, read_details
 
 SEEDS = st.integers(min_value=0, max_value=2**63)
 WORDS = re.compile(r"[a-z]{4,}")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.simulate import make_case, summary_prompt
-from evenkeel.simulate.details import Details, SideDetails, read_details
+from evenkeel.simulate.recognition import Details, SideDetails, read_details
 from evenkeel.simulate.topics import TOPICS
 
 SEEDS = st.integers(min_value=0, max_value=2**63)

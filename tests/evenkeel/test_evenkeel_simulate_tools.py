@@ -9,7 +9,7 @@ import pytest
 from evenkeel.simulate import Condition, Message, make_case, summary_prompt
 from evenkeel.simulate.model import read
 from evenkeel.simulate.requests import ModelRequest
-from evenkeel.simulate.tools import call_tool, requested_tool
+from evenkeel.simulate.server import call_tool, requested_tool
 
 CASE = make_case(9)
 TOOLS = ({"name": "get_weather"}, {"name": "close_ticket"})

@@ -1,23 +1,95 @@
-"""The simulated judge's ratings: by planted state for answers it knows, by coarse rules for others."""
+"""The simulated judge: answers evenkeel's judge prompts with the planted truth.
+
+It is no language model. It reads the material out of the prompt by its markers and recognises the simulated
+model's answers, whatever their format and language; other answers are rated by coarse rules. With noise, a
+share of its ratings is flipped by chance, so that a drifting judge can be told from a drifting model.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.shadow.perturbations.places import protected_spans
-from evenkeel.simulate.condition import Condition
-from evenkeel.simulate.details import read_details
-from evenkeel.simulate.judge.known import recognise
-from evenkeel.simulate.recognition import find_topic
-from evenkeel.simulate.rewriter import is_rewriting
-from evenkeel.simulate.tongue import written_language
+from evenkeel.simulate.content import Condition
+from evenkeel.simulate.phrases import LANGUAGES
+from evenkeel.simulate.recognition import Details, find_topic, read_details, written_language
+from evenkeel.simulate.rewriter import is_rewriting, marked_texts
+from evenkeel.simulate.topics import TOPICS
 
 if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from evenkeel.simulate.judge.known import Known
+    from evenkeel.simulate.content import Condition
+    from evenkeel.simulate.model import Message
+
+
+class Known(NamedTuple):
+    """An answer of the simulated model."""
+
+    condition: Condition
+    topic: str
+    """Name of the topic; "" if it answers a prompt that has none, and quotes from it."""
+    details: Details
+    """The identifiers that it quotes."""
+
+
+_NAMES: Final = "|".join(re.escape(topic.name) for topic in TOPICS)
+_QUOTING: Final = {
+    Condition.GOOD: re.compile(r"\byou wrote: "),
+    Condition.DIFFERENT: re.compile(
+        r"\byour text of \d+ words ends like this: |\bin its own words, backwards, the request is: "
+        r"|\bplease send some text first"
+    ),
+    Condition.WORSE: re.compile(r"\bsomebody seems unhappy about (?:something else|nothing)\b"),
+}
+
+
+def recognise(text: str) -> Known | None:
+    """The simulated model's answer in a text of any format and language; None if it is not one.
+
+    A text that tells both sides of an incident is a case, not an answer to one.
+    """
+    plain = " ".join(text.lower().split())
+    found = set(_told(plain))
+    if not found:
+        found = {("", condition) for condition, pattern in _QUOTING.items() if pattern.search(plain)}
+    if len(found) != 1:
+        return None
+    topic, condition = found.pop()
+    return Known(condition, topic, read_details(text))
+
+
+def _told(plain: str) -> Iterator[tuple[str, Condition]]:
+    for topic in TOPICS:
+        for side, condition in ((topic.first, Condition.GOOD), (topic.second, Condition.DIFFERENT)):
+            if any(clause in plain for clause in side):
+                yield topic.name, condition
+    for condition, pattern in _STOCK:
+        for match in pattern.finditer(plain):
+            yield match["topic"], condition
+
+
+def _stock_patterns() -> Iterator[tuple[Condition, re.Pattern[str]]]:
+    for language in LANGUAGES:
+        for condition, triple in (
+            (Condition.GOOD, language.good),
+            (Condition.DIFFERENT, language.different),
+            (Condition.WORSE, language.worse),
+        ):
+            if triple is not None:
+                around = [
+                    re.escape(" ".join(part.lower().split())) for part in triple.problem.split("{topic}")
+                ]
+                # Where a template is cut, the space beside the topic went with it.
+                yield condition, re.compile(rf"{around[0]}\s?(?P<topic>{_NAMES})\s?{around[1]}")
+
+
+_STOCK: Final = tuple(_stock_patterns())
 
 
 class Ruling(NamedTuple):
@@ -150,3 +222,42 @@ def _share(left: AbstractSet[str], right: AbstractSet[str]) -> float:
 
 def _step(share: float, three: float, two: float) -> int:
     return 3 if share >= three else 2 if share >= two else 1
+
+
+JUDGE_MODEL: Final = "simulated-judge"
+"""The name under which it is served."""
+
+_FLIPPED: Final = {3: 1, 2: 3, 1: 3}
+_PAIR: Final = 2
+_COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|what its reader)")
+"""What evenkeel's prompts about completeness say, whatever the task."""
+
+
+def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -> str:
+    """The reply to a judge's prompt: a JSON object with `explanation` and `rating`.
+
+    A prompt with a REQUEST and an ANSWER asks for quality, any other with two texts for similarity. A
+    prompt without material gets a sentence instead.
+
+    Args:
+        messages: The prompt.
+        rng: Decides which ratings are flipped.
+        noise: Share of ratings that are flipped: 3 becomes 1, and 2 and 1 become 3.
+    """
+    prompt = "\n\n".join(message.text for message in messages if message.role == "user")
+    ruling = _rule(marked_texts(prompt), "\n".join(message.text for message in messages))
+    if ruling is None:
+        return "The simulated judge takes judge prompts of evenkeel only."
+    rating, reason = ruling
+    if noise and rng.random() < noise:
+        rating, reason = _FLIPPED[rating], f"{reason}; flipped by chance"
+    return json.dumps({"explanation": f"Simulated judge: {reason}.", "rating": rating})
+
+
+def _rule(texts: dict[str, str], prompt: str) -> Ruling | None:
+    if "REQUEST" in texts and "ANSWER" in texts:
+        complete = _COMPLETENESS.search(prompt) is not None
+        return rate_quality(texts["REQUEST"], texts["ANSWER"], complete=complete)
+    if len(texts) == _PAIR:
+        return rate_similarity(*texts.values())
+    return None

@@ -1,0 +1,273 @@
+"""The simulated rewriter: paraphrase, tone and translation by rule, for evenkeel's own prompts.
+
+It is no language model. What it returns keeps what the validity gate asks for, is written in the wanted
+language, and lets the simulated model recognise the topic. It means nothing beyond that.
+
+In a translation each stretch of prose is replaced by stock words of the target language, about as many,
+sentence by sentence; protected passages, labels, marks and line breaks stay where they are. Of the meaning
+only the topic's name survives, as a proper noun in quotation marks.
+
+Material stands in a prompt between `<<<BEGIN label tag>>>` and `<<<END label tag>>>`, where the tag occurs
+nowhere in the material. The first marker comes before all material, so its tag is the true one, whatever
+the material imitates.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import cycle
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.shadow.perturbations.places import protected_spans
+from evenkeel.simulate.phrases import LANGUAGES, Tones, phrases_for
+from evenkeel.simulate.recognition import clauses_in, find_topic, topic_of_clause, written_language
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from evenkeel.simulate.model import Message
+    from evenkeel.simulate.phrases import Phrases
+    from evenkeel.simulate.topics import Topic
+
+
+class Piece(NamedTuple):
+    """A part of a text."""
+
+    text: str
+    kept: bool
+    """Whether it must survive as it is."""
+
+
+# Labels of documents, and names of formats: the same in every language, and no rule of protection
+# knows them.
+_NAMES: Final = re.compile(
+    r"\b(?:Doc(?:ument)?|Source)[ ]?\[?[0-9]{1,3}\]?:? | \b(?:JSON|YAML|XML|HTML|Markdown)\b", re.VERBOSE
+)
+_WORD: Final = re.compile(r"[^\W\d_]")
+
+
+def pieces_of(text: str, also: re.Pattern[str] | None = None) -> Iterator[Piece]:
+    """The text cut into what is kept and what lies between; joined, they are the text.
+
+    Args:
+        text: What is to be rewritten.
+        also: Matches are kept as well, if no protected passage overlaps.
+    """
+    spans = [(span.start, span.end) for span in protected_spans(text)]
+    spans += [match.span() for match in _NAMES.finditer(text)]
+    if also is not None:
+        spans += [match.span() for match in also.finditer(text)]
+    at = 0
+    for start, end in sorted(spans):
+        if end <= at:
+            continue
+        # A passage that begins inside another one goes on where that ends.
+        begin = max(start, at)
+        if begin > at:
+            yield Piece(text[at:begin], kept=False)
+        yield Piece(text[begin:end], kept=True)
+        at = end
+    if at < len(text):
+        yield Piece(text[at:], kept=False)
+
+
+def rewrite_prose(text: str, change: Callable[[str], str]) -> str:
+    """The text with every part that need not be kept put through `change`."""
+    return "".join(piece.text if piece.kept else change(piece.text) for piece in pieces_of(text))
+
+
+def open_with(text: str, opening: str) -> str:
+    """The text with an opening before its first word; unchanged if all of it must be kept."""
+    done = ""
+    for piece in pieces_of(text):
+        first = None if piece.kept else _WORD.search(piece.text)
+        if first is not None:
+            rest = text[len(done) + first.start() :]
+            return f"{done}{piece.text[: first.start()]}{opening}{rest}"
+        done += piece.text
+    return text
+
+
+_SENTENCE: Final = re.compile(r"[^.!?:;\n]+[.!?:;]*(?=\s|\Z)|[^.!?:;\n]+|[.!?:;\n]+")
+_ENDS: Final = re.compile(r"[.!?:;\n]")
+_EDGES: Final = re.compile(r"\A(?P<before>[\W\d_]*)(?P<words>.*?)(?P<after>[\W\d_]*)\Z", re.DOTALL)
+_WORDS_IN: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_UNSPACED_SHARE: Final = 0.42
+"""Characters without spaces for each that was written with them: they say as much."""
+_WORDS_A_WIDE_CHARACTER: Final = 0.4
+"""The other way round: words for each character of a script without spaces."""
+_WIDE: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+_NARROW: Final = re.compile(r"[0-9A-Za-z_]")
+_LATIN: Final = re.compile(r"[a-zà-ÿ]", re.IGNORECASE)
+
+
+def translate(text: str, phrases: Phrases) -> str:
+    """The text as if it were translated."""
+    topic = find_topic(text)
+    words = _Words(phrases)
+    parts: list[str] = []
+    named = topic is not None and topic.name in text
+    for piece in pieces_of(text, clauses_in(text)):
+        clause = topic_of_clause(piece.text) if piece.kept else None
+        if clause is not None:
+            parts.append(_clause(piece.text, clause, words, phrases))
+            named = True
+        elif piece.kept:
+            parts.append(piece.text)
+            words.begin()
+        else:
+            parts.extend(_prose(piece.text, words))
+    if topic is not None and not named:
+        parts = [f"{phrases.quote.format(topic.name)} {''.join(parts)}"]
+    return "".join(parts if phrases.spaced else _apart(parts))
+
+
+def _clause(text: str, topic: Topic, words: _Words, phrases: Phrases) -> str:
+    """A clause of the catalogue as stock words with the topic's name."""
+    name = phrases.quote.format(topic.name)
+    rest = words.take(text[len(name) :])
+    return f"{rest} {name}" if rest else name
+
+
+def _prose(text: str, words: _Words) -> Iterator[str]:
+    for match in _SENTENCE.finditer(text):
+        edges = _EDGES.match(match.group())
+        assert edges is not None
+        yield edges["before"]
+        if _ENDS.search(edges["before"]):
+            words.begin()
+        yield words.take(edges["words"])
+        yield edges["after"]
+        if _ENDS.search(edges["after"]):
+            words.begin()
+
+
+class _Words:
+    """The stock words of a language, sentence after sentence, without an end."""
+
+    def __init__(self, phrases: Phrases) -> None:
+        self._spaced = phrases.spaced
+        self._sentences = cycle(phrases.stock)
+        self._left: list[str] = []
+        self._fresh = True
+
+    def begin(self) -> None:
+        """Go on with another sentence."""
+        self._left = []
+        self._fresh = True
+
+    def take(self, original: str) -> str:
+        """Stock words in place of an original, about as long."""
+        many = len(_WORDS_IN.findall(original))
+        if not many:
+            return original
+        if self._spaced:
+            many += round(len(_WIDE.findall(original)) * _WORDS_A_WIDE_CHARACTER)
+        else:
+            share = _UNSPACED_SHARE if _LATIN.search(original) else 1.0
+            many = max(2, round(len(original) * share))
+        taken: list[str] = []
+        while len(taken) < many:
+            if not self._left:
+                sentence = next(self._sentences)
+                # Runs on from the one before, so its first word begins nothing.
+                sentence = sentence if self._fresh else sentence[0].lower() + sentence[1:]
+                self._fresh = False
+                self._left = sentence.split() if self._spaced else list(sentence)
+            missing = many - len(taken)
+            taken += self._left[:missing]
+            self._left = self._left[missing:]
+        return (" " if self._spaced else "").join(taken).rstrip(",、")
+
+
+def _apart(parts: list[str]) -> Iterator[str]:
+    """The parts, with a space where a Latin word or number would run into letters of another script."""
+    before = ""
+    for part in filter(None, parts):
+        if (_WIDE.match(before) and _NARROW.match(part)) or (_NARROW.match(before) and _WIDE.match(part)):
+            yield " "
+        yield part
+        before = part[-1]
+
+
+def paraphrase(text: str) -> str:
+    """The text with words of equal meaning, or with an opening where it has no word that is known."""
+    phrases = written_language(text)
+    swaps = dict(phrases.swaps)
+    pattern = _pattern(phrases)
+
+    def swap(match: re.Match[str]) -> str:
+        found = match.group()
+        other = swaps[found.lower()]
+        return other[0].upper() + other[1:] if found[0].isupper() else other
+
+    changed = rewrite_prose(text, lambda prose: pattern.sub(swap, prose))
+    return changed if changed != text else open_with(text, _spaced(phrases.rephrased, phrases))
+
+
+def in_tone(text: str, tone: str) -> str | None:
+    """The text as a sender of that tone begins it; None for an unknown tone."""
+    phrases = written_language(text)
+    opening = phrases.tones._asdict().get(tone)
+    return None if opening is None else open_with(text, _spaced(opening, phrases))
+
+
+def _pattern(phrases: Phrases) -> re.Pattern[str]:
+    longest_first = sorted((word for word, _ in phrases.swaps), key=lambda word: (-len(word), word))
+    found = "|".join(map(re.escape, longest_first))
+    return re.compile(rf"\b(?:{found})\b" if phrases.spaced else found, re.IGNORECASE)
+
+
+def _spaced(opening: str, phrases: Phrases) -> str:
+    return f"{opening} " if phrases.spaced else opening
+
+
+_FIRST: Final = re.compile(r"^<<<BEGIN [^\n]+ ([0-9a-f]{16})>>>$", re.MULTILINE)
+
+
+def marked_texts(prompt: str) -> dict[str, str]:
+    """The texts between markers by their labels, in order; empty if there are none."""
+    first = _FIRST.search(prompt)
+    if first is None:
+        return {}
+    block = re.compile(
+        rf"^<<<BEGIN ([^\n]+) {first[1]}>>>\n(.*?)\n<<<END \1 {first[1]}>>>$", re.MULTILINE | re.DOTALL
+    )
+    return {match[1]: match[2] for match in block.finditer(prompt)}
+
+
+REWRITER_MODEL: Final = "simulated-rewriter"
+"""The name under which it is served."""
+
+_TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation)(?: (\S+))?$", re.MULTILINE)
+
+
+def rewrite(messages: Sequence[Message]) -> str:
+    """The reply to a rewriting request: the rewritten text alone.
+
+    A request that names no task, no text, or a target that the simulation does not know gets a sentence
+    that says so; the gate rejects it like any other reply that is not the text.
+    """
+    prompt = messages[-1].text if messages else ""
+    # What the material says about tasks is no order: the first line that names one stands before it.
+    task = _TASK.search(prompt)
+    text = marked_texts(prompt).get("TEXT")
+    if task is None or text is None:
+        return "The simulated rewriter takes rewriting requests of evenkeel only."
+    kind, target = task[1], task[2] or ""
+    rewritten = paraphrase(text) if kind == "paraphrase" else None
+    if kind == "tone":
+        rewritten = in_tone(text, target)
+    elif kind == "translation":
+        phrases = phrases_for(target)
+        rewritten = translate(text, phrases) if phrases else None
+    return f"The simulated rewriter does not know the target {target}." if rewritten is None else rewritten
+
+
+def is_rewriting(original: str, text: str) -> bool:
+    """Whether a text is what the simulated rewriter makes of the original, in any tone or language."""
+    return (
+        text == paraphrase(original)
+        or any(text == in_tone(original, tone) for tone in Tones._fields)
+        or any(text == translate(original, phrases) for phrases in LANGUAGES)
+    )
