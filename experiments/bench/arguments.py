@@ -11,7 +11,6 @@ import click
 
 from evenkeel import settings as settings_module
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.bench.faults import AGAIN, NotConfirmedError, StoppedError
 from evenkeel.experiments.bench.items import BUILTIN, ItemError, builtin_items, read_items
 from evenkeel.experiments.bench.models import PARAMETERS, model_at, read_models
 from evenkeel.experiments.bench.prompts import TASKS
@@ -19,6 +18,7 @@ from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, documen
 from evenkeel.experiments.bench.run import BenchOptions, Outcome, run_bench
 from evenkeel.experiments.bench.trials import Protocol
 from evenkeel.experiments.kit.renderings import html, show
+from evenkeel.experiments.kit.asking import AGAIN, NotConfirmedError, StoppedError
 from evenkeel.experiments.kit.terminal import confirmation, consoles, named_price, words
 from evenkeel.metrics.tasks import task_named
 from evenkeel.runtime import choices

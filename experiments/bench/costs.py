@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.bench.ledger import JUDGE, REWRITER, Ledger
 from evenkeel.experiments.bench.prompts import FREE, first_outcome, prompt_of
+from evenkeel.experiments.kit.cost import JUDGE, REWRITER, Ledger
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.tasks import Task

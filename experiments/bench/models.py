@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.bench.faults import UnusableError, advised
 from evenkeel.experiments.bench.items import described
-from evenkeel.experiments.gate.cache import AnswerCache
+from evenkeel.experiments.kit.asking import UnusableError, advised
+from evenkeel.experiments.kit.journal import AnswerCache
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.bench.ledger import Account, Ledger
+    from evenkeel.experiments.kit.cost import Account, Ledger
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.replay import Replay, Replayer

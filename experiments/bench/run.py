@@ -37,12 +37,22 @@ from evenkeel.experiments.bench.faults import (
     unwritable,
 )
 from evenkeel.experiments.bench.ledger import BudgetUsedUpError, Ledger
+from evenkeel.experiments.bench.document import csv_lines, document, trial_lines
 from evenkeel.experiments.bench.models import Asker
 from evenkeel.experiments.bench.scores import make_tables
 from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_of, scorer_of, without_slots
 from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.metrics.heuristic import Cutoffs
+from evenkeel.experiments.kit.asking import (
+    AGAIN,
+    NotConfirmedError,
+    StoppedError,
+    UnusableError,
+    unwritable,
+)
+from evenkeel.experiments.kit.cost import BudgetUsedUpError, Ledger
+from evenkeel.metrics.similarity import Cutoffs
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import Encoder, make_encoder
 from evenkeel.runtime.replays import prices

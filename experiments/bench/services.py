@@ -13,6 +13,8 @@ from evenkeel.core.languages import language_of
 from evenkeel.experiments.bench.faults import Service
 from evenkeel.experiments.bench.ledger import RewriterPurse
 from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.experiments.kit.asking import Service
+from evenkeel.experiments.kit.cost import RewriterPurse
 from evenkeel.metrics.judge import Judge, SqliteJudgeCache
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
-    from evenkeel.experiments.bench.ledger import Ledger
+    from evenkeel.experiments.kit.cost import Ledger
     from evenkeel.llm.price import Prices
     from evenkeel.runtime.instruments import Encoder
     from evenkeel.settings import Settings

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
-from evenkeel.experiments.bench.ledger import JUDGE
 from evenkeel.experiments.bench.prompts import is_trouble, make_case, prompt_of
 from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
 from evenkeel.metrics.similarity.sequence import rouge_l
+from evenkeel.experiments.kit.cost import JUDGE
+from evenkeel.metrics.entity.slots import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
+from evenkeel.metrics.similarity.rouge_l import rouge_l
 from evenkeel.metrics.structured.tree import UnreadableError
 from evenkeel.metrics.tasks import Task
 
@@ -21,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evenkeel.core.pair import Answer, Format
-    from evenkeel.experiments.bench.faults import Service
     from evenkeel.experiments.bench.items import Item
-    from evenkeel.experiments.bench.ledger import Ledger
     from evenkeel.experiments.bench.models import Asker, ModelUnderTest
     from evenkeel.experiments.bench.prompts import Case, Variant
+    from evenkeel.experiments.kit.asking import Service
+    from evenkeel.experiments.kit.cost import Ledger
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
     from evenkeel.shadow.prompt import PromptView

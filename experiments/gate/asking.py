@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.gate.cache import request_key
+from evenkeel.experiments.kit.journal import request_key
 from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.gate.cache import AnswerCache
     from evenkeel.experiments.gate.sides import Request, SideName
+    from evenkeel.experiments.kit.journal import AnswerCache
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.replay import Replay, Replayer
 

@@ -13,7 +13,6 @@ from evenkeel import __version__
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.asking import Asker, Ledger
-from evenkeel.experiments.gate.cache import AnswerCache
 from evenkeel.experiments.gate.chosen_goldens import load
 from evenkeel.experiments.gate.estimate import Judging, estimate
 from evenkeel.experiments.gate.progress import progress
@@ -23,6 +22,7 @@ from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Task, check_different, described, sides_of, tasks, view_of
 from evenkeel.experiments.gate.thresholds import calibrated, needs_judge
 from evenkeel.metrics.heuristic import Cutoffs
+from evenkeel.experiments.kit.journal import AnswerCache
 from evenkeel.metrics.judge import SqliteJudgeCache
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.monitor.detect.gate import Gate, least_goldens

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.pair import Pair
-from evenkeel.experiments.gate.cache import request_key
+from evenkeel.experiments.kit.journal import request_key
 from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import Spend
     from evenkeel.experiments.calibrate.judge import Asked
-    from evenkeel.experiments.gate.cache import AnswerCache
     from evenkeel.experiments.gate.sides import Task
+    from evenkeel.experiments.kit.journal import AnswerCache
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.stores.goldens import Golden

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from evenkeel import __version__
 from evenkeel.experiments.calibrate.calibration import calibration_to_yaml
-from evenkeel.experiments.gate.cache import request_key
 from evenkeel.experiments.gate.chosen_goldens import load
 from evenkeel.experiments.gate.command import NotConfirmedError, run_gate
 from evenkeel.experiments.gate.reports import (
@@ -28,6 +27,7 @@ from evenkeel.experiments.gate.reports import (
 )
 from evenkeel.experiments.gate.run import shuffled
 from evenkeel.experiments.gate.sides import Task, Unasked, sides_of, tasks
+from evenkeel.experiments.kit.journal import request_key
 from evenkeel.monitor.detect.gate import Verdict
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pytest
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.asking import Asker, BudgetUsedUpError, EndpointUnusableError, Ledger
-from evenkeel.experiments.gate.cache import AnswerCache
 from evenkeel.experiments.gate.run import Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Request, Task, Unasked
+from evenkeel.experiments.kit.journal import AnswerCache
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.core.budget import Spend
 from evenkeel.experiments.bench.costs import Measured
-from evenkeel.experiments.bench.faults import Service, UnusableError, advised, unwritable
+from evenkeel.experiments.kit.asking import Service, UnusableError, advised, unwritable
 from evenkeel.stores.sqlite.database import Database
 
 
