@@ -50,7 +50,7 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
 
     from evenkeel.cli.bodies_baseline import Chosen
     from evenkeel.cli.bodies_baseline import approve as approve_cells
-    from evenkeel.experiments.kit.terminal import agreed
+    from evenkeel.experiments.kit.confirmation import agreed
     from evenkeel.monitor.fold import MonitorSettings
     from evenkeel.runtime.stores import opened, settings_of_stores
 

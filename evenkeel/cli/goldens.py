@@ -126,7 +126,7 @@ def approve(
       evenkeel goldens approve --model gpt-4.1 --sample 50 --spread
     """
     from evenkeel.experiments.goldens.command import Narrowed, Sample, approve_exchanges, approve_sample
-    from evenkeel.experiments.kit.terminal import agreed
+    from evenkeel.experiments.kit.confirmation import agreed
 
     if bool(ids) == (given["sample"] is not None):
         raise click.UsageError("name exchanges, or say how many to choose with --sample N")

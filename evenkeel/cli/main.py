@@ -10,6 +10,7 @@ import click
 
 from evenkeel import __version__
 from evenkeel.cli import COMMANDS
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.runtime.supervisor import ListenError
 from evenkeel.settings import SettingsError
 from evenkeel.stores.errors import StoreError
@@ -27,7 +28,7 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (SettingsError, ListenError, StoreError, GoldenError) as error:
+        except (SettingsError, InputError, ListenError, StoreError, GoldenError) as error:
             click.echo(f"evenkeel: {error}", err=True)
             ctx.exit(2)
 

@@ -18,7 +18,7 @@ from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.bench.prompts import FREE, first_outcome, prompt_of
-from evenkeel.experiments.kit.cost import JUDGE, REWRITER, Ledger
+from evenkeel.experiments.kit.cost import JUDGE, REWRITER, Costs
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.tasks import Task
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel.experiments.bench.costs import Ledger
+    from evenkeel.experiments.bench.costs import Costs
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.trials import Protocol
     from evenkeel.llm.price import Prices
@@ -241,7 +241,7 @@ def planned(
     return Planned(calls, dict(expenses))
 
 
-def factors_of(expected: Planned, ledger: Ledger, booked: Mapping[str, Spend]) -> dict[str, float]:
+def factors_of(expected: Planned, ledger: Costs, booked: Mapping[str, Spend]) -> dict[str, float]:
     """How far off the rule of thumb was, by payee, once these issues are paid for.
 
     Remembered answers count as if they had been asked for.

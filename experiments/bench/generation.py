@@ -19,7 +19,9 @@ from evenkeel.experiments.bench.arguments import STOPPED
 from evenkeel.experiments.bench.items import DOCUMENTS, ItemError, builtin_items, item_of, read_items, written
 from evenkeel.experiments.bench.models import model_at
 from evenkeel.experiments.calibrate.progress import stage
-from evenkeel.experiments.kit.terminal import confirmation, plain_console, price
+from evenkeel.experiments.kit.arguments import price
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.terminal import plain_console
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer
@@ -234,7 +236,9 @@ def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
     cost = calls * prices.usd(model.model, estimate_tokens(wanted[0]), _ITEM_TOKENS)
     said = f"about {usd(cost)}" if cost else "no public price known"
     may = confirmation(confirmed=confirmed, in_pipelines=True)
-    if not may(f"about {number(calls)} calls to {model.name}, {said}"):
+    try:
+        may(f"about {number(calls)} calls to {model.name}, {said}")
+    except NotConfirmedError:
         click.echo("evenkeel: nothing was asked", err=True)
         return STOPPED
     writing = Writing(model, prices, most_usd=given["max_usd"])

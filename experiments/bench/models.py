@@ -14,7 +14,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.bench.items import described
 from evenkeel.experiments.kit.asking import UnusableError, advised
-from evenkeel.experiments.kit.journal import AnswerCache
+from evenkeel.experiments.kit.journal import Answers
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.kit.cost import Account, Ledger
+    from evenkeel.experiments.kit.cost import Account, Costs
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.replay import Replay, Replayer
@@ -178,7 +178,7 @@ class Asker:
     """Asks the models of one run."""
 
     def __init__(
-        self, replayer: Replayer, database: Database, prices: Prices, ledger: Ledger, *, models: int
+        self, replayer: Replayer, database: Database, prices: Prices, ledger: Costs, *, models: int
     ) -> None:
         """Begin.
 
@@ -190,7 +190,7 @@ class Asker:
             models: How many there are: once none of them answers, the run ends.
         """
         self._replayer = replayer
-        self._answers = AnswerCache(database)
+        self._answers = Answers(database)
         self._prices = prices
         self._ledger = ledger
         self._answered: set[str] = set()

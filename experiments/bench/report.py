@@ -300,6 +300,9 @@ def _failures(outcome: Outcome) -> Iterator[str]:
         yield f"{model}: not asked any more: {said}"
 
 
+_ACCOUNT = ("calls", "remembered", "failed", "tokens", "usd", "remembered_tokens", "remembered_usd")
+
+
 def as_json(outcome: Outcome) -> str:
     """Everything as JSON, shares in [0, 1]."""
     return json_text(
@@ -316,7 +319,10 @@ def as_json(outcome: Outcome) -> str:
             "scored_by": outcome.scored_by,
             "rewritten_by": outcome.rewritten_by,
             "duration_s": outcome.duration_s,
-            "spent": outcome.ledger.accounts,
+            "spent": {
+                payee: {name: getattr(account, name) for name in _ACCOUNT}
+                for payee, account in outcome.ledger.accounts.items()
+            },
             "estimates": {
                 "thumb_usd": outcome.thumb_usd,
                 "measured_usd": outcome.measured_usd,

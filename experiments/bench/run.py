@@ -29,14 +29,6 @@ from evenkeel.experiments.bench.costs import (
     planned,
     settled,
 )
-from evenkeel.experiments.bench.faults import (
-    AGAIN,
-    NotConfirmedError,
-    StoppedError,
-    UnusableError,
-    unwritable,
-)
-from evenkeel.experiments.bench.ledger import BudgetUsedUpError, Ledger
 from evenkeel.experiments.bench.document import csv_lines, document, trial_lines
 from evenkeel.experiments.bench.models import Asker
 from evenkeel.experiments.bench.scores import make_tables
@@ -44,14 +36,8 @@ from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_
 from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.metrics.heuristic import Cutoffs
-from evenkeel.experiments.kit.asking import (
-    AGAIN,
-    NotConfirmedError,
-    StoppedError,
-    UnusableError,
-    unwritable,
-)
-from evenkeel.experiments.kit.cost import BudgetUsedUpError, Ledger
+from evenkeel.experiments.kit.asking import AGAIN, StoppedError, UnusableError, unwritable
+from evenkeel.experiments.kit.cost import BudgetUsedUpError, Costs
 from evenkeel.metrics.similarity import Cutoffs
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import Encoder, make_encoder
@@ -72,6 +58,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.bench.services import OnceRewritten
     from evenkeel.experiments.bench.trials import Protocol, Trial
     from evenkeel.experiments.calibrate.progress import Stage
+    from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
@@ -115,7 +102,7 @@ class Outcome:
     """"the judge NAME", or "metrics, without a judge"."""
     rewritten_by: str
     """Name of the rewriter, "" without one."""
-    ledger: Ledger
+    ledger: Costs
     thumb_usd: float | None = None
     """Estimate by rule of thumb, before the first call; None where costs were measured by an earlier run."""
     measured_usd: float | None = None
@@ -141,12 +128,12 @@ class Stages:
         self,
         options: BenchOptions,
         database: Database,
-        ledger: Ledger,
+        ledger: Costs,
         *,
         prices: Prices,
         bundles: Mapping[Task, Bundle],
         err: Console,
-        confirm: Callable[[str], bool],
+        confirm: Confirm,
     ) -> None:
         """Begin.
 
@@ -292,8 +279,7 @@ class Stages:
             said += f" (above --max-usd {usd(most)}: it will stop there, and can go on later)"
         if most is not None and not ahead.usd:
             said += " (--max-usd cannot stop it without prices: add --price)"
-        if not self._confirm(said):
-            raise NotConfirmedError
+        self._confirm(said)
 
     def _planned(self, items: Sequence[Item]) -> Planned:
         settings = self._options.settings
@@ -338,7 +324,7 @@ _SHOWN = 8
 """Kinds that are named in a line."""
 
 
-def run_bench(options: BenchOptions, *, err: Console, confirm: Callable[[str], bool]) -> Outcome:
+def run_bench(options: BenchOptions, *, err: Console, confirm: Confirm) -> Outcome:
     """Ask and score.
 
     Args:
@@ -358,12 +344,10 @@ def run_bench(options: BenchOptions, *, err: Console, confirm: Callable[[str], b
             raise unwritable(options.journal, error) from error
 
 
-async def _measured(
-    options: BenchOptions, database: Database, err: Console, confirm: Callable[[str], bool]
-) -> Outcome:
+async def _measured(options: BenchOptions, database: Database, err: Console, confirm: Confirm) -> Outcome:
     started = time.monotonic()
     settings = options.settings
-    known, ledger = prices(settings), Ledger(options.most_usd)
+    known, ledger = prices(settings), Costs(options.most_usd)
     bundles = without_slots(choices.bundles(settings))
     stages = Stages(options, database, ledger, prices=known, bundles=bundles, err=err, confirm=confirm)
     async with AsyncExitStack() as stack:
@@ -391,7 +375,7 @@ async def _measured(
 
 
 def _outcome(
-    options: BenchOptions, course: Course, stages: Stages, ledger: Ledger, asker: Asker, took_s: float
+    options: BenchOptions, course: Course, stages: Stages, ledger: Costs, asker: Asker, took_s: float
 ) -> Outcome:
     protocol, judge, rewriter = options.protocol, options.settings.judge, options.settings.rewriter
     names = [one.name for one in protocol.models]

@@ -14,7 +14,7 @@ from evenkeel.experiments.bench.faults import Service
 from evenkeel.experiments.bench.ledger import RewriterPurse
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.experiments.kit.asking import Service
-from evenkeel.experiments.kit.cost import RewriterPurse
+from evenkeel.experiments.kit.cost import PayeeBudget
 from evenkeel.metrics.judge import Judge, SqliteJudgeCache
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
-    from evenkeel.experiments.kit.cost import Ledger
+    from evenkeel.experiments.kit.cost import Costs
     from evenkeel.llm.price import Prices
     from evenkeel.runtime.instruments import Encoder
     from evenkeel.settings import Settings
@@ -47,7 +47,7 @@ class OnceRewritten:
         self,
         rewriter: Rewriter,
         database: Database,
-        ledger: Ledger,
+        ledger: Costs,
         purse: CallBudget,
         watch: Service,
         *,
@@ -153,7 +153,7 @@ def rewriter_of(
     judge: Judge | None,
     database: Database,
     prices: Prices,
-    ledger: Ledger,
+    ledger: Costs,
     stack: AsyncExitStack,
 ) -> OnceRewritten | None:
     """The rewriter, whose texts the journal keeps; None if none is named.
@@ -169,7 +169,7 @@ def rewriter_of(
     wanted = settings.rewriter
     if wanted is None:
         return None
-    purse = RewriterPurse(ledger)
+    purse = PayeeBudget(ledger)
     meaning = JudgedMeaning(judge, purse) if judge and wanted.check_meaning is not False else None
     rewriter = Rewriter.connect(
         base_url=wanted.base_url,

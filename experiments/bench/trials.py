@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.bench.models import Asker, ModelUnderTest
     from evenkeel.experiments.bench.prompts import Case, Variant
     from evenkeel.experiments.kit.asking import Service
-    from evenkeel.experiments.kit.cost import Ledger
+    from evenkeel.experiments.kit.cost import Costs
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
     from evenkeel.shadow.prompt import PromptView
@@ -143,7 +143,7 @@ class Rounds:
         asker: Asker,
         scorer: TwoStageScorer,
         items: Mapping[str, Item],
-        ledger: Ledger,
+        ledger: Costs,
         watch: Service | None = None,
     ) -> None:
         """Begin.

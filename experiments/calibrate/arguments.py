@@ -17,14 +17,15 @@ from evenkeel.experiments.calibrate.judge import (
     AskedSimilarity,
     AskedWorkflow,
     ModelFailedError,
-    NotConfirmedError,
 )
 from evenkeel.experiments.calibrate.rewriting import Rewriter
 from evenkeel.experiments.calibrate.score_table import TableError
 from evenkeel.experiments.calibrate.terminal import show
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.judge_audit.run import JudgeAddress
-from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
+from evenkeel.experiments.kit.arguments import price, words
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity import EmbeddingsUnavailableError

@@ -42,7 +42,6 @@ from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.runtime.stores import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from datetime import date
     from pathlib import Path
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.rewriting import Rewriter
     from evenkeel.experiments.calibrate.score_table import ScoreTable
     from evenkeel.experiments.judge_audit.run import JudgeAddress
+    from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
@@ -183,9 +183,7 @@ class Outcome:
     cost_usd: float
 
 
-def run_calibrate(
-    options: CalibrateOptions, *, err: Console, confirm: Callable[[str], bool], today: date
-) -> Outcome:
+def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, today: date) -> Outcome:
     """Read, score, calibrate and write.
 
     Args:

@@ -31,16 +31,13 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.judge_audit.run import JudgeAddress
+    from evenkeel.experiments.kit.confirmation import Confirm
 
 
 _MILLI = 1e3
 _HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request"})
 _PASSING = _HOPELESS | {"timeout", "rate_limited", "server_error", "connection", "too_few_votes"}
 """Reasons that say nothing about the candidate: the next run asks again."""
-
-
-class NotConfirmedError(Exception):
-    """The user did not want to spend what a model would have cost."""
 
 
 class ModelFailedError(Exception):
@@ -247,7 +244,7 @@ class Asking:
         self.rated: list[tuple[Candidate, int]] = []
         """One candidate of each golden, and its similarity rating."""
 
-    def run(self, confirm: Callable[[str], bool], err: Console) -> Field:
+    def run(self, confirm: Confirm, err: Console) -> Field:
         """Ask, and keep every answer in the journal.
 
         Args:
@@ -303,7 +300,7 @@ class Asking:
                     calls.append(Call(candidate, None, similar))
         return calls, rated
 
-    def _confirm(self, calls: Sequence[Call], confirm: Callable[[str], bool]) -> None:
+    def _confirm(self, calls: Sequence[Call], confirm: Confirm) -> None:
         name = self._address.model
         tokens, cost = expense(calls)
         if self._most_usd is not None and cost > self._most_usd:
@@ -312,8 +309,7 @@ class Asking:
                 "ask about fewer goldens with --judge-goldens"
             )
         price = f"at most {usd(cost)}" if cost else "no public price known"
-        if not confirm(f"{number(len(calls))} questions to {name}, at most {number(tokens)} tokens, {price}"):
-            raise NotConfirmedError
+        confirm(f"{number(len(calls))} questions to {name}, at most {number(tokens)} tokens, {price}")
 
     def _ask(self, judge: Judge, calls: Sequence[Call], err: Console) -> None:
         name = self._address.model

@@ -11,7 +11,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import chooser, places
 from evenkeel.experiments.calibrate.degrade.by_model import NAME, VERSION, model_degraded
 from evenkeel.experiments.calibrate.journal import Key, Row
-from evenkeel.experiments.calibrate.judge import ModelFailedError, NotConfirmedError
+from evenkeel.experiments.calibrate.judge import ModelFailedError
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.judge.prompts import Message
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.judge_audit.run import JudgeAddress
+    from evenkeel.experiments.kit.confirmation import Confirm
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
 _HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request", "budget"})
@@ -102,7 +103,7 @@ class Rewriting:
         """Spent in this run."""
         return self._purse.spent_usd
 
-    def run(self, confirm: Callable[[str], bool], err: Console) -> None:
+    def run(self, confirm: Confirm, err: Console) -> None:
         """Ask, and keep every text in the journal.
 
         Raises: NotConfirmedError; ModelFailedError, with what was written until then in the journal.
@@ -118,8 +119,7 @@ class Rewriting:
         address = self._rewriter.address
         models = [address.model, *([self._rewriter.stronger] if self._rewriter.stronger else [])]
         endpoints = [_endpoint(address, model) for model in models]
-        if not confirm(_announcement(endpoints[0], [source for source, _ in missing])):
-            raise NotConfirmedError
+        confirm(_announcement(endpoints[0], [source for source, _ in missing]))
         with stage(f"asking {address.model}", "texts", len(missing), err) as told:
 
             def keep(row: Row | None) -> None:

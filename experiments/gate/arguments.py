@@ -10,10 +10,12 @@ import click
 
 from evenkeel import settings as settings_module
 from evenkeel.experiments.calibrate.calibration import read_calibration
-from evenkeel.experiments.gate.command import NotConfirmedError, run_gate
+from evenkeel.experiments.gate.command import run_gate
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.experiments.gate.run_options import CandidateOptions, GateOptions, Outputs, ReferenceOptions
-from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
+from evenkeel.experiments.kit.arguments import InputError, price, words
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules, Verdict
 from evenkeel.runtime import choices
@@ -56,7 +58,7 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
         again = "run it again to go on from there" if given["cache"] else "with --cache FILE it could go on"
         click.echo(f"evenkeel: stopped before the verdict; {again}", err=True)
         return _COULD_NOT_MEASURE
-    except (SettingsError, StoreError):
+    except (SettingsError, InputError, StoreError):
         raise
     except Exception:
         log.exception("the gate failed; nothing is known about the candidate")

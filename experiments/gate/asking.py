@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.kit.journal import request_key
+from evenkeel.experiments.gate.sides import request_key
 from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.sides import Request, SideName
-    from evenkeel.experiments.kit.journal import AnswerCache
+    from evenkeel.experiments.kit.journal import Answers
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.replay import Replay, Replayer
 
@@ -76,7 +76,7 @@ class Asker:
     def __init__(
         self,
         replayer: Replayer,
-        cache: AnswerCache,
+        cache: Answers,
         prices: Prices,
         *,
         ledger: Ledger,

@@ -23,6 +23,7 @@ from evenkeel.experiments.gate.sides import Task, check_different, described, si
 from evenkeel.experiments.gate.thresholds import calibrated, needs_judge
 from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.experiments.kit.journal import AnswerCache
+from evenkeel.experiments.kit.journal import Answers
 from evenkeel.metrics.judge import SqliteJudgeCache
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.monitor.detect.gate import Gate, least_goldens
@@ -35,7 +36,7 @@ from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -43,15 +44,12 @@ if TYPE_CHECKING:
     from evenkeel.experiments.gate.run import Course
     from evenkeel.experiments.gate.run_options import GateOptions
     from evenkeel.experiments.gate.sides import Side, Unasked
+    from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.metrics.judge import Judge
     from evenkeel.stores.goldens import Golden
 
 
-class NotConfirmedError(Exception):
-    """The user did not want to spend what the run would have cost."""
-
-
-def run_gate(options: GateOptions, *, out: Console, err: Console, confirm: Callable[[str], bool]) -> Outcome:
+def run_gate(options: GateOptions, *, out: Console, err: Console, confirm: Confirm) -> Outcome:
     """Ask, score, decide, and write what was asked for.
 
     Args:
@@ -105,7 +103,7 @@ class _Gating:
         options: GateOptions,
         database: Database,
         err: Console,
-        confirm: Callable[[str], bool],
+        confirm: Confirm,
         stack: ExitStack,
     ) -> None:
         self._options = options
@@ -114,7 +112,7 @@ class _Gating:
         self._confirm = confirm
         self._stack = stack
         self._prices = prices(options.settings)
-        self._cache = AnswerCache(database)
+        self._cache = Answers(database)
         self._ledger = Ledger()
 
     def outcome(self) -> Outcome:
@@ -156,8 +154,8 @@ class _Gating:
             by_judge = scoring.calibrated.asked if scoring.calibrated else ()
             judging = Judging(scoring.rating if judge else None, by_judge)
             ahead = estimate(asked, options.repeats, self._cache, self._prices, judging, self._task_of)
-            if not ahead.free and not self._confirm(str(ahead)):
-                raise NotConfirmedError
+            if not ahead.free:
+                self._confirm(ahead)
             started = time.monotonic()
             course = await self._course(gate, scoring, ordered)
             took = time.monotonic() - started

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.pair import Pair
-from evenkeel.experiments.kit.journal import request_key
+from evenkeel.experiments.gate.sides import request_key
 from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import Spend
     from evenkeel.experiments.calibrate.judge import Asked
     from evenkeel.experiments.gate.sides import Task
-    from evenkeel.experiments.kit.journal import AnswerCache
+    from evenkeel.experiments.kit.journal import Answers
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.stores.goldens import Golden
@@ -78,7 +78,7 @@ class Judging:
 def estimate(
     asked: Sequence[Task],
     repeats: int,
-    cache: AnswerCache,
+    cache: Answers,
     prices: Prices,
     judging: Judging,
     task_of: Callable[[Golden], str | None],

@@ -15,7 +15,7 @@ from rich.console import Console
 from evenkeel import __version__
 from evenkeel.experiments.calibrate.calibration import calibration_to_yaml
 from evenkeel.experiments.gate.chosen_goldens import load
-from evenkeel.experiments.gate.command import NotConfirmedError, run_gate
+from evenkeel.experiments.gate.command import run_gate
 from evenkeel.experiments.gate.reports import (
     VERDICTS,
     document,
@@ -26,8 +26,8 @@ from evenkeel.experiments.gate.reports import (
     markdown,
 )
 from evenkeel.experiments.gate.run import shuffled
-from evenkeel.experiments.gate.sides import Task, Unasked, sides_of, tasks
-from evenkeel.experiments.kit.journal import request_key
+from evenkeel.experiments.gate.sides import Task, Unasked, request_key, sides_of, tasks
+from evenkeel.experiments.kit.confirmation import NotConfirmedError
 from evenkeel.monitor.detect.gate import Verdict
 
 if TYPE_CHECKING:
@@ -99,9 +99,10 @@ def ruling(
 def _run(options: GateOptions, *, confirmed: bool, how: str) -> Ruling:
     ahead: list[str] = []
 
-    def confirm(estimate: str) -> bool:
-        ahead.append(estimate)
-        return confirmed
+    def confirm(estimate: object) -> None:
+        ahead.append(str(estimate))
+        if not confirmed:
+            raise NotConfirmedError
 
     nowhere = Console(file=io.StringIO())
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import Failure
+from evenkeel.experiments.kit.asking import call_key
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError
@@ -82,6 +83,14 @@ class Side:
         return Request(
             target, view.for_replay(), view.api, model or view.model or "", estimate_tokens(view.text)
         )
+
+
+def request_key(side: SideName, request: Request, repeat: int) -> bytes:
+    """Of the answer in the journal.
+
+    The side is part of it: where both are asked the very same, the two answers must be two draws.
+    """
+    return call_key([side, request.target.url, request.target.unix_path, repeat], request.body)
 
 
 def view_of(golden: Golden) -> PromptView | Failure:

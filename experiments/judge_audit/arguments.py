@@ -15,10 +15,11 @@ from evenkeel.experiments.judge_audit.run import (
     AuditOptions,
     JudgeAddress,
     JudgeFailedError,
-    NotConfirmedError,
     run_judge_audit,
 )
-from evenkeel.experiments.kit.terminal import confirmation, consoles, price, words
+from evenkeel.experiments.kit.arguments import price, words
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.llm.price import Prices
 from evenkeel.settings import SettingsError
 

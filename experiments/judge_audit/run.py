@@ -29,7 +29,7 @@ from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge.client import Judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.judge_audit.measures import AuditReport
     from evenkeel.experiments.judge_audit.pairs import PairwiseReport
     from evenkeel.experiments.judge_audit.ratings import Ratings, Scale
+    from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.metrics.judge.client import Reply
 
 
@@ -99,17 +100,11 @@ _ADVICE = {
 }
 
 
-class NotConfirmedError(Exception):
-    """The user did not want to spend what the audit would have cost."""
-
-
 class JudgeFailedError(Exception):
     """The judge could not be used. The message says why, and how to go on."""
 
 
-def run_judge_audit(
-    options: AuditOptions, *, out: Console, err: Console, confirm: Callable[[str], bool]
-) -> Outcome:
+def run_judge_audit(options: AuditOptions, *, out: Console, err: Console, confirm: Confirm) -> Outcome:
     """Read, ask if need be, measure, and write what was asked for.
 
     Args:
@@ -219,7 +214,7 @@ def _unused(path: Path, ratings: Ratings) -> list[str]:
 class _Asking:
     """Puts plans to the judge, after one question to the user about each, and adds up what it took."""
 
-    def __init__(self, options: AuditOptions, err: Console, confirm: Callable[[str], bool]) -> None:
+    def __init__(self, options: AuditOptions, err: Console, confirm: Confirm) -> None:
         self._options = options
         self.err = err
         self._confirm = confirm
@@ -230,8 +225,8 @@ class _Asking:
         assert address is not None
         with ReplyCache(self._options.cache) as cache:
             ahead = estimate(address.model, calls, cache, address.prices.usd)
-            if ahead.calls and not self._confirm(_announcement(address.model, ahead)):
-                raise NotConfirmedError
+            if ahead.calls:
+                self._confirm(_announcement(address.model, ahead))
             return asyncio.run(self._ask(address, calls, cache, check=ahead.calls > 0))
 
     async def _ask(

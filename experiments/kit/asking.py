@@ -1,11 +1,30 @@
-"""Why a run ends before its end, and what to do then."""
+"""Asks models many questions: a few at a time, remembered answers first, within a budget, not for ever."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from evenkeel.core.budget import Spend
+from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.metrics.judge import Judge
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.experiments.kit.cost import Account, Costs
+    from evenkeel.experiments.kit.journal import Answers
+    from evenkeel.metrics.judge.cache import JudgeCache
+    from evenkeel.shadow.prompt import Api
+    from evenkeel.shadow.replay import Replay, Replayer, Target
+
+_Item = TypeVar("_Item")
 
 AGAIN: Final = "give the same command again to go on from there: what was answered is not asked for again"
 _ADVICE: Final = {
@@ -19,12 +38,15 @@ _ADVICE: Final = {
 }
 FAULTS: Final = frozenset((*_ADVICE, "circuit_open"))
 """Reasons that lie with an endpoint and not with what it was asked."""
-_PATIENCE: Final = 5
-"""Failures in a row of a service that has never answered, after which the run ends."""
-
-
-class NotConfirmedError(Exception):
-    """The user did not want to spend what the run would have cost."""
+HOPELESS: Final = frozenset({"unauthorized", "circuit_open", "bad_request"})
+"""Faults of a judge or a rewriter after which asking on would only collect failures."""
+PASSING: Final = frozenset({"timeout", "rate_limited", "server_error", "connection"})
+"""Faults that may be gone a moment later, or in the next run."""
+_WORTH_REPEATING: Final = frozenset({"connection", "timeout", "server_error"})
+_PATIENCE_AT_FIRST: Final = 3
+"""Failures in a row of a model that has never answered, after which it is not asked again."""
+_SERVICE_PATIENCE: Final = 5
+"""The same of a judge or a rewriter; then the run ends."""
 
 
 class StoppedError(Exception):
@@ -90,5 +112,177 @@ class Service:
         self._failures += 1
         if reason != "circuit_open" or not self._said:
             self._said = advised(reason, detail, **self._options)
-        if self._failures >= _PATIENCE:
+        if self._failures >= _SERVICE_PATIENCE:
             raise UnusableError(f"{self._name} does not answer: {self._said}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAddress:
+    """Where a judge or a rewriter is, as a command line names it."""
+
+    model: str
+    url: str
+    api_key: str = field(repr=False)
+    key_variable: str
+    """Environment variable that the key was taken from, for messages."""
+    concurrency: int = 4
+    timeout_s: float = 60.0
+    prices: Prices = field(default_factory=Prices)
+
+    def judge(self, *, repairs: int = 0, cache: JudgeCache | None = None) -> Judge:
+        """A judge there; nothing is sent yet."""
+        return Judge(
+            base_url=self.url,
+            model=self.model,
+            api_key=self.api_key,
+            timeout_s=self.timeout_s,
+            concurrency=self.concurrency,
+            price=self.prices.usd,
+            repairs=repairs,
+            cache=cache,
+        )
+
+
+async def work_through(
+    todo: Iterable[_Item], work: Callable[[_Item], Awaitable[object]], *, concurrency: int
+) -> None:
+    """Do the work on every item, in order, a few at a time.
+
+    The first error ends the rest and is raised as it is. An iterable that is still being made is taken from
+    as work gets done.
+    """
+    waiting = iter(todo)
+
+    async def worker() -> None:
+        for item in waiting:
+            await work(item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(worker())
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors.exceptions[0].__cause__
+
+
+def call_key(where: list[object], body: bytes) -> bytes:
+    """SHA-256 of everything that decides an answer.
+
+    Args:
+        where: Endpoint and draw. The draw tells calls with the same request apart, which are two draws.
+        body: Of the request.
+    """
+    return hashlib.sha256(json.dumps(where).encode() + b"\0" + body).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to a model that is measured."""
+
+    payee: str
+    """Whose account it is booked to, and whose failures are counted together."""
+    target: Target
+    body: bytes = field(repr=False)
+    key: bytes
+    """Of its answer in the journal; see `call_key`."""
+    model: str
+    """For its price."""
+    prompt_tokens: int
+    """Estimated, for endpoints that report no usage."""
+    api: Api = "chat"
+
+
+class Asker:
+    """Puts calls to models."""
+
+    def __init__(
+        self,
+        replayer: Replayer,
+        answers: Answers,
+        prices: Prices,
+        costs: Costs,
+        *,
+        patience: int,
+        give_up: Callable[[Call, Failure], None],
+    ) -> None:
+        """Begin.
+
+        Args:
+            replayer: Sends; limits how many calls are under way.
+            answers: The journal: answers are in it before anybody sees them.
+            prices: Of models.
+            costs: Where calls are added up, and where the limit is.
+            patience: Failures in a row after which a model that has answered before is not asked again.
+            give_up: Called once for each model that is not asked any more; may raise to end the run.
+        """
+        self._replayer = replayer
+        self._answers = answers
+        self._prices = prices
+        self._costs = costs
+        self._patience = patience
+        self._give_up = give_up
+        self._answered: set[str] = set()
+        self._in_a_row: dict[str, int] = {}
+        self.unusable: dict[str, Failure] = {}
+        """Models that are not asked any more, by payee, and what they answered last."""
+
+    async def ask(self, call: Call) -> Answer | Failure:
+        """The answer, or why there is none.
+
+        Raises: BudgetUsedUpError before a call that would be beyond the limit; what `give_up` raises.
+        """
+        account = self._costs.of(call.payee)
+        known = self._answers.get(call.key)
+        if known is not None:
+            tokens = _tokens(call, known.answer)
+            account.remember(Spend(sum(tokens), self._usd(call, tokens)))
+            self._answered.add(call.payee)
+            return known.answer
+        if call.payee in self.unusable:
+            return self.unusable[call.payee]
+        outcome = await self._send(call, account)
+        worth_repeating = isinstance(outcome, Failure) and outcome.reason in _WORTH_REPEATING
+        if worth_repeating and call.payee in self._answered:
+            outcome = await self._send(call, account)
+        if isinstance(outcome, Failure):
+            account.failed += 1
+            self._failed(call, outcome)
+            return outcome
+        self._answered.add(call.payee)
+        self._in_a_row[call.payee] = 0
+        self._answers.put(call.key, outcome)
+        return outcome.answer
+
+    async def _send(self, call: Call, account: Account) -> Replay | Failure:
+        self._costs.check()
+        account.calls += 1
+        outcome = await self._replayer.send(call.target, call.body, api=call.api)
+        if not isinstance(outcome, Failure):
+            prompt, completion = tokens = _tokens(call, outcome.answer)
+            account.prompt_tokens += prompt
+            account.completion_tokens += completion
+            account.book(Spend(prompt + completion, self._usd(call, tokens)))
+        return outcome
+
+    def _usd(self, call: Call, tokens: tuple[int, int]) -> float:
+        return self._prices.usd(call.model, *tokens)
+
+    def _failed(self, call: Call, failure: Failure) -> None:
+        payee = call.payee
+        self._in_a_row[payee] = self._in_a_row.get(payee, 0) + 1
+        answered = payee in self._answered
+        patience = self._patience if answered else _PATIENCE_AT_FIRST
+        if failure.reason == "unauthorized" and not answered:
+            patience = 1
+        if self._in_a_row[payee] >= patience and payee not in self.unusable:
+            self.unusable[payee] = failure
+            self._give_up(call, failure)
+
+
+def _tokens(call: Call, answer: Answer) -> tuple[int, int]:
+    """Prompt and completion tokens: as reported, else estimated."""
+    prompt, completion = answer.prompt_tokens, answer.completion_tokens
+    return (
+        call.prompt_tokens if prompt is None else prompt,
+        estimate_tokens(answer.text) if completion is None else completion,
+    )

@@ -1,4 +1,4 @@
-"""The ledger of a run: what each payee was asked for and what that cost, and the limit of all together."""
+"""What a run costs: estimated beforehand, then added up by payee and stopped at a limit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,30 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evenkeel.core.budget import Spend
+from evenkeel.core.figures import number, usd
 
 JUDGE: Final = "the judge"
-
-
 REWRITER: Final = "the rewriter"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is to be asked, and what that may cost. As text it is the question before money is spent."""
+
+    asked: str
+    """As in "120 calls to gpt-4.1"."""
+    spend: Spend
+    """0 dollars if no price is known."""
+    remembered: int = 0
+    """Answers that need not be asked for."""
+    ceiling: bool = True
+    """Whether it cannot cost more; else it is a rule of thumb."""
+
+    def __str__(self) -> str:
+        how = "at most" if self.ceiling else "about"
+        price = f"{how} {usd(self.spend.usd)}" if self.spend.usd else "no public price known"
+        remembered = f" ({number(self.remembered)} remembered)" if self.remembered else ""
+        return f"{self.asked}{remembered}, {how} {number(self.spend.tokens)} tokens, {price}"
 
 
 class BudgetUsedUpError(Exception):
@@ -27,16 +46,31 @@ class Account:
     """Answers that an earlier run had asked for."""
     failed: int = 0
     tokens: int = 0
+    """All together."""
+    prompt_tokens: int = 0
+    """Of them, where the two are told apart."""
+    completion_tokens: int = 0
     usd: float = 0.0
     """0 for a model without a price."""
     remembered_tokens: int = 0
     remembered_usd: float = 0.0
     """What the remembered answers had cost."""
 
+    def book(self, spend: Spend) -> None:
+        """Add what a call has cost."""
+        self.tokens += spend.tokens
+        self.usd += spend.usd
+
+    def remember(self, spend: Spend) -> None:
+        """Count an answer that an earlier run had paid for."""
+        self.remembered += 1
+        self.remembered_tokens += spend.tokens
+        self.remembered_usd += spend.usd
+
 
 @dataclass(slots=True)
-class Ledger:
-    """All accounts, and the limit of all together."""
+class Costs:
+    """The accounts of a run by payee, and the limit of all together."""
 
     most_usd: float | None = None
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -80,17 +114,18 @@ class Ledger:
             raise BudgetUsedUpError
 
 
-class RewriterPurse:
-    """The rewriter's money, in the form that it asks for."""
+class PayeeBudget:
+    """One payee's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, costs: Costs, payee: str = REWRITER) -> None:
+        self._costs = costs
+        self._payee = payee
         self._set_aside = 0.0
 
     def reserve(self, estimate: Spend) -> bool:
         """Set aside what one call may cost; False, setting nothing aside, if that is too much."""
-        most = self._ledger.most_usd
-        if most is not None and self._ledger.usd + self._set_aside + estimate.usd > most:
+        most = self._costs.most_usd
+        if most is not None and self._costs.usd + self._set_aside + estimate.usd > most:
             return False
         self._set_aside += estimate.usd
         return True
@@ -98,7 +133,6 @@ class RewriterPurse:
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """Release what was set aside and book what was spent."""
         self._set_aside -= estimate.usd
-        account = self._ledger.of(REWRITER)
+        account = self._costs.of(self._payee)
         account.calls += 1
-        account.tokens += spent.tokens
-        account.usd += spent.usd
+        account.book(spent)

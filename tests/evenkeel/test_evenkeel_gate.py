@@ -152,7 +152,7 @@ def test_without_a_terminal_nothing_is_spent_unasked(tmp_path, model):
 
 def test_on_a_terminal_the_price_is_asked_about_first(tmp_path, model, monkeypatch):
     """A no ends with exit code 2 and no call; a yes goes on."""
-    monkeypatch.setattr("evenkeel.experiments.kit.terminal.on_a_terminal", lambda: True)
+    monkeypatch.setattr("evenkeel.experiments.kit.confirmation.on_a_terminal", lambda: True)
     path = goldens(tmp_path / "goldens.jsonl", 3)
     options = ("--base-url", model[1], "--model", "equal", "--price", "1/2")
     before = calls(model[0], "equal")

@@ -13,7 +13,7 @@ from evenkeel.experiments.gate.asking import Asker, BudgetUsedUpError, EndpointU
 from evenkeel.experiments.gate.run import Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Request, Task, Unasked
-from evenkeel.experiments.kit.journal import AnswerCache
+from evenkeel.experiments.kit.journal import Answers
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
@@ -48,7 +48,7 @@ def request(text="Hi"):
 @pytest.fixture
 def cache(tmp_path):
     database = Database(tmp_path / "answers")
-    yield AnswerCache(database)
+    yield Answers(database)
     database.close()
 
 

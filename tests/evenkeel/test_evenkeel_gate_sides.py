@@ -12,8 +12,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.experiments.gate.sides import Side
-from evenkeel.experiments.kit.journal import request_key
+from evenkeel.experiments.gate.sides import Side, request_key
 from evenkeel.proxy.endpoint import Upstream
 from evenkeel.settings import Credential
 from evenkeel.shadow.prompt import PromptView

@@ -6,10 +6,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.experiments.kit import terminal as command_line
-from evenkeel.experiments.kit.terminal import confirmation, consoles, named_price, price, words
+from evenkeel.experiments.kit import confirmation as question
+from evenkeel.experiments.kit.arguments import InputError, named_price, price, words
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.llm.price import ModelPrice
-from evenkeel.settings import SettingsError
 
 
 @pytest.mark.parametrize(
@@ -30,15 +31,15 @@ def test_a_price_is_dollars_for_prompt_and_completion():
 @pytest.mark.parametrize("text", ["cheap", "1", "1/", "/1", "-1/1", "1/nan", "inf/1"])
 def test_what_is_no_price_is_refused_with_an_example(text):
     """A price is two numbers that are neither negative nor endless."""
-    with pytest.raises(SettingsError, match=f'"{text}" is not a price; write it like 0.15/0.60'):
+    with pytest.raises(InputError, match=f'"{text}" is not a price; write it like 0.15/0.60'):
         price(text)
-    with pytest.raises(SettingsError, match=f'"m={text}" is not a price; write it like MODEL=0.15/0.60'):
+    with pytest.raises(InputError, match=f'"m={text}" is not a price; write it like MODEL=0.15/0.60'):
         named_price(f"m={text}")
 
 
 def test_a_named_price_needs_its_model():
     """A price without a name belongs to nobody."""
-    with pytest.raises(SettingsError, match="MODEL="):
+    with pytest.raises(InputError, match="MODEL="):
         named_price("0.15/0.60")
 
 
@@ -49,8 +50,11 @@ def asking(*, yes, in_pipelines):
     """Ask, and say what came of it."""
     may = confirmation(confirmed=yes, in_pipelines=in_pipelines)
     try:
-        click.echo(f"go: {may('about 12 calls')}")
-    except SettingsError as error:
+        may("about 12 calls")
+        click.echo("go: True")
+    except NotConfirmedError:
+        click.echo("go: False")
+    except InputError as error:
         click.echo(f"error: {error}")
 
 
@@ -75,7 +79,7 @@ def test_money_is_spent_only_with_a_yes(options, typed, said):
 
 def test_a_terminal_is_asked_in_pipelines_too(monkeypatch):
     """Where somebody sits, the question is put."""
-    monkeypatch.setattr(command_line, "on_a_terminal", lambda: True)
+    monkeypatch.setattr(question, "on_a_terminal", lambda: True)
     result = CliRunner().invoke(asking, ["--in-pipelines"], input="y\n")
     assert result.stdout == "go: True\n"
 

@@ -1,0 +1,85 @@
+"""What command lines and files say: lists, prices, and files to read and to write."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from evenkeel.llm.price import ModelPrice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class InputError(ValueError):
+    """An option, a file or its content cannot be used. The message says which, and what to do."""
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; a byte order mark is passed over.
+
+    Raises: InputError if it cannot be read or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+
+
+def check_writable(targets: Iterable[Path | None]) -> None:
+    """Make sure, before anything is spent, that results can be written.
+
+    Raises: InputError for a target in a folder that does not exist, or that is a folder.
+    """
+    for target in targets:
+        if target is not None and not target.absolute().parent.is_dir():
+            raise InputError(f"{target}: there is no folder {target.parent}")
+        if target is not None and target.is_dir():
+            raise InputError(f"{target}: is a folder; name a file")
+
+
+def words(text: str | None) -> tuple[str, ...]:
+    """The parts of a list with commas; () for None."""
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+
+
+def price(text: str) -> ModelPrice:
+    """Read "0.15/0.60": US dollars per million prompt and completion tokens.
+
+    Raises: InputError if it is not written so.
+    """
+    found = _price(text)
+    if found is None:
+        raise _not_a_price(text, "0.15/0.60")
+    return found
+
+
+def named_price(text: str) -> tuple[str, ModelPrice]:
+    """Read "MODEL=0.15/0.60"; the name may hold equals signs.
+
+    Raises: InputError if it is not written so.
+    """
+    model, _, said = text.rpartition("=")
+    found = _price(said)
+    if not model or found is None:
+        raise _not_a_price(text, "MODEL=0.15/0.60")
+    return model, found
+
+
+def _price(text: str) -> ModelPrice | None:
+    asked, _, answered = text.partition("/")
+    try:
+        found = ModelPrice(float(asked), float(answered))
+    except ValueError:
+        return None
+    return found if all(0 <= usd < math.inf for usd in (found.input_usd, found.output_usd)) else None
+
+
+def _not_a_price(text: str, like: str) -> InputError:
+    return InputError(
+        f'--price: "{text}" is not a price; write it like {like}, US dollars per million prompt and '
+        "completion tokens"
+    )

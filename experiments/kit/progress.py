@@ -1,0 +1,85 @@
+"""Progress of a long run on standard error: how far, how long yet, what it has cost."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Final
+
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from evenkeel.core.figures import duration, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+_LINES: Final = 10
+"""Lines written in all where there is no terminal to draw a bar on."""
+
+
+class Progress:
+    """Counts what is done."""
+
+    def __init__(self, total: int, show: Callable[[Progress], None]) -> None:
+        self.total = total
+        self.done = 0
+        self.remembered = 0
+        """Of them, what took no time because an earlier run had done it."""
+        self._show = show
+
+    def add(self, *, remembered: bool = False) -> None:
+        """Count one more, and show it."""
+        self.done += 1
+        self.remembered += remembered
+        self._show(self)
+
+
+@contextlib.contextmanager
+def progress(
+    title: str,
+    noun: str,
+    total: int,
+    err: Console,
+    *,
+    details: Callable[[], str] = str,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Progress]:
+    """Show progress while the block runs: a bar on a terminal, a line now and then elsewhere.
+
+    Args:
+        title: What is being done, "scoring".
+        noun: What is counted, "goldens".
+        total: Of these; with 0 nothing is shown.
+        err: Where to.
+        details: What else there is to say, such as the cost so far.
+        clock: Seconds; for the time that remains.
+    """
+    if not total or not err.is_terminal:
+        yield Progress(total, _lines(title, noun, err, details, clock))
+        return
+    columns = (
+        TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn(),
+        TextColumn("{task.fields[details]}"),
+    )  # fmt: skip
+    with Bar(*columns, console=err) as bar:
+        task = bar.add_task("", total=total, details="")
+        yield Progress(total, lambda made: bar.update(task, completed=made.done, details=details()))
+
+
+def _lines(
+    title: str, noun: str, err: Console, details: Callable[[], str], clock: Callable[[], float]
+) -> Callable[[Progress], None]:
+    started = clock()
+
+    def show(made: Progress) -> None:
+        if made.done * _LINES // made.total == (made.done - 1) * _LINES // made.total:
+            return
+        worked = made.done - made.remembered
+        left_s = (clock() - started) / worked * (made.total - made.done) if worked else 0.0
+        said = (f"{number(made.done)} of {number(made.total)} {noun}", details(), f"{duration(left_s)} left")
+        err.print(f"{title}: {', '.join(filter(None, said))}", highlight=False)
+
+    return show
