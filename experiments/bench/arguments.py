@@ -17,12 +17,10 @@ from evenkeel.experiments.bench.prompts import TASKS
 from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, document
 from evenkeel.experiments.bench.run import BenchOptions, Outcome, run_bench
 from evenkeel.experiments.bench.trials import Protocol
-from evenkeel.experiments.kit.renderings import html, show
-from evenkeel.experiments.kit.asking import AGAIN, NotConfirmedError, StoppedError
-from evenkeel.experiments.kit.terminal import confirmation, consoles, named_price, words
 from evenkeel.experiments.kit.arguments import named_price, words
 from evenkeel.experiments.kit.asking import AGAIN, StoppedError
 from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.renderings import html, show
 from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.metrics.tasks import task_named
 from evenkeel.runtime import choices

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel import __version__
 from evenkeel.core.figures import duration, number, usd
 from evenkeel.core.geometry import band
-from evenkeel.experiments.bench.faults import FAULTS
 from evenkeel.experiments.bench.prompts import VERSION
 from evenkeel.experiments.bench.scores import scores
+from evenkeel.experiments.kit.asking import FAULTS
 from evenkeel.experiments.kit.charts import DotPlot, Point, dot_plot
 from evenkeel.experiments.kit.document import (
     MISSING,

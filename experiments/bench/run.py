@@ -29,16 +29,14 @@ from evenkeel.experiments.bench.costs import (
     planned,
     settled,
 )
-from evenkeel.experiments.bench.document import csv_lines, document, trial_lines
 from evenkeel.experiments.bench.models import Asker
 from evenkeel.experiments.bench.scores import make_tables
 from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_of, scorer_of, without_slots
 from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
 from evenkeel.experiments.calibrate.progress import stage
-from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.experiments.kit.asking import AGAIN, StoppedError, UnusableError, unwritable
 from evenkeel.experiments.kit.cost import BudgetUsedUpError, Costs
-from evenkeel.metrics.similarity import Cutoffs
+from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import Encoder, make_encoder
 from evenkeel.runtime.replays import prices
@@ -46,7 +44,7 @@ from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 

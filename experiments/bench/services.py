@@ -10,11 +10,9 @@ import os
 from typing import TYPE_CHECKING, Final, get_args
 
 from evenkeel.core.languages import language_of
-from evenkeel.experiments.bench.faults import Service
-from evenkeel.experiments.bench.ledger import RewriterPurse
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.experiments.kit.asking import Service
 from evenkeel.experiments.kit.cost import PayeeBudget
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge, SqliteJudgeCache
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer

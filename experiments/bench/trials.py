@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
 from evenkeel.experiments.bench.prompts import is_trouble, make_case, prompt_of
+from evenkeel.experiments.kit.cost import JUDGE
 from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
 from evenkeel.metrics.similarity.sequence import rouge_l
-from evenkeel.experiments.kit.cost import JUDGE
-from evenkeel.metrics.entity.slots import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
-from evenkeel.metrics.similarity.rouge_l import rouge_l
 from evenkeel.metrics.structured.tree import UnreadableError
 from evenkeel.metrics.tasks import Task
 

@@ -21,9 +21,8 @@ from evenkeel.experiments.gate.run import Outcome, Run, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Task, check_different, described, sides_of, tasks, view_of
 from evenkeel.experiments.gate.thresholds import calibrated, needs_judge
-from evenkeel.metrics.heuristic import Cutoffs
-from evenkeel.experiments.kit.journal import AnswerCache
 from evenkeel.experiments.kit.journal import Answers
+from evenkeel.metrics.heuristic import Cutoffs
 from evenkeel.metrics.judge import SqliteJudgeCache
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.monitor.detect.gate import Gate, least_goldens

@@ -13,7 +13,6 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.experiments.gate.sides import Side, request_key
-from evenkeel.proxy.endpoint import Upstream
 from evenkeel.settings import Credential
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.stores.goldens import Golden
