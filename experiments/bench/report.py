@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel import __version__
-from evenkeel.core.figures import duration, number, usd
+from evenkeel.core.figures import duration, listing, number, usd
 from evenkeel.core.geometry import band
 from evenkeel.experiments.bench.prompts import VERSION
 from evenkeel.experiments.bench.scores import scores
@@ -62,7 +62,7 @@ def document(outcome: Outcome) -> Document:
     """The outcome for people."""
     tables = outcome.tables
     return Document(
-        title="Overall robustness",
+        title=f"Robustness of {listing([row.model for row in tables.models])}",
         kind="bench",
         headline=measured(outcome),
         sections=(

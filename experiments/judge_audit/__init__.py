@@ -1,9 +1,6 @@
-"""`evenkeel judge-audit`: how far a judge can be believed, as a table, as JSON and as a page.
+"""`evenkeel judge-audit`: how far a judge can be believed, against people and against a false hint.
 
-`command` (files in, calls out, an `Outcome`) → `table` (terminal), `document` (JSON) and `page` (HTML,
-with `plots` laying out its pictures).
+`ratings` and `pairs` are what people said; `questions` are put to the judge by `calls`, and `judgements` are
+its answers. `measures` compares them, with the `attack` that claims the opposite rating; `run` does it all,
+and `report` writes the outcome as a document and as JSON. `labels` has labels of live traffic in this form.
 """
-
-from evenkeel.experiments.judge_audit.run import AuditOptions, Outcome, run_judge_audit
-
-__all__ = ["AuditOptions", "Outcome", "run_judge_audit"]

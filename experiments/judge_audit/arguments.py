@@ -10,6 +10,7 @@ import click
 from evenkeel.experiments.judge_audit.judgements import Strategy
 from evenkeel.experiments.judge_audit.questions import Design
 from evenkeel.experiments.judge_audit.ratings import Scale
+from evenkeel.experiments.judge_audit.report import as_json, document
 from evenkeel.experiments.judge_audit.rows import InputError, metric_key, suggestion
 from evenkeel.experiments.judge_audit.run import (
     AuditOptions,
@@ -19,6 +20,7 @@ from evenkeel.experiments.judge_audit.run import (
 )
 from evenkeel.experiments.kit.arguments import price, words
 from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.renderings import html, show
 from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.llm.price import Prices
 from evenkeel.settings import SettingsError
@@ -40,7 +42,9 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
     """
     out, err = consoles(_PIPED_WIDTH)
     try:
-        run_judge_audit(_options(files, given), out=out, err=err, confirm=confirmation(confirmed=confirmed))
+        for target in (given[name] for name in ("json", "html", "record", "cache")):
+            _check_target(target)
+        outcome = run_judge_audit(_options(files, given), err=err, confirm=confirmation(confirmed=confirmed))
     except InputError as error:
         raise SettingsError(str(error)) from error
     except NotConfirmedError:
@@ -49,7 +53,20 @@ def run_from_command_line(files: tuple[Path, ...], given: Mapping[str, Any], *, 
     except JudgeFailedError as error:
         click.echo(f"evenkeel: {error}", err=True)
         return 1
+    found = document(outcome)
+    show(found, out)
+    if given["json"]:
+        given["json"].write_text(as_json(outcome), encoding="utf-8")
+    if given["html"]:
+        given["html"].write_bytes(html(found))
     return 0
+
+
+def _check_target(target: Path | None) -> None:
+    if target is not None and not target.absolute().parent.is_dir():
+        raise InputError(f"{target}: there is no folder {target.parent}")
+    if target is not None and target.is_dir():
+        raise InputError(f"{target}: is a folder; name a file")
 
 
 def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
@@ -80,8 +97,6 @@ def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
         resamples=given["resamples"],
         cache=given["cache"],
         record=given["record"],
-        json=given["json"],
-        html=given["html"],
     )
 
 

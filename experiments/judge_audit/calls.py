@@ -15,8 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evenkeel.core.figures import duration, number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.metrics.judge.client import Reply
-from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.metrics.judge.reply import Reply, Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.metrics.judge.client import Price
+    from evenkeel.llm.price import Price
     from evenkeel.metrics.judge.prompts import Question
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from evenkeel.metrics.judge.client import Reply
+    from evenkeel.metrics.judge.reply import Reply
 
 
 METRIC = "audit.preference"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.judge_audit.judgements import Judgements
     from evenkeel.experiments.judge_audit.ratings import Item, Ratings
-    from evenkeel.metrics.judge.client import Reply
+    from evenkeel.metrics.judge.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)

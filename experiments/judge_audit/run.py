@@ -16,15 +16,12 @@ from evenkeel.experiments.judge_audit.calls import (
     estimate,
     progress,
 )
-from evenkeel.experiments.judge_audit.document import document
 from evenkeel.experiments.judge_audit.judgements import read_recorded, recorded_lines
 from evenkeel.experiments.judge_audit.measures import RESAMPLES, audit, installed_analysers
-from evenkeel.experiments.judge_audit.page import page
 from evenkeel.experiments.judge_audit.pairs import holds_pairs, pairwise_report, plan, preferences, read_pairs
 from evenkeel.experiments.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
 from evenkeel.experiments.judge_audit.rows import InputError, suggestion
-from evenkeel.experiments.judge_audit.table import show
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge.client import Judge
 
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.judge_audit.pairs import PairwiseReport
     from evenkeel.experiments.judge_audit.ratings import Ratings, Scale
     from evenkeel.experiments.kit.confirmation import Confirm
-    from evenkeel.metrics.judge.client import Reply
+    from evenkeel.metrics.judge.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +84,6 @@ class AuditOptions:
     resamples: int = RESAMPLES
     cache: Path | None = None
     record: Path | None = None
-    json: Path | None = None
-    html: Path | None = None
 
 
 _ADVICE = {
@@ -104,35 +99,23 @@ class JudgeFailedError(Exception):
     """The judge could not be used. The message says why, and how to go on."""
 
 
-def run_judge_audit(options: AuditOptions, *, out: Console, err: Console, confirm: Confirm) -> Outcome:
-    """Read, ask if need be, measure, and write what was asked for.
+def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) -> Outcome:
+    """Read, ask if need be, and measure.
 
     Args:
         options: what to do.
-        out: gets the tables.
         err: gets progress.
         confirm: asked once before the first call, with an estimate of the cost.
 
     Raises: InputError for files and options that cannot be used; NotConfirmedError;
         JudgeFailedError, with what was answered until then in the cache.
     """
-    for target in (options.json, options.html, options.record, options.cache):
-        if target is not None and not target.absolute().parent.is_dir():
-            raise InputError(f"{target}: there is no folder {target.parent}")
-        if target is not None and target.is_dir():
-            raise InputError(f"{target}: is a folder; name a file")
     if options.judge and options.recorded:
         raise InputError(
             "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
         )
     asking = _Asking(options, err, confirm)
-    outcome = _pairwise(options, asking) if holds_pairs(options.files[0]) else _ratings(options, asking)
-    show(outcome, out)
-    if options.json:
-        options.json.write_text(document(outcome), encoding="utf-8")
-    if options.html:
-        options.html.write_bytes(page(outcome))
-    return outcome
+    return _pairwise(options, asking) if holds_pairs(options.files[0]) else _ratings(options, asking)
 
 
 def _pairwise(options: AuditOptions, asking: _Asking) -> Outcome:

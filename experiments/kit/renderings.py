@@ -44,8 +44,9 @@ _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 
 
 def show(document: Document, console: Console) -> None:
-    """Print a document in a terminal: its headline, and each section's tables and lines."""
-    for line in (document.headline, *document.summary):
+    """Print a document in a terminal: its title and summary, and each section's tables and lines."""
+    console.print(visible(document.title), style="bold", soft_wrap=True)
+    for line in (document.subtitle, document.headline, *document.summary):
         if line:
             console.print(visible(line), soft_wrap=True)
     for section in document.sections_for("terminal"):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
 
-LLMBAR = Path(__file__).parents[3] / "shared" / "data" / "llmbar" / "evaluators_Natural"
+LLMBAR = Path(__file__).parents[4] / "shared" / "data" / "llmbar" / "evaluators_Natural"
 CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
 ITEM = re.compile(r"Ticket (\d+)\.")
 
@@ -242,7 +242,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(tmp_path):
             path, "--judge-model", "<script>alert(1)</script>[red]", "--judge-url", judge.url,
             "--resamples", 50, "--html", page, "--yes", "--again",
         )  # fmt: skip
-    assert "<script>alert(1)</script>[red]: agreement" in shown
+    assert "<script>alert(1)</script>[red]\n" in shown
     html = page.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)" in html
     assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|https?://|\son\w+=", html)

@@ -17,10 +17,9 @@ from evenkeel.experiments.judge_audit.pairs import (
     read_pairs,
 )
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.metrics.judge.client import Reply
-from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.metrics.judge.reply import Reply, Ruling
 
-LLMBAR = Path(__file__).parents[3] / "shared" / "data" / "llmbar" / "evaluators_Natural"
+LLMBAR = Path(__file__).parents[4] / "shared" / "data" / "llmbar" / "evaluators_Natural"
 NONE = Failure("audit.preference", 1, "refused")
 
 

@@ -16,9 +16,8 @@ from evenkeel.experiments.judge_audit.calls import (
     question_key,
 )
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.metrics.judge.client import Reply
 from evenkeel.metrics.judge.prompts import Message, Question
-from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.metrics.judge.reply import Reply, Ruling
 
 
 def asked(number, prompt="audit.knowledge"):
