@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel.experiments.bench.costs import Costs
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.trials import Protocol
     from evenkeel.llm.price import Prices

@@ -244,7 +244,7 @@ def _deltas(tables: Tables) -> Section:
 
 def _quality_by_language(tables: Tables) -> Section:
     tags = tables.columns(lambda row: row.languages)
-    rows = tuple(
+    rows: tuple[tuple[Value, ...], ...] = tuple(
         (
             row.model,
             *(_figure(row.languages[tag].quality_delta if tag in row.languages else None) for tag in tags),

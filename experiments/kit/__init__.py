@@ -16,7 +16,7 @@ keeps every answer in a journal as soon as it is there, shows progress, and rend
   how to go on), `ModelAddress` (where a judge or a rewriter is).
 - `progress`: one bar on a terminal, ten lines elsewhere.
 
-An experiment then builds one `document.Document` of what it found: sections of tables (typed columns write the
-values), paragraphs, bullets, folded details and pictures (`charts`). `renderings` shows it: `show` in a
+An experiment then builds one `document.Document` of what it found: sections of tables (typed columns write
+the values), paragraphs, bullets, folded details and pictures (`charts`). `renderings` shows it: `show` in a
 terminal, `markdown`, and `html` as one file; `json_text`, `csv_text` and `junit` write what machines read.
 """
