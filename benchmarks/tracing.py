@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import Verdict
 from evenkeel.llm.observer import CallResult, ModelCall
-from evenkeel.shadow.perturbations.control import Identical
+from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.planner import Trial
 from evenkeel.tracing import NoSpans
 from evenkeel.tracing.export import ExportedSpans
@@ -70,7 +70,7 @@ def forwarded(spans: Spans) -> None:
 
 def shadow(spans: Spans) -> None:
     """As the worker reports."""
-    observer, kind = spans.observer, Identical()
+    observer, kind = spans.observer, Control()
     for exchange in exchanges():
         with observer.exchange(exchange, 1) as delivery:
             for _ in range(4):

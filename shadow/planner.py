@@ -99,7 +99,7 @@ def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
     return f"{exchange_id}.{perturbation}.{severity:g}"
 
 
-def baseline_trial(exchange_id: str, baseline: Perturbation) -> Trial:
+def control_trial(exchange_id: str, baseline: Perturbation) -> Trial:
     """The identical resend of an exchange."""
     return _trial(exchange_id, baseline, 0.0)
 

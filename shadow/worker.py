@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from evenkeel.shadow.observing import NOBODY
 from evenkeel.shadow.original import Left
 from evenkeel.shadow.perturbations import NotApplicable
-from evenkeel.shadow.perturbations.control import Identical
-from evenkeel.shadow.planner import baseline_trial, candidates
+from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.planner import candidates, control_trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -209,7 +209,7 @@ class Worker:
             verdict.id: verdict
             for verdict in await asyncio.to_thread(self._verdicts.of_exchange, exchange.id)
         }
-        baseline = baseline_trial(exchange.id, Identical())
+        baseline = control_trial(exchange.id, Control())
         noise = known.get(baseline.id) or await self._trials.make(original, baseline, original.view, None)
         if noise is None:
             return len(known)

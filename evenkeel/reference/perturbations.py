@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.cli.perturbing.trying import Tried
+    from evenkeel.core.rewordings import Category
     from evenkeel.shadow.perturbations import Perturbation
 
 _INTRODUCTION: Final = """\
@@ -50,18 +51,6 @@ Months, units, ordinals and quotation marks are those of English, German, Spanis
 Portuguese and Japanese.
 """
 
-_CATEGORIES: Final[dict[str, str]] = {
-    "baseline": "What changes when nothing changes: the endpoint's own noise, to be taken off the rest.",
-    "general": "Input perturbations: the same request as another person, or in a hurry, would type it.",
-    "positional": "Template perturbations: the same parts in another order.",
-    "format": "Template perturbations: the same contents, asked for in another format.",
-    "multilingual": "The whole prompt in another language, the answer as well. Needs a rewriter and a judge.",
-    "crosslingual": "Input in one language, answer in another. Needs a judge, and mostly a rewriter.",
-    "compound": "Several kinds, one after another, as they come together in life.",
-}
-_FAMILIES: Final = frozenset({"multilingual", "crosslingual"})
-"""Categories whose kinds differ in a language only: one section shows them all."""
-
 _MOST_NAMES: Final = 12
 _SEVERITY: Final = 0.3
 _SEED: Final = "example"
@@ -91,7 +80,6 @@ _FIELDS: Final = {
     "second": "Days abroad are entered in the time sheet with the code HO-X.",
     "question": "How many days may I work from abroad?",
 }
-_ON_TEMPLATES: Final = frozenset({"positional", "format"})
 
 
 def perturbations_page(figures: dict[str, Any] | None = None, kinds: Sequence[Perturbation] = BUILTIN) -> str:
@@ -110,14 +98,14 @@ def perturbations_page(figures: dict[str, Any] | None = None, kinds: Sequence[Pe
     )
     pages = [_INTRODUCTION.format(rules=", ".join(rule.replace("_", " ") for rule in RULES))]
     pages.append(_examples(message, application))
-    categories: dict[str, list[Perturbation]] = {}
+    categories: dict[Category, list[Perturbation]] = {}
     for kind in kinds:
-        categories.setdefault(kind.name.partition(".")[0], []).append(kind)
+        categories.setdefault(kind.rewording.category, []).append(kind)
     for category, members in categories.items():
-        pages.append(f"\n## {category.capitalize()}\n\n{_CATEGORIES.get(category, '')}\n")
-        prompt = application if category in _ON_TEMPLATES else message
-        if category in _FAMILIES:
-            pages.append(_family(category, members, prompt))
+        pages.append(f"\n## {category.name.capitalize()}\n\n{category.description}\n")
+        prompt = application if category.on_template else message
+        if category.asks_for in {"language", "languages"}:  # they differ in a language only
+            pages.append(_family(category.name, members, prompt))
         else:
             pages += [_section(kind, prompt) for kind in members]
     return "".join(pages) + _table(figures)
@@ -166,8 +154,8 @@ def _family(category: str, kinds: list[Perturbation], prompt: PromptView) -> str
 
 
 def _explanation(kind: Perturbation) -> str:
-    """The class's docstring as paragraphs."""
-    paragraphs = (inspect.getdoc(type(kind)) or "").split("\n\n")
+    """Its description, or else its class's docstring, as paragraphs."""
+    paragraphs = (kind.rewording.description or inspect.getdoc(type(kind)) or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 

@@ -14,7 +14,7 @@ from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.core.verdict import BASELINE
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.perturbations import Draft, NotApplicable, seed_for
-from evenkeel.shadow.perturbations.format import Free
+from evenkeel.shadow.perturbations.format import FREE
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 
@@ -164,7 +164,6 @@ def _schema(item: Item) -> str:
     return json.dumps({"type": "object", "properties": slots}, indent=2, ensure_ascii=False)
 
 
-FREE: Final = Free()
 """What answers in a format are compared with: the free answer to the same prompt."""
 _FORMAT: Final = "format."
 _TROUBLES: Final = "rewriter_"

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places
-from evenkeel.shadow.perturbations.protocol import NOTHING
+from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
     import random
@@ -37,6 +38,7 @@ class Casing:
     """
 
     name: Final = "general.casing"
+    rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
     version: Final = 2
     graded: Final = True
     requires: Final = NOTHING

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import logging
+import re
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.languages import BUILTIN_TAGS, canonical_tag
+from evenkeel.core.extensions import ExtensionError, extensions
+from evenkeel.core.rewordings import Rewording, publish
 from evenkeel.shadow.perturbations.casing import Casing
-from evenkeel.shadow.perturbations.compound import Compound, builtin_compounds
-from evenkeel.shadow.perturbations.control import Identical
-from evenkeel.shadow.perturbations.crosslingual import crosslingual_pairs
+from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
+from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL
 from evenkeel.shadow.perturbations.format import FORMATS
-from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.multilingual import MULTILINGUAL, Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
 from evenkeel.shadow.perturbations.positional import POSITIONAL
 from evenkeel.shadow.perturbations.punctuation import Punctuation
@@ -23,7 +26,31 @@ from evenkeel.shadow.perturbations.whitespace import Whitespace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from evenkeel.core.extensions import Extension
     from evenkeel.shadow.perturbations.protocol import Perturbation
+
+
+log = logging.getLogger("evenkeel")
+
+BUILTIN: Final[tuple[Perturbation, ...]] = (
+    Control(),
+    Whitespace(),
+    Punctuation(),
+    Casing(),
+    Spelling(),
+    Tone(),
+    Paraphrase(),
+    *POSITIONAL,
+    *FORMATS,
+    *MULTILINGUAL,
+    *CROSSLINGUAL,
+    *COMPOUNDS,
+)
+"""Every perturbation there is without settings or other packages; the control first."""
+
+ENTRY_POINTS: Final = "evenkeel.perturbations"
+"""Group of the entry points by which other packages offer perturbations: one, or several in a list."""
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*\.[A-Za-z0-9][\w>-]*")
 
 
 def catalogue(
@@ -32,37 +59,68 @@ def catalogue(
     compounds: Mapping[str, Sequence[str]] | None = None,
     rewriter: bool = False,
 ) -> tuple[Perturbation, ...]:
-    """Every perturbation there is; the baseline first.
+    """Every perturbation there is, by category; the control first. Publishes what people are told about them.
+
+    Those of other packages are included. A package that is broken, or names a perturbation like one that
+    exists, is left out with an error in the log.
 
     Args:
         languages: Further target languages, as BCP 47 tags.
-        compounds: Further compound kinds: name → the kinds they apply, one after another.
-        rewriter: Whether kinds that work by rule or by a model are to use the model.
+        compounds: Further compounds: name → the perturbations they apply, one after another.
+        rewriter: Whether perturbations that work by rule or by a model are to use the model.
 
-    Raises: ValueError if a language is no tag, or a compound names an unknown kind, or kinds that
+    Raises: ValueError if a language is no tag, or a compound names an unknown perturbation, or some that
         exclude each other.
     """
-    tags = tuple(dict.fromkeys((*BUILTIN_TAGS, *map(canonical_tag, languages))))
-    simple: tuple[Perturbation, ...] = (
-        Identical(),
-        Whitespace(),
-        Punctuation(),
-        Casing(),
-        Spelling(),
-        Tone(by="rewriter" if rewriter else "rule"),
-        Paraphrase(),
-        *POSITIONAL,
-        *FORMATS,
-        *(Multilingual(tag) for tag in tags),
-        *crosslingual_pairs(),
-    )
-    known: dict[str, Perturbation] = {one.name: one for one in (*simple, *builtin_compounds())}
+    known = {one.name: one for one in BUILTIN}
+    if rewriter:
+        tone = Tone(by="rewriter")
+        known[tone.name] = tone
+    for one in map(Multilingual, languages):
+        known.setdefault(one.name, one)
+    for extension in extensions(ENTRY_POINTS):
+        for offered in _offered(extension):
+            if offered.name in known:
+                log.error("%s offers %s, a name that is taken: it is left out", extension, offered.name)
+            else:
+                known[offered.name] = offered
+    simple = [one for one in known.values() if not isinstance(one, Compound)]
     for name, parts in (compounds or {}).items():
         compound = Compound(name, by_name(parts, simple))
         if compound.name in known:
             raise ValueError(f"compound {name!r} exists already; choose another name")
         known[compound.name] = compound
-    return tuple(known.values())
+    found = sorted(known.values(), key=lambda one: one.rewording.category.order)
+    publish((one.name, one.rewording) for one in found)
+    return tuple(found)
+
+
+def _offered(extension: Extension) -> tuple[Perturbation, ...]:
+    """The perturbations that an entry point names; none, and an error in the log, if it is broken."""
+    try:
+        loaded = extension.load()
+        offered = (loaded,) if hasattr(loaded, "apply") else tuple(loaded)
+        for one in offered:
+            _check(one)
+    except ExtensionError as error:
+        log.error("perturbations are missing: %s", error)  # noqa: TRY400 - the message names the package
+        return ()
+    except (AttributeError, TypeError, ValueError) as error:
+        log.error("perturbations are missing: %s: %s", extension, error)  # noqa: TRY400 - as above
+        return ()
+    return offered
+
+
+def _check(offered: Perturbation) -> None:
+    """Raises: AttributeError, TypeError or ValueError if this is no perturbation."""
+    if not _NAME.fullmatch(offered.name):
+        raise ValueError(f"{offered.name!r} is no name of the form category.kind")
+    if not isinstance(offered.rewording, Rewording):
+        raise TypeError(f"{offered.name}.rewording is no Rewording")
+    if isinstance(offered, type) or not callable(offered.apply):
+        raise TypeError(f"{offered.name} is a class; offer an instance of it")
+    for member in ("version", "graded", "requires", "wanted"):
+        getattr(offered, member)
 
 
 def by_name(patterns: Iterable[str], known: Iterable[Perturbation] | None = None) -> tuple[Perturbation, ...]:
@@ -96,5 +154,4 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"known are the categories {', '.join(categories)} and their kinds, such as general.spelling"
 
 
-BUILTIN: Final[tuple[Perturbation, ...]] = catalogue()
-"""Every perturbation there is without any settings."""
+publish((one.name, one.rewording) for one in BUILTIN)

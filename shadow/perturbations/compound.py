@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Wanted
+from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
@@ -25,6 +26,15 @@ _FEWEST: Final = 2
 _SEED_BITS: Final = 53
 
 
+_CATEGORY: Final = Category(
+    "compound",
+    "Several kinds, one after another, as they come together in life.",
+    order=60,
+    phrase="several rewordings at once ({kind})",
+    graded=True,
+)
+
+
 class Compound:
     """Applies kinds one after another, each to what the one before has made.
 
@@ -32,6 +42,8 @@ class Compound:
     the same choices whatever the others need. Severity goes to the graded parts; the others are tried
     at 1.
     """
+
+    rewording: Final = Rewording(_CATEGORY)
 
     def __init__(self, name: str, parts: Sequence[Perturbation]) -> None:
         """Put it together.
@@ -102,15 +114,11 @@ def _merged(name: str, parts: Sequence[Perturbation]) -> Wanted:
     return Wanted(formats[0] if formats else None, languages[0] if languages else None)
 
 
-def builtin_compounds() -> tuple[Compound, ...]:
-    """The compound kinds that need no configuration.
-
-    "typos": careless typing of every sort. "hurried": somebody in a rush. "retold": the same request
-    by another person. "foreign_typos": a request in Spanish by somebody who types carelessly.
-    """
-    return (
-        Compound("typos", (Whitespace(), Punctuation(), Casing(), Spelling())),
-        Compound("hurried", (Tone(tones=("urgent",)), Punctuation(), Casing(), Spelling())),
-        Compound("retold", (Paraphrase(), Tone())),
-        Compound("foreign_typos", (Multilingual("es"), Punctuation(), Spelling())),
-    )
+COMPOUNDS: Final = (
+    Compound("typos", (Whitespace(), Punctuation(), Casing(), Spelling())),
+    Compound("hurried", (Tone(tones=("urgent",)), Punctuation(), Casing(), Spelling())),
+    Compound("retold", (Paraphrase(), Tone())),
+    Compound("foreign_typos", (Multilingual("es"), Punctuation(), Spelling())),
+)
+"""Those that need no configuration: careless typing of every sort; somebody in a rush; the same request by
+another person; a request in Spanish by somebody who types carelessly."""

@@ -1,10 +1,11 @@
-"""The identical resend: what changes there is the endpoint's own noise."""
+"""The control: an identical resend, whose changes are the endpoint's own noise."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.protocol import NOTHING
 
 if TYPE_CHECKING:
@@ -13,10 +14,19 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView
 
 
-class Identical:
+_CATEGORY: Final = Category(
+    "baseline",
+    "What changes when nothing changes: the endpoint's own noise, to be taken off the rest.",
+    order=0,
+    named_alone=True,
+)
+
+
+class Control:
     """Sends the prompt again as it is. Severity and seed mean nothing to it."""
 
     name: Final = "baseline.identical"
+    rewording: Final = Rewording(_CATEGORY, "noise floor", phrase="an identical resend", order=0)
     version: Final = 1
     graded: Final = False
     requires: Final = NOTHING

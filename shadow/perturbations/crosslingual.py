@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, english_request, language_of
 from evenkeel.core.pair import Wanted
+from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import PRESCRIBED, asking, may_be_in, prescribes_language
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_INPUT, NO_PROSE, draft
@@ -23,6 +24,15 @@ _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
 """What an application says to the model without telling it anything to do."""
 
 
+_CATEGORY: Final = Category(
+    "crosslingual",
+    "Input in one language, answer in another. Needs a judge, and mostly a rewriter.",
+    order=50,
+    phrase="another language ({kind})",
+    asks_for="languages",
+)
+
+
 class CrossLingual:
     """Has the input translated into one language and asks, in English, for the answer in another.
 
@@ -30,6 +40,7 @@ class CrossLingual:
     already stays; so do history and code. All or nothing: severity means nothing to it.
     """
 
+    rewording: Final = Rewording(_CATEGORY)
     version: Final = 1
     graded: Final = False
 
@@ -100,13 +111,9 @@ def _into(
     return Draft(outcome.tasks, finish)
 
 
-def crosslingual_pairs(tags: Sequence[str] = (_ENGLISH, *BUILTIN_TAGS)) -> tuple[CrossLingual, ...]:
-    """Every ordered pair of languages, a language with itself included, English with itself not.
-
-    Raises: ValueError for what is no tag.
-    """
-    return tuple(
-        CrossLingual(source, target)
-        for source, target in product(tags, tags)
-        if not source.lower() == target.lower() == _ENGLISH
-    )
+CROSSLINGUAL: Final = tuple(
+    CrossLingual(source, target)
+    for source, target in product((_ENGLISH, *BUILTIN_TAGS), repeat=2)
+    if not source == target == _ENGLISH
+)
+"""Every ordered pair of languages, a language with itself included, English with itself not."""

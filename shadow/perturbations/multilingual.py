@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, language_of, native_request
 from evenkeel.core.pair import Wanted
+from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import (
     PRESCRIBED,
     asking,
@@ -17,10 +18,18 @@ from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable
 
     from evenkeel.shadow.perturbations.protocol import Draft, Requirement
     from evenkeel.shadow.prompt import PromptView
+
+
+_CATEGORY: Final = Category(
+    "multilingual",
+    "The whole prompt in another language, the answer as well. Needs a rewriter and a judge.",
+    order=40,
+    phrase="translation ({kind})",
+    asks_for="language",
+)
 
 
 class Multilingual:
@@ -29,6 +38,7 @@ class Multilingual:
     History and code stay. All or nothing: severity means nothing to it.
     """
 
+    rewording: Final = Rewording(_CATEGORY)
     version: Final = 1
     graded: Final = False
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
@@ -72,9 +82,5 @@ class Multilingual:
         )
 
 
-def multilingual(tags: Iterable[str] = BUILTIN_TAGS) -> tuple[Multilingual, ...]:
-    """The kinds for these languages, in order.
-
-    Raises: ValueError for what is no tag.
-    """
-    return tuple(map(Multilingual, tags))
+MULTILINGUAL: Final = tuple(map(Multilingual, BUILTIN_TAGS))
+"""One for each language known from the start."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.core.rewordings import Rewording
+from evenkeel.shadow.perturbations.protocol import GENERAL, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class Paraphrase:
     """
 
     name: Final = "general.paraphrase"
+    rewording: Final = Rewording(GENERAL, phrase="paraphrasing", order=50)
     version: Final = 1
     graded: Final = False
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter"})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from evenkeel.core.rewordings import Category
 from evenkeel.shadow.prompt import PromptView
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.pair import Wanted
+    from evenkeel.core.rewordings import Rewording
 
 
 Requirement = Literal["rewriter", "judge"]
@@ -68,6 +70,11 @@ class Perturbation(Protocol):
         ...
 
     @property
+    def rewording(self) -> Rewording:
+        """What people are told about it: category, label, phrase, and where reports list it."""
+        ...
+
+    @property
     def version(self) -> int:
         """Raised whenever the same seed would give other bytes than before."""
         ...
@@ -102,8 +109,16 @@ class Perturbation(Protocol):
         ...
 
 
-NOTHING: frozenset[Requirement] = frozenset()
+NOTHING: Final[frozenset[Requirement]] = frozenset()
 """For `requires`: the kind works by rule."""
+
+GENERAL: Final = Category(
+    "general",
+    "Input perturbations: the same request as another person, or in a hurry, would type it.",
+    order=10,
+    graded=True,
+    named_alone=True,
+)
 
 
 def seed_for(exchange_id: str, perturbation_name: str, severity: float, version: int) -> int:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places, protected_spans
-from evenkeel.shadow.perturbations.protocol import NOTHING
+from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
     import random
@@ -136,6 +137,7 @@ class Spelling:
     """
 
     name: Final = "general.spelling"
+    rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
     version: Final = 2
     graded: Final = True
     requires: Final = NOTHING

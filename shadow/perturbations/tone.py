@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places, protected_spans
-from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
 
 if TYPE_CHECKING:
@@ -380,6 +381,7 @@ class Tone:
     """
 
     name: Final = "general.tone"
+    rewording: Final = Rewording(GENERAL, phrase="another tone", order=60)
     wanted: Final = AS_BEFORE
 
     def __init__(self, by: Literal["rule", "rewriter"] = "rule", tones: Sequence[str] = TONES) -> None:

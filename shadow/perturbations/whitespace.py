@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places
-from evenkeel.shadow.perturbations.protocol import NOTHING
+from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
     import random
@@ -52,6 +53,7 @@ class Whitespace:
     """
 
     name: Final = "general.whitespace"
+    rewording: Final = Rewording(GENERAL, phrase="different whitespace", order=10)
     version: Final = 1
     graded: Final = True
     requires: Final = NOTHING

@@ -26,7 +26,7 @@ from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
 from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.llm.observer import CallResult, ModelCall, Said, result_of
-from evenkeel.shadow.perturbations.control import Identical
+from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
@@ -213,7 +213,7 @@ def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
     def scene(observer):
         with (
             observer.exchange(EXCHANGE, 1),
-            observer.trial(Trial(EXCHANGE.id, Identical(), 0.0, 7)) as report,
+            observer.trial(Trial(EXCHANGE.id, Control(), 0.0, 7)) as report,
         ):
             report.logged(verdict)
 

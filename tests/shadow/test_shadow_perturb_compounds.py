@@ -10,8 +10,8 @@ import pytest
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.shadow.perturbations import Draft, NotApplicable
 from evenkeel.shadow.perturbations.casing import Casing
-from evenkeel.shadow.perturbations.compound import Compound, builtin_compounds
-from evenkeel.shadow.perturbations.control import Identical
+from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
+from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
@@ -82,7 +82,7 @@ def test_a_part_that_does_not_apply_ends_it() -> None:
     [
         ((Spelling(),), "two or more"),
         ((Spelling(), Spelling()), "'general.spelling' twice"),
-        ((Identical(), Spelling()), "changes nothing"),
+        ((Control(), Spelling()), "changes nothing"),
         ((Multilingual("es"), Multilingual("de")), "more than one language of the answer: es, de"),
         ((Multilingual("es"), CrossLingual("de", "fr")), "more than one language"),
     ],
@@ -105,7 +105,7 @@ def test_two_formats_are_refused() -> None:
         Compound("x", (Format("json"), Format("yaml")))
 
 
-@pytest.mark.parametrize("kind", builtin_compounds(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", COMPOUNDS, ids=lambda kind: kind.name)
 def test_the_builtin_compounds_apply(kind) -> None:
     """Each changes the question and keeps its instructions unless it translates them."""
     changed = made(kind, chat(), 0.5)

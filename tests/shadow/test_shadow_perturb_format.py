@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import NotApplicable
-from evenkeel.shadow.perturbations.format import FORMATS, Free, Html, Json, Markdown, Xml, Yaml
+from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.forms import element_name
 from evenkeel.shadow.perturbations.format.schema import Field, Leaf
 from evenkeel.shadow.prompt import Block, PromptView
 from tests.shadow.asked_formats import applied, texts, view_of
 
 BY_NAME = {kind.format: kind for kind in FORMATS}
-SYNTAXES = (Json(), Yaml(), Xml(), Html(), Markdown())
+SYNTAXES = (JSON, YAML, XML, HTML, MARKDOWN)
 
 
 def asks(kind, asked, **members):
@@ -82,7 +82,7 @@ def test_a_json_skeleton_in_each_format(format_):
 @pytest.mark.parametrize("format_", ["yaml", "xml", "html", "markdown"])
 def test_every_format_leads_back_to_json(format_):
     """A skeleton that was rendered can be read again, with all its names."""
-    back = asks(Json(), RENDERED[format_])
+    back = asks(JSON, RENDERED[format_])
     names = ["Main Cause", "Known Steps", "parts", "name", "count", "mood"]
     if format_ == "xml":
         names = [element_name(Field(name, Leaf(""))) for name in names]
@@ -143,7 +143,7 @@ def test_a_sentence_is_added_where_nothing_is_said(kind):
 def test_a_request_without_a_user():
     """Where a sentence can't be added to a user's message, the kind does not apply."""
     view = PromptView.parse(b'{"messages": [{"role": "system", "content": "Be kind."}]}')
-    assert applied(Yaml(), view).reason == "no_user_slot"
+    assert applied(YAML, view).reason == "no_user_slot"
 
 
 def test_other_words_of_the_template_are_reworded_too():
@@ -156,11 +156,11 @@ def test_other_words_of_the_template_are_reworded_too():
     said = (Block("input", "Hi\n\n"), Block("template", "Use JSON.", "output_instructions"))
     view = PromptView.parse(json.dumps(body).encode(), lambda _: [(told,), said])
     expected = "You are a service that responds in valid XML.\nThe input is the output of a JSON parser."
-    assert texts(applied(Xml(), view)) == [expected, "Hi\n\nUse XML."]
+    assert texts(applied(XML, view)) == [expected, "Hi\n\nUse XML."]
     body["messages"][1]["content"] = "Hi"
     alone = PromptView.parse(json.dumps(body).encode(), lambda _: [(told,), (Block("input", "Hi"),)])
-    assert applied(Json(), alone).reason == "already_wanted"
-    assert texts(applied(Xml(), alone)) == [expected, f"Hi\n\n{Xml.request}"]
+    assert applied(JSON, alone).reason == "already_wanted"
+    assert texts(applied(XML, alone)) == [expected, f"Hi\n\n{XML.request}"]
 
 
 def test_a_users_own_wish_is_not_contradicted():
@@ -168,28 +168,28 @@ def test_a_users_own_wish_is_not_contradicted():
     asking = PromptView.parse(b'{"messages": [{"role": "user", "content": "List cities. Return JSON."}]}')
     assert {applied(kind, asking).reason for kind in SYNTAXES} == {"unclear_format"}
     about = PromptView.parse(b'{"messages": [{"role": "user", "content": "What is JSON good for?"}]}')
-    assert isinstance(applied(Yaml(), about), PromptView)
+    assert isinstance(applied(YAML, about), PromptView)
 
 
 @pytest.mark.parametrize(("asked", "kind", "expected"), [
-    ("Return a valid JSON object only.", Yaml(), "Return a valid YAML document only."),
-    ("Return a JSON object only.", Xml(), "Return an XML document only."),
-    ("Reply with a minified JSON array of names.", Yaml(), "Reply with a YAML list of names."),
-    ("Use JSON keys in English.", Xml(), "Use XML element names in English."),
-    ("JSON-formatted, see schema.json.", Html(), "HTML-formatted, see schema.json."),
-    ("Give JSON without Markdown fences.", Yaml(), "Give YAML without fences."),
-    ("Give JSON. Do not use Markdown. Be brief.", Markdown(), "Give Markdown. Be brief."),
-    ("Give JSON, no Markdown.", Markdown(), "Give Markdown."),
-    ("Give JSON, no Markdown or emoji.", Markdown(), "Give Markdown, no emoji."),
-    ("No Markdown or emoji.", Markdown(), "No emoji.\n\nWrite your whole answer in Markdown."),
-    ("Give YAML. No JSON. Be brief.", Json(), "Give JSON. Be brief."),
-    ("Valid JSON only, two fields.", Free(),
+    ("Return a valid JSON object only.", YAML, "Return a valid YAML document only."),
+    ("Return a JSON object only.", XML, "Return an XML document only."),
+    ("Reply with a minified JSON array of names.", YAML, "Reply with a YAML list of names."),
+    ("Use JSON keys in English.", XML, "Use XML element names in English."),
+    ("JSON-formatted, see schema.json.", HTML, "HTML-formatted, see schema.json."),
+    ("Give JSON without Markdown fences.", YAML, "Give YAML without fences."),
+    ("Give JSON. Do not use Markdown. Be brief.", MARKDOWN, "Give Markdown. Be brief."),
+    ("Give JSON, no Markdown.", MARKDOWN, "Give Markdown."),
+    ("Give JSON, no Markdown or emoji.", MARKDOWN, "Give Markdown, no emoji."),
+    ("No Markdown or emoji.", MARKDOWN, "No emoji.\n\nWrite your whole answer in Markdown."),
+    ("Give YAML. No JSON. Be brief.", JSON, "Give JSON. Be brief."),
+    ("Valid JSON only, two fields.", FREE,
      "Plain prose only, two fields.\n\nWrite your whole answer as plain prose, without JSON or any markup."),
-    ("Return a JSON object with names.", Free(),
+    ("Return a JSON object with names.", FREE,
      "Return plain prose with names.\n\nWrite your whole answer as plain prose, without JSON or any markup."),
-    ("Answer in one sentence.", Yaml(),
+    ("Answer in one sentence.", YAML,
      "Answer in one sentence.\n\nWrite your whole answer as one valid YAML document."),
-    ("Return JSON with the fields:\n- name: who\n- due: a date", Yaml(),
+    ("Return JSON with the fields:\n- name: who\n- due: a date", YAML,
      "Return YAML with the fields:\n- name: who\n- due: a date"),
 ])  # fmt: skip
 def test_words_of_an_instruction(asked, kind, expected):
@@ -200,7 +200,7 @@ def test_words_of_an_instruction(asked, kind, expected):
 def test_a_skeleton_that_cannot_be_read_stays():
     """Rather than lose a field, the variant shows the old skeleton and names the new format."""
     broken = "Give a JSON object:\n```json\n{ all of the seven parts\n```"
-    made = asks(Xml(), broken)
+    made = asks(XML, broken)
     assert made.startswith("Give an XML document:\n```json\n{ all of the seven parts\n```\n\n")
     assert "its own format does not matter" in made
 
@@ -214,7 +214,7 @@ def test_code_behind_an_output_instruction_is_its_skeleton():
     ]
     body = {"messages": [{"role": "user", "content": "".join(one.text for one in blocks)}]}
     view = PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
-    assert texts(applied(Yaml(), view)) == ["Loud fan.\n\nReply in YAML:\n```\ncause: <string>\n```"]
+    assert texts(applied(YAML, view)) == ["Loud fan.\n\nReply in YAML:\n```\ncause: <string>\n```"]
 
 
 _pieces = st.sampled_from([
@@ -253,9 +253,9 @@ _NO_MARKUP = "Plain prose, without JSON or any markup, that covers: "
 
 
 @pytest.mark.parametrize(("kind", "expected"), [
-    (Yaml(), "Reply with a YAML list:\n- city: <name>\n  empty: {}"),
-    (Xml(), f"Reply with an XML list:\n{_XML_LIST}"),
-    (Free(), f"Reply with plain prose:\n{_NO_MARKUP}any number of parts, each with city (name), empty."),
+    (YAML, "Reply with a YAML list:\n- city: <name>\n  empty: {}"),
+    (XML, f"Reply with an XML list:\n{_XML_LIST}"),
+    (FREE, f"Reply with plain prose:\n{_NO_MARKUP}any number of parts, each with city (name), empty."),
 ])  # fmt: skip
 def test_a_list_of_objects_at_the_top(kind, expected):
     """An answer that is a list stays one; an object without fields says nothing of its parts."""

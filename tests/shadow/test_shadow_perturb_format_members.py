@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evenkeel.shadow.perturbations.format import FORMATS, Json, Markdown, Yaml
+from evenkeel.shadow.perturbations.format import FORMATS, JSON, MARKDOWN, YAML
 from evenkeel.shadow.perturbations.format.schema import forces_tools
 from tests.shadow.asked_formats import applied, texts, view_of
 
@@ -37,20 +37,20 @@ STRUCTURE = (
 def test_a_json_schema_becomes_words(members, left):
     """Its fields are asked for in the prompt, the member is lifted, and JSON is what was asked for."""
     view = view_of(**members, temperature=0)
-    made = applied(Yaml(), view)
+    made = applied(YAML, view)
     body = json.loads(made.body())
     assert body.pop("messages")[0]["content"].endswith(
         f"\n\nWrite your whole answer as one valid YAML document.\n\n```yaml\n{STRUCTURE}\n```"
     )
     assert body == {**left, "temperature": 0}
-    assert applied(Json(), view).reason == "already_wanted"
+    assert applied(JSON, view).reason == "already_wanted"
 
 
 def test_a_schema_that_the_words_repeat_is_only_lifted():
     """If the instructions name all fields already, they are not shown twice."""
     members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
     asked = "Reply in JSON with cause, parts (count), level and owner."
-    made = applied(Markdown(), view_of(asked, **members))
+    made = applied(MARKDOWN, view_of(asked, **members))
     assert texts(made)[0].endswith("Reply in Markdown with cause, parts (count), level and owner.")
     assert made.get("response_format") is None
 
@@ -59,9 +59,9 @@ def test_json_keeps_any_json():
     """Where the words ask for another format than the members, these are loosened to any object."""
     members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
     asked = "Reply in YAML with cause, parts (count), level and owner."
-    made = applied(Json(), view_of(asked, **members))
+    made = applied(JSON, view_of(asked, **members))
     assert made.get("response_format") == {"type": "json_object"}
-    nested = applied(Json(), view_of(asked, text={"format": {"type": "json_object"}, "verbosity": "low"}))
+    nested = applied(JSON, view_of(asked, text={"format": {"type": "json_object"}, "verbosity": "low"}))
     assert nested.get("text") == {"format": {"type": "json_object"}, "verbosity": "low"}
 
 
@@ -88,9 +88,7 @@ def test_forced_tools(members, forced):
 
 def test_other_constraints_are_lifted():
     """A grammar that only one format satisfies would forbid the wanted one; plain text forbids nothing."""
-    made = applied(Yaml(), view_of("Use JSON.", grammar="root ::= x", response_format={"type": "grammar"}))
+    made = applied(YAML, view_of("Use JSON.", grammar="root ::= x", response_format={"type": "grammar"}))
     assert (made.get("grammar"), made.get("response_format")) == (None, None)
-    assert applied(Yaml(), view_of(response_format={"type": "text"})).get("response_format") == {
-        "type": "text"
-    }
-    assert applied(Yaml(), view_of(guided_json="{")).get("guided_json") is None
+    assert applied(YAML, view_of(response_format={"type": "text"})).get("response_format") == {"type": "text"}
+    assert applied(YAML, view_of(guided_json="{")).get("guided_json") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.shadow.perturbations.format import Yaml
+from evenkeel.shadow.perturbations.format import YAML
 from evenkeel.shadow.perturbations.format.readers import (
     read_html,
     read_json,
@@ -136,7 +136,7 @@ def test_skeletons_are_found_where_they_stand():
 def test_words_are_renamed_only_where_a_format_is_meant():
     """File names and addresses keep theirs."""
     text = "Send JSON as in a.json or http://x.example/json/; mind application/json."
-    assert renamed(text, "json", "yaml", Yaml().words) == text.replace("Send JSON", "Send YAML")
+    assert renamed(text, "json", "yaml", YAML.words) == text.replace("Send JSON", "Send YAML")
 
 
 def test_hints():

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.shadow.perturbations.format import Free, Html, Json, Markdown, Xml, Yaml
+from evenkeel.shadow.perturbations.format import FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.forms import element_name
 from evenkeel.shadow.perturbations.format.readers import read_json
 from evenkeel.shadow.perturbations.format.schema import Field, Leaf, Listing, Record, names_in
@@ -48,8 +48,8 @@ def _value(node):
 @given(_nodes)
 def test_rendered_json_and_yaml_are_valid(node):
     """A strict reader finds the very structure, whatever the names and hints."""
-    assert yaml.safe_load(Yaml().render(node)) == _value(node)
-    plain = Json().render(node)
+    assert yaml.safe_load(YAML.render(node)) == _value(node)
+    plain = JSON.render(node)
     # Numbers' placeholders stand without quotation marks, as people write them
     if '": <' not in plain and "[<" not in plain:
         assert json.loads(plain) == _value(node)
@@ -74,13 +74,13 @@ class _Balance(HTMLParser):
 @given(_nodes)
 def test_rendered_xml_and_html_are_valid(node):
     """A strict reader finds every field as an element, and every element closed."""
-    root = ET.fromstring(Xml().render(node))
+    root = ET.fromstring(XML.render(node))
     expected = [element_name(Field(name, Leaf(""))) for name in names_in(node)]
     assert [one.tag for one in root.iter() if one.tag not in ("response", "item")] == [
         name for name in expected if name not in ("response", "item")
     ]
     balance = _Balance()
-    balance.feed(Html().render(node))
+    balance.feed(HTML.render(node))
     balance.close()
     assert balance.open == []
 
@@ -89,6 +89,6 @@ def test_rendered_xml_and_html_are_valid(node):
 @given(_nodes)
 def test_no_rendering_loses_a_name(node):
     """Markdown and prose hold every field's name as it is."""
-    for kind in (Markdown(), Free()):
+    for kind in (MARKDOWN, FREE):
         text = kind.render(node)
         assert all(name in text for name in names_in(node))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from evenkeel.shadow.perturbations.compound import builtin_compounds
+from evenkeel.shadow.perturbations.compound import COMPOUNDS
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
@@ -24,7 +24,7 @@ KINDS: tuple[Perturbation, ...] = (
     Tone("rewriter"),
     Multilingual("fr-CA"),
     CrossLingual("de", "ja"),
-    *builtin_compounds(),
+    *COMPOUNDS,
 )  # fmt: skip
 
 

@@ -5,16 +5,6 @@
 `forms` has the perturbations, each of which renders the tree in its own format.
 """
 
-from __future__ import annotations
+from evenkeel.shadow.perturbations.format.forms import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML, Form
 
-from typing import TYPE_CHECKING, Final
-
-from evenkeel.shadow.perturbations.format.forms import Form, Free, Html, Json, Markdown, Xml, Yaml
-
-if TYPE_CHECKING:
-    from evenkeel.shadow.perturbations.protocol import Perturbation
-
-FORMATS: Final[tuple[Perturbation, ...]] = (Free(), Json(), Yaml(), Xml(), Html(), Markdown())
-"""Every format perturbation."""
-
-__all__ = ["FORMATS", "Form", "Free", "Html", "Json", "Markdown", "Xml", "Yaml"]
+__all__ = ["FORMATS", "FREE", "HTML", "JSON", "MARKDOWN", "XML", "YAML", "Form"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 from xml.sax.saxutils import escape
 
 from evenkeel.core.pair import Wanted
+from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.format.schema import (
     Field,
     Leaf,
@@ -26,7 +26,7 @@ from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from evenkeel.core.pair import Format
     from evenkeel.shadow.perturbations.format.skeletons import Skeleton
@@ -36,27 +36,32 @@ if TYPE_CHECKING:
 _UNREAD: Final = "The structure above says which contents are wanted; its own format does not matter."
 
 
-class Form(ABC):
+@dataclass(frozen=True, slots=True)
+class Form:
     """Asks for the answer in one format, whatever the prompt asked for.
 
     Names, contents and every other wish of the output instructions stay; only the way of writing
     changes. Where there are no output instructions, a sentence is added to the last user message.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[int] = 1
-    graded: Final = False
-    requires: Final = NOTHING
-    format: ClassVar[Format]
-    words: ClassVar[Words]
-    request: ClassVar[str]
+    format: Format
+    render: Callable[[Node], str]
+    """Writes the structure that an answer shall have in this format, with placeholders."""
+    words: Words
+    request: str
     """The sentence that asks for the format where nothing else does."""
-    fenced: ClassVar[bool] = True
+    rewording: Rewording
+    fenced: bool = True
     """Whether a structure to follow is shown as a block of its own."""
+    version: int = 1
 
-    @abstractmethod
-    def render(self, node: Node) -> str:
-        """The structure that an answer shall have, written in this format with placeholders."""
+    graded: ClassVar[bool] = False
+    requires: ClassVar = NOTHING
+
+    @property
+    def name(self) -> str:
+        """As `Perturbation.name`."""
+        return f"format.{self.format}"
 
     @property
     def wanted(self) -> Wanted:
@@ -222,27 +227,16 @@ def _with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable
 _SAYS_NOTHING: Final = re.compile(r"(?:string|str|text|any|object)s?|\.{3}|…", re.IGNORECASE)
 
 
-class Free(Form):
-    """Asks for plain prose instead of the format that the prompt asks for, with the same contents."""
-
-    name: ClassVar[str] = "format.free"
-    format: ClassVar[Format] = "free"
-    words: ClassVar[Words] = Words(
-        "plain prose", "a", "plain prose", "plain prose", "names", "plain-prose", counted=False
-    )
-    request: ClassVar[str] = "Write your whole answer as plain prose, without JSON or any markup."
-    fenced: ClassVar[bool] = False
-
-    def render(self, node: Node) -> str:
-        """One sentence that names the contents, with what is said of them in parentheses."""
-        match node:
-            case Record(fields=fields):
-                contents = "; ".join(_described(one.name, one.value) for one in fields)
-            case Listing(item=item):
-                contents = ", each ".join(part for part in ("any number of parts", _hint(item)) if part)
-            case Leaf():
-                contents = node.text
-        return f"Plain prose, without JSON or any markup, that covers: {contents}."
+def _free(node: Node) -> str:
+    """One sentence that names the contents, with what is said of them in parentheses."""
+    match node:
+        case Record(fields=fields):
+            contents = "; ".join(_described(one.name, one.value) for one in fields)
+        case Listing(item=item):
+            contents = ", each ".join(part for part in ("any number of parts", _hint(item)) if part)
+        case Leaf():
+            contents = node.text
+    return f"Plain prose, without JSON or any markup, that covers: {contents}."
 
 
 def _described(name: str, node: Node) -> str:
@@ -267,20 +261,9 @@ def _hint(node: Node) -> str:
             return "with " + ", ".join(_described(one.name, one.value) for one in fields)
 
 
-class Json(Form):
-    """Asks for the answer in JSON instead of the format that the prompt asks for.
-
-    A JSON Schema in the request becomes the demand for any JSON object.
-    """
-
-    name: ClassVar[str] = "format.json"
-    format: ClassVar[Format] = "json"
-    words: ClassVar[Words] = Words("JSON", "a", "JSON object", "JSON array", "JSON keys", "JSON")
-    request: ClassVar[str] = "Write your whole answer as one valid JSON object."
-
-    def render(self, node: Node) -> str:
-        """The structure as JSON with placeholders in quotation marks, indented by two."""
-        return _value(node, "")
+def _json(node: Node) -> str:
+    """The structure as JSON with placeholders in quotation marks, indented by two."""
+    return _value(node, "")
 
 
 def _value(node: Node, indent: str) -> str:
@@ -315,17 +298,9 @@ _PLAIN: Final = re.compile(r"[^\W\d][\w ./()…-]*(?<! )|<(?!<)[^:#\n]*>")
 _OTHER_TYPE: Final = re.compile(r"true|false|yes|no|on|off|null|y|n", re.IGNORECASE)
 
 
-class Yaml(Form):
-    """Asks for the answer in YAML instead of the format that the prompt asks for."""
-
-    name: ClassVar[str] = "format.yaml"
-    format: ClassVar[Format] = "yaml"
-    words: ClassVar[Words] = Words("YAML", "a", "YAML document", "YAML list", "YAML keys", "YAML")
-    request: ClassVar[str] = "Write your whole answer as one valid YAML document."
-
-    def render(self, node: Node) -> str:
-        """The structure as YAML in block style, placeholders in angle brackets."""
-        return "\n".join(_yaml_lines(node))
+def _yaml(node: Node) -> str:
+    """The structure as YAML in block style, placeholders in angle brackets."""
+    return "\n".join(_yaml_lines(node))
 
 
 def _yaml_lines(node: Node) -> list[str]:
@@ -366,20 +341,9 @@ _NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
 _NAME_START: Final = re.compile(r"[^\W\d]")
 
 
-class Xml(Form):
-    """Asks for the answer in XML instead of the format that the prompt asks for.
-
-    Fields become elements of their names, with underscores where a name holds what no element's can.
-    """
-
-    name: ClassVar[str] = "format.xml"
-    format: ClassVar[Format] = "xml"
-    words: ClassVar[Words] = Words("XML", "an", "XML document", "XML list", "XML element names", "XML")
-    request: ClassVar[str] = "Write your whole answer as one well-formed XML document."
-
-    def render(self, node: Node) -> str:
-        """The structure as elements in one element "response", placeholders in square brackets."""
-        return "\n".join(_element("response", node))
+def _xml(node: Node) -> str:
+    """The structure as elements in one element "response", placeholders in square brackets."""
+    return "\n".join(_element("response", node))
 
 
 def _element(name: str, node: Node) -> list[str]:
@@ -406,20 +370,9 @@ def _xml_leaf(leaf: Leaf) -> str:
 _LEVELS = (2, 6)
 
 
-class Html(Form):
-    """Asks for the answer in HTML instead of the format that the prompt asks for.
-
-    Fields become headings with a paragraph or a list under each.
-    """
-
-    name: ClassVar[str] = "format.html"
-    format: ClassVar[Format] = "html"
-    words: ClassVar[Words] = Words("HTML", "an", "HTML fragment", "HTML list", "HTML headings", "HTML")
-    request: ClassVar[str] = "Write your whole answer as one fragment of valid HTML."
-
-    def render(self, node: Node) -> str:
-        """The structure as headings, paragraphs and lists, placeholders in square brackets."""
-        return "\n".join(_html_lines(node, _LEVELS[0]))
+def _html(node: Node) -> str:
+    """The structure as headings, paragraphs and lists, placeholders in square brackets."""
+    return "\n".join(_html_lines(node, _LEVELS[0]))
 
 
 def _html_lines(node: Node, level: int) -> list[str]:
@@ -460,22 +413,9 @@ def _html_leaf(leaf: Leaf) -> str:
     return escape(f"[{leaf.text}]" if leaf.form == "hint" else leaf.text)
 
 
-class Markdown(Form):
-    """Asks for the answer in Markdown instead of the format that the prompt asks for.
-
-    Fields become headings with a paragraph or a list under each.
-    """
-
-    name: ClassVar[str] = "format.markdown"
-    format: ClassVar[Format] = "markdown"
-    words: ClassVar[Words] = Words(
-        "Markdown", "a", "Markdown document", "Markdown list", "Markdown headings", "Markdown"
-    )
-    request: ClassVar[str] = "Write your whole answer in Markdown."
-
-    def render(self, node: Node) -> str:
-        """The structure as headings, paragraphs and lists, placeholders in square brackets."""
-        return "\n".join(_markdown_lines(node, _LEVELS[0]))
+def _markdown(node: Node) -> str:
+    """The structure as headings, paragraphs and lists, placeholders in square brackets."""
+    return "\n".join(_markdown_lines(node, _LEVELS[0]))
 
 
 def _markdown_lines(node: Node, level: int) -> list[str]:
@@ -521,3 +461,104 @@ def _nested(node: Node) -> list[str]:
 
 def _markdown_leaf(leaf: Leaf) -> str:
     return f"[{leaf.text}]" if leaf.form == "hint" else leaf.text
+
+
+_CATEGORY: Final = Category(
+    "format",
+    "Template perturbations: the same contents, asked for in another format.",
+    order=30,
+    phrase="an answer in {kind}",
+    asks_for="format",
+    on_template=True,
+)
+
+FREE: Final = Form(
+    "free",
+    _free,
+    Words("plain prose", "a", "plain prose", "plain prose", "names", "plain-prose", counted=False),
+    "Write your whole answer as plain prose, without JSON or any markup.",
+    Rewording(
+        _CATEGORY,
+        phrase="an answer in prose",
+        description=(
+            "Asks for plain prose instead of the format that the prompt asks for, with the same contents."
+        ),
+        order=10,
+    ),
+    fenced=False,
+)
+JSON: Final = Form(
+    "json",
+    _json,
+    Words("JSON", "a", "JSON object", "JSON array", "JSON keys", "JSON"),
+    "Write your whole answer as one valid JSON object.",
+    Rewording(
+        _CATEGORY,
+        phrase="an answer in JSON",
+        description=(
+            "Asks for the answer in JSON instead of the format that the prompt asks for. A JSON Schema in "
+            "the request becomes the demand for any JSON object."
+        ),
+        order=20,
+    ),
+)
+YAML: Final = Form(
+    "yaml",
+    _yaml,
+    Words("YAML", "a", "YAML document", "YAML list", "YAML keys", "YAML"),
+    "Write your whole answer as one valid YAML document.",
+    Rewording(
+        _CATEGORY,
+        phrase="an answer in YAML",
+        description="Asks for the answer in YAML instead of the format that the prompt asks for.",
+        order=30,
+    ),
+)
+XML: Final = Form(
+    "xml",
+    _xml,
+    Words("XML", "an", "XML document", "XML list", "XML element names", "XML"),
+    "Write your whole answer as one well-formed XML document.",
+    Rewording(
+        _CATEGORY,
+        phrase="an answer in XML",
+        description=(
+            "Asks for the answer in XML instead of the format that the prompt asks for. Fields become "
+            "elements of their names, with underscores where a name holds what no element's can."
+        ),
+        order=40,
+    ),
+)
+HTML: Final = Form(
+    "html",
+    _html,
+    Words("HTML", "an", "HTML fragment", "HTML list", "HTML headings", "HTML"),
+    "Write your whole answer as one fragment of valid HTML.",
+    Rewording(
+        _CATEGORY,
+        phrase="an answer in HTML",
+        description=(
+            "Asks for the answer in HTML instead of the format that the prompt asks for. Fields become "
+            "headings with a paragraph or a list under each."
+        ),
+        order=50,
+    ),
+)
+MARKDOWN: Final = Form(
+    "markdown",
+    _markdown,
+    Words("Markdown", "a", "Markdown document", "Markdown list", "Markdown headings", "Markdown"),
+    "Write your whole answer in Markdown.",
+    Rewording(
+        _CATEGORY,
+        phrase="an answer in Markdown",
+        description=(
+            "Asks for the answer in Markdown instead of the format that the prompt asks for. Fields "
+            "become headings with a paragraph or a list under each."
+        ),
+        order=60,
+    ),
+)
+
+FORMATS: Final = (FREE, JSON, YAML, XML, HTML, MARKDOWN)
+"""Every format perturbation."""

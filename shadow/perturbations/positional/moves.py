@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.shadow.perturbations.positional.passages import laid_out, layouts
+from evenkeel.core.rewordings import Rewording
+from evenkeel.shadow.perturbations.positional.passages import CATEGORY, laid_out, layouts
 from evenkeel.shadow.perturbations.positional.reordering import Reordering
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
@@ -33,6 +34,7 @@ class Context:
     """
 
     name: Final = "positional.context"
+    rewording: Final = Rewording(CATEGORY, phrase="moved context", order=10)
     version: Final = 1
     graded: Final = False
     requires: Final = NOTHING
@@ -114,6 +116,7 @@ class OutputInstructions:
     """
 
     name: Final = "positional.output_instructions"
+    rewording: Final = Rewording(CATEGORY, phrase="moved output instructions", order=20)
     version: Final = 1
     graded: Final = False
     requires: Final = NOTHING
@@ -181,6 +184,7 @@ class Mixed:
     """Does two or all three of the other positional changes, one after the other."""
 
     name: Final = "positional.mixed"
+    rewording: Final = Rewording(CATEGORY, phrase="several moved parts", order=40)
     version: Final = 1
     graded: Final = False
     requires: Final = NOTHING

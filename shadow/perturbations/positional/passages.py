@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.core.rewordings import Category
 from evenkeel.shadow.perturbations.positional.marks import (
     COLONS,
     begins_document,
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.positional.marks import Mark
     from evenkeel.shadow.prompt import PromptView
 
+CATEGORY: Final = Category(
+    "positional",
+    "Template perturbations: the same parts in another order.",
+    order=20,
+    on_template=True,
+)
 
 Part = Literal["c", "i", "u", "e", "t", "l", "o", "z"]
 """What a passage is, as one letter, so that runs of them can be found by regular expressions: context,

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.shadow.perturbations.positional.passages import laid_out, layouts
+from evenkeel.core.rewordings import Rewording
+from evenkeel.shadow.perturbations.positional.passages import CATEGORY, laid_out, layouts
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
@@ -249,6 +250,7 @@ class Reordering:
     """
 
     name: Final = "positional.reordering"
+    rewording: Final = Rewording(CATEGORY, phrase="reordering", order=30)
     version: Final = 1
     graded: Final = False
     requires: Final = NOTHING

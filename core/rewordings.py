@@ -1,0 +1,125 @@
+"""Rewordings: what people are told about perturbations, and the order they are listed in.
+
+A verdict names its perturbation and nothing else, so whoever shows results finds the words here by that
+name. They are declared beside the code of each perturbation, which the console never loads; the catalogue
+of perturbations publishes them once per process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LAST: Final = 1_000
+_PAIR: Final = "_to_"
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A group of perturbations, named before the dot: "general" of "general.spelling"."""
+
+    name: str
+    description: str = ""
+    """One sentence or two."""
+    order: int = _LAST
+    """Place among the categories; equal ones by name."""
+    phrase: str = "the rewording {kind}"
+    """The end of "answers change under …" for a rewording that has no words of its own."""
+    asks_for: Literal["format", "language", "languages"] | None = None
+    """What its variants ask of the answer. "languages": the kinds are named "source_to_target"."""
+    on_template: bool = False
+    """Whether the application's words are changed rather than the user's."""
+    graded: bool = False
+    """Whether the severity of a trial is worth showing."""
+    named_alone: bool = False
+    """Whether its rewordings are understood without the category's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewording:
+    """What people are told about one perturbation."""
+
+    category: Category
+    label: str = ""
+    """Heading of a column; "" = the name behind the dot."""
+    phrase: str = ""
+    """The end of "answers change under …"; "" = as the category says."""
+    description: str = ""
+    """What it does, in one sentence or two; "" = as the docstring of its class says."""
+    order: int = _LAST
+    """Place in its category; equal ones by name."""
+
+
+class LanguagePair(NamedTuple):
+    """The languages of a perturbation that asks for the answer in another language than the input's."""
+
+    source: str
+    target: str
+
+
+@dataclass(slots=True)
+class _Published:
+    rewordings: dict[str, Rewording] = field(default_factory=dict)
+    categories: dict[str, Category] = field(default_factory=dict)
+
+
+_PUBLISHED: Final = _Published()
+"""The one thing of a process: every page and report reads it, and nothing is ever taken back."""
+
+
+def publish(rewordings: Iterable[tuple[str, Rewording]]) -> None:
+    """Make the words of perturbations known, by the perturbation's name."""
+    for name, rewording in rewordings:
+        _PUBLISHED.rewordings[name] = rewording
+        _PUBLISHED.categories[rewording.category.name] = rewording.category
+
+
+def category(perturbation: str) -> Category:
+    """The category of a perturbation, or the one of that name; a bare one if it was never published."""
+    name = perturbation.partition(".")[0]
+    return _PUBLISHED.categories.get(name) or Category(name)
+
+
+def column_label(perturbation: str) -> str:
+    """Short heading where the category is named above: "spelling", "noise floor"."""
+    known = _PUBLISHED.rewordings.get(perturbation)
+    if known is not None and known.label:
+        return known.label
+    name, _, kind = perturbation.partition(".")
+    return kind.replace("_", " ") or name
+
+
+def label(perturbation: str) -> str:
+    """The perturbation where no heading names its category: "spelling", "format: yaml"."""
+    group, short = category(perturbation), column_label(perturbation)
+    return short if group.named_alone else f"{group.name}: {short}"
+
+
+def phrase(perturbation: str) -> str:
+    """The perturbation as the end of "answers change under …"."""
+    known = _PUBLISHED.rewordings.get(perturbation)
+    if known is not None and known.phrase:
+        return known.phrase
+    return category(perturbation).phrase.format(kind=column_label(perturbation))
+
+
+def language_pair(perturbation: str) -> LanguagePair | None:
+    """The languages of input and answer, ("de", "ja"); None if the perturbation names no pair."""
+    source, found, target = perturbation.partition(".")[2].partition(_PAIR)
+    return LanguagePair(source, target) if found and category(perturbation).asks_for == "languages" else None
+
+
+def pair_label(perturbation: str) -> str:
+    """A pair of languages as "de → ja"; any other as its column is headed."""
+    pair = language_pair(perturbation)
+    return f"{pair.source} → {pair.target}" if pair else column_label(perturbation)
+
+
+def position(perturbation: str) -> tuple[int, str, int, str]:
+    """Sort key: by category, then by kind; those that were never published come last, by name."""
+    group = category(perturbation)
+    known = _PUBLISHED.rewordings.get(perturbation)
+    return group.order, group.name, known.order if known else _LAST, perturbation

@@ -1,0 +1,113 @@
+"""Perturbations of other packages, found by their entry points, and what a new one takes."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import evenkeel.shadow.perturbations as package
+from evenkeel.core import rewordings
+from evenkeel.shadow.perturbations import BUILTIN, by_name, catalogue
+
+ROOT = Path(__file__).parents[2]
+SHOUT = """
+import re
+from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.rewordings import Category, Rewording
+
+class Shout:
+    name = "{name}"
+    rewording = Rewording(Category("acme", "Acme's own.", phrase="{{kind}}, as Acme has it"), "loud")
+    version = 1
+    graded = False
+    requires = frozenset()
+    wanted = AS_BEFORE
+
+    def apply(self, view, severity, rng):
+        return view.with_texts({{one.index: one.text.upper() for one in view.segments if one.kind == "input"}})
+
+OFFERED = {offered}
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Installs a distribution with one entry point for perturbations: its code, its name."""
+
+    def write(code, distribution="acme-perturbations", module="acme_shout"):
+        info = tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n"
+        (info / "METADATA").write_text(metadata)
+        points = f"[evenkeel.perturbations]\n{module} = {module}:OFFERED\n"
+        (info / "entry_points.txt").write_text(points)
+        (tmp_path / f"{module}.py").write_text(dedent(code))
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return write
+
+
+def test_a_package_offers_a_perturbation(install) -> None:
+    """It stands in the catalogue behind the built-in ones, is found by name, and brings its words."""
+    install(SHOUT.format(name="acme.shout", offered="[Shout()]"))
+    found = catalogue()
+    assert [one.name for one in found] == [*(one.name for one in BUILTIN), "acme.shout"]
+    assert by_name(["acme"], found) == found[-1:]
+    assert rewordings.label("acme.shout") == "acme: loud"
+    assert rewordings.phrase("acme.shout") == "loud, as Acme has it"
+    assert max("acme.shout", "compound.typos", key=rewordings.position) == "acme.shout"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import nothing_of_that_name", r"package acme-perturbations cannot be loaded: ModuleNotFoundError"),
+        ("OTHER = 1", r"package acme-perturbations cannot be loaded: AttributeError"),
+        ("OFFERED = 7", r"package acme-perturbations: 'int' object is not iterable"),
+        (SHOUT.format(name="acme.shout", offered="Shout"), r"acme-perturbations: acme.shout is a class"),
+        (
+            SHOUT.format(name="Shout!", offered="Shout()"),
+            r"acme-perturbations: 'Shout!' is no name of the form",
+        ),
+        (
+            SHOUT.format(name="general.casing", offered="Shout()"),
+            r"acme-perturbations offers general.casing, a",
+        ),
+        ("raise SystemExit(1)", r"package acme-perturbations cannot be loaded: SystemExit: 1"),
+    ],
+)
+def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, message) -> None:
+    """Everything else works as before; the log names the package and says what is wrong."""
+    install(code)
+    with caplog.at_level(logging.ERROR):
+        assert catalogue() == BUILTIN
+    assert re.search(message, caplog.text)
+
+
+def test_a_new_perturbation_is_one_file_and_one_line() -> None:
+    """Its own module and the catalogue name a perturbation; nothing that shows results does."""
+    own = Path(package.__file__).parent
+    files = {
+        path.name
+        for path in own.glob("*.py")
+        if re.search(r"[ .]punctuation import |\.punctuation\"", path.read_text("utf-8"))
+    }
+    assert files == {"punctuation.py", "catalogue.py", "compound.py"}  # a part of two compounds
+    names = {name for one in BUILTIN[1:] for name in (one.name, one.name.partition(".")[0])} - {
+        "format",
+        "general",
+    }
+    shown = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for room in ("core", "monitor", "console", "experiments", "evenkeel/reference", "evenkeel/runtime")
+        for path in (ROOT / room).rglob("*.py")
+        for name in re.findall(r"\"([a-z]+(?:\.[a-z_]+)?)\"", path.read_text("utf-8"))
+        if name in names
+    }
+    assert shown == set()
