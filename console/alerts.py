@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.heatmap import retired_models
 from evenkeel.console.live import Head
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import CellKey
 from evenkeel.monitor.changes.cause import SAID
 
@@ -296,7 +296,7 @@ def _alert(
         lasts = figures.lasting(now - since) if until is None else figures.duration(until - since)
     return Alert(
         kind=kind,
-        what=f"{begins} {wording.phrase(key.perturbation)}",
+        what=f"{begins} {rewordings.phrase(key.perturbation)}",
         route=key.route,
         model=key.model,
         retired=(key.route, key.model) in retired,

@@ -14,10 +14,10 @@ from litestar import MediaType, Request, Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, URLEncodedBody
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.identity import Recorder, needs, signed, visitor_of
 from evenkeel.console.writing import form_token, own_pages_only
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.stores.audit_log import is_name
 
@@ -235,7 +235,7 @@ def _row(cell: ApprovedCell, report: CellReport | None) -> BaselineRow:
         before = f"{figures.percent(drift.baseline, 1)} in the {made} {drift.trials:,} trials"
     return BaselineRow(
         cell.model,
-        wording.label(cell.perturbation),
+        rewordings.label(cell.perturbation),
         before,
         f"{figures.percent(cell.mean, 1)} {figures.interval(cell, 1)}",
         f"{cell.n:,}",
@@ -243,7 +243,7 @@ def _row(cell: ApprovedCell, report: CellReport | None) -> BaselineRow:
 
 
 def _short(cells: Sequence[CellReport]) -> str:
-    named = [f"{wording.label(one.key.perturbation)} ({one.key.model})" for one in cells[:_SKIPPED_SHOWN]]
+    named = [f"{rewordings.label(one.key.perturbation)} ({one.key.model})" for one in cells[:_SKIPPED_SHOWN]]
     more = f" and {len(cells) - _SKIPPED_SHOWN} more" if len(cells) > _SKIPPED_SHOWN else ""
     return ", ".join(named) + more
 
@@ -251,7 +251,7 @@ def _short(cells: Sequence[CellReport]) -> str:
 def _line(logged: LoggedApproval, now: float) -> ApprovalLine:
     one = logged.approval
     first = one.cells[0]
-    cells = f"{wording.label(first.perturbation)} at {figures.percent(first.mean, 1)}, n = {first.n:,}"
+    cells = f"{rewordings.label(first.perturbation)} at {figures.percent(first.mean, 1)}, n = {first.n:,}"
     if len(one.cells) > 1:
         cells = f"{len(one.cells)} cells"
     return ApprovalLine(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.downloads import Table, Value
 from evenkeel.console.forest import Bar, Interval, Span, bar, span_of
 from evenkeel.console.heatmap import band, cell_id, retired_models
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import WINDOWS
 from evenkeel.core.verdict import BASELINE
 
@@ -71,10 +71,12 @@ class CellGroup:
 
 def cell_groups(reports: Sequence[CellReport], *, minimum: int, span: Span) -> tuple[CellGroup, ...]:
     """The cells of one route and model by category, in the order of the heatmap."""
-    ordered = sorted(reports, key=lambda report: wording.column_order(report.key.perturbation))
+    ordered = sorted(reports, key=lambda report: rewordings.position(report.key.perturbation))
     return tuple(
         CellGroup(category, tuple(_line(report, minimum, span) for report in members))
-        for category, members in groupby(ordered, key=lambda one: wording.category(one.key.perturbation))
+        for category, members in groupby(
+            ordered, key=lambda one: rewordings.category(one.key.perturbation).name
+        )
     )
 
 
@@ -130,7 +132,7 @@ def _line(report: CellReport, minimum: int, span: Span) -> CellLine:
     lately = report.windows.get("24h")
     return CellLine(
         id=f"line-{cell_id(report)}",
-        label=wording.pair_label(key.perturbation),
+        label=rewordings.pair_label(key.perturbation),
         href=links.trials_link(route=key.route, model=key.model, perturbation=key.perturbation),
         alert=report.alert,
         collecting="" if robustness else f"{report.trials} of {minimum} trials",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.console import wording
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,11 +35,11 @@ def drift_notices(reports: Sequence[CellReport]) -> list[str]:
 def _line(state: str, route: str, model: str, moved: Sequence[CellReport]) -> str:
     first = moved[0].drift
     assert first is not None
-    under = wording.listing([wording.phrase(report.key.perturbation) for report in moved])
+    under = wording.listing([rewordings.phrase(report.key.perturbation) for report in moved])
     line = f"{'beyond' if state == 'risen' else 'below'} "
     line += figures.percent(first.upper if state == "risen" else first.lower)
     trials = f"{'first' if first.provisional else 'approved'} {first.trials:,} trials"
-    example = "" if len(moved) == 1 else f" of {wording.phrase(moved[0].key.perturbation)}"
+    example = "" if len(moved) == 1 else f" of {rewordings.phrase(moved[0].key.perturbation)}"
     return (
         f"Answers of {model} on {route} shift {_SAID[state]} often than they did, under {under}: "
         f"{figures.percent(first.baseline)} in the {trials}{example}, now {line}. Look what changed there."

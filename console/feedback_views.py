@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.console import wording
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.labels.agreement import human_agreement
 from evenkeel.stores.labels import decided_by
@@ -165,5 +165,5 @@ def _line(one: HumanAgreement) -> AgreementLine:
 def siblings(log: VerdictLog, verdict: Verdict) -> tuple[tuple[Verdict, str], ...]:
     """The other trials of the same exchange with their ratings in words, the identical resend first."""
     others = [one for one in log.of_exchange(verdict.exchange_id) if one.id != verdict.id]
-    others.sort(key=lambda one: (wording.column_order(one.perturbation), one.severity, one.id))
+    others.sort(key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
     return tuple((one, "not rated" if one.rating is None else wording.RATINGS[one.rating]) for one in others)

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from evenkeel.console import links, wording
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -130,10 +130,12 @@ def heatmap(reports: Sequence[CellReport], *, minimum: int, now: float) -> Heatm
         minimum: trials below which a cell shows its progress instead of a number.
         now: Unix time in seconds.
     """
-    columns = _columns(sorted({report.key.perturbation for report in reports}, key=wording.column_order))
+    columns = _columns(sorted({report.key.perturbation for report in reports}, key=rewordings.position))
     grouped = [
         (name, list(members))
-        for name, members in groupby(columns, key=lambda column: wording.category(column.perturbation))
+        for name, members in groupby(
+            columns, key=lambda column: rewordings.category(column.perturbation).name
+        )
     ]
     rows: list[HeatRow] = []
     alerting = {report.key.route for report in reports if report.alert}
@@ -156,14 +158,14 @@ def heatmap(reports: Sequence[CellReport], *, minimum: int, now: float) -> Heatm
 
 def _columns(names: Sequence[str]) -> tuple[Column, ...]:
     found: list[Column] = []
-    for category, members in groupby(names, key=wording.category):
+    for category, members in groupby(names, key=lambda name: rewordings.category(name).name):
         kinds = list(members)
-        if category == "crosslingual" and len(kinds) > PAIRS_IN_COLUMNS:
+        if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
             # The bare category: as a filter of verdicts it would find nothing, so the cell leads elsewhere.
             found.append(Column(category, "lowest pair", bool(found), tuple(kinds)))
             continue
         found += [
-            Column(kind, wording.column_label(kind), bool(found) and not place)
+            Column(kind, rewordings.column_label(kind), bool(found) and not place)
             for place, kind in enumerate(kinds)
         ]
     return tuple(found)
@@ -235,7 +237,7 @@ def _in_column(cells: Mapping[str, CellReport], column: Column, minimum: int) ->
         href=f"{links.route_link(lowest.key.route)}#languages",
         id=f"{cell.id}-lowest",
         alert=any(report.alert for report in pairs),
-        lowest=wording.pair_label(lowest.key.perturbation),
+        lowest=rewordings.pair_label(lowest.key.perturbation),
         detail=(f"lowest of {len(pairs)} pairs of languages", *cell.detail),
     )
 
@@ -267,7 +269,7 @@ def heat_cell(report: CellReport, label: str, minimum: int, *, edge: bool = Fals
 
 def _detail(report: CellReport, minimum: int) -> list[str]:
     key = report.key
-    lines = [f"{wording.label(key.perturbation)}, {key.route}, {key.model}"]
+    lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
     if report.alert:
         lines.append("ALERT: answers move more than allowed")
     if report.robustness:

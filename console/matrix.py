@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.heatmap import PAIRS_IN_COLUMNS, heat_cell, retired_models
+from evenkeel.core import rewordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ def language_matrices(reports: Sequence[CellReport], *, minimum: int) -> tuple[L
     retired = retired_models(reports)
     groups: dict[tuple[str, str], dict[tuple[str, str], CellReport]] = {}
     for report in reports:
-        pair = wording.language_pair(report.key.perturbation)
+        pair = rewordings.language_pair(report.key.perturbation)
         if pair is not None:
             groups.setdefault((report.key.route, report.key.model), {})[pair] = report
 

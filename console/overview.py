@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from litestar import MediaType, Response, get
 from litestar.params import FromQuery
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.heatmap import BANDS, PAIRS_IN_COLUMNS, Heatmap, heatmap
 from evenkeel.console.live import KnownTag, tagged
 from evenkeel.console.matrix import LanguageMatrix, language_matrices
@@ -16,6 +16,7 @@ from evenkeel.console.pipeline import PipelineLine, pipeline_line
 from evenkeel.console.status import Status, status
 from evenkeel.console.trends import Trend, trends
 from evenkeel.console.verdicts import Choice, Exhibitor, VerdictList, latest
+from evenkeel.core import rewordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +86,7 @@ def _filtered_by(reports: Sequence[CellReport], chosen: str | None) -> set[str]:
     All of them are links of the matrix already.
     """
     kinds = {report.key.perturbation for report in reports}
-    pairs = {kind for kind in kinds if wording.language_pair(kind)}
+    pairs = {kind for kind in kinds if rewordings.language_pair(kind)}
     return (
         kinds
         if len(pairs) <= PAIRS_IN_COLUMNS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from evenkeel.console.wording import label
 from evenkeel.core.figures import percent
+from evenkeel.core.rewordings import label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,8 @@ from evenkeel.console.live import Head, live_handlers
 from evenkeel.console.matrix import LanguageMatrix, language_matrices
 from evenkeel.console.spend import Meter, route_meters
 from evenkeel.console.trends import POINTS_READ, Trend, trends
-from evenkeel.console.wording import language_pair
 from evenkeel.core import figures
+from evenkeel.core.rewordings import language_pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

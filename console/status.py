@@ -10,7 +10,7 @@ from evenkeel.console import links, wording
 from evenkeel.console.alerts import explanation
 from evenkeel.console.drift import drift_notices
 from evenkeel.console.heatmap import cell_id, retired_models
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class AlertLine:
     route: str
     model: str
     change: str
-    """What was done to the prompts, e.g. "spelling changes"."""
+    """What was done to the prompts, such as "misspellings"."""
     since: str
     """Time of day, "" if the raising is no longer in the history."""
     since_iso: str
@@ -156,7 +156,7 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     text = (
         f"{_count(len(watched), 'cell')} watched on {_count(len(routes), 'route')}. "
         f"Largest excess over noise: {figures.estimate_of(worst.excess)} trials "
-        f"for {wording.phrase(worst.key.perturbation)} on {worst.key.route} "
+        f"for {rewordings.phrase(worst.key.perturbation)} on {worst.key.route} "
         f"(allowed {figures.percent(worst.threshold)})."
     )
     return f"{text} Last verdict {figures.moment(last, now)} UTC." if last else text
@@ -180,7 +180,7 @@ def _alert(
     groups: dict[tuple[str, str], list[str]] = {}
     for report in alerting:
         row = (report.key.route, report.key.model)
-        groups.setdefault(row, []).append(wording.phrase(report.key.perturbation))
+        groups.setdefault(row, []).append(rewordings.phrase(report.key.perturbation))
     return Status(
         state="alert",
         title=f"▲ {_count(len(alerting), 'alert')} · evenkeel",
@@ -222,7 +222,7 @@ def _alert_line(
     return AlertLine(
         route=key.route,
         model=key.model,
-        change=wording.phrase(key.perturbation),
+        change=rewordings.phrase(key.perturbation),
         since=figures.moment(since, now) if since is not None else "",
         since_iso=figures.iso(since) if since is not None else "",
         lasts=figures.lasting(now - since) if since is not None else "",

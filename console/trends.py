@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.chart import Chart, Mark, Sample, chart, value_scale
 from evenkeel.console.heatmap import retired_models
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def trends(
 
 
 def _named(perturbation: str) -> str:
-    pair = wording.language_pair(perturbation)
-    return wording.pair_label(perturbation) if pair else wording.label(perturbation)
+    pair = rewordings.language_pair(perturbation)
+    return rewordings.pair_label(perturbation) if pair else rewordings.label(perturbation)
 
 
 def _earlier(report: CellReport, retired: set[tuple[str, str]]) -> str:
@@ -142,7 +142,7 @@ _MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}
 def _description(current: CellReport, marks: Sequence[Mark]) -> str:
     assert current.excess is not None
     text = (
-        f"Excess over noise for {wording.phrase(current.key.perturbation)} on {current.key.route}, "
+        f"Excess over noise for {rewordings.phrase(current.key.perturbation)} on {current.key.route}, "
         f"{current.key.model}: now {figures.estimate_text(current.excess)}, "
         f"allowed {figures.percent(current.threshold)}."
     )

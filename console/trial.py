@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from litestar import MediaType, Request, Response, get
 from litestar.params import FromPath, FromQuery
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.feedback_views import feedback, siblings
 from evenkeel.console.golden_views import approval
 from evenkeel.console.identity import visitor_of
 from evenkeel.console.verdicts import exhibit_in_full, view
 from evenkeel.console.writing import form_token
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.monitor.changes.cause import SAID
 from evenkeel.stores.labels import CountedLabels
 
@@ -92,8 +92,8 @@ def _siblings(sources: ConsoleSources, verdict: Verdict) -> tuple[Sibling, ...]:
     return tuple(
         Sibling(
             links.verdict_link(one.id),
-            wording.label(one.perturbation),
-            figures.number(one.severity, 1) if wording.has_severity(one.perturbation) else "",
+            rewordings.label(one.perturbation),
+            figures.number(one.severity, 1) if rewordings.category(one.perturbation).graded else "",
             one.rating,
             words,
         )

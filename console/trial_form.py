@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.console import links, wording
-from evenkeel.core import figures
+from evenkeel.console import links
+from evenkeel.core import figures, rewordings
 from evenkeel.monitor.changes.cause import SAID
 
 if TYPE_CHECKING:
@@ -96,14 +96,19 @@ def filter_form(
     fields = (
         _field(chosen, "route", "Route", _plain(key.route for key in keys)),
         _field(chosen, "model", "Model", _plain(key.model for key in keys)),
-        _field(chosen, "category", "Category", _plain(map(wording.category, perturbations), _rank)),
+        _field(
+            chosen,
+            "category",
+            "Category",
+            _plain({rewordings.category(one).name for one in perturbations}, _rank),
+        ),
         _field(chosen, "perturbation", "Change made", _perturbations(perturbations)),
         _field(chosen, "rating", "Rating", _options(_RATINGS)),
         _field(chosen, "outcome", "Outcome", _options(_OUTCOMES)),
     )
     more = [
         _field(chosen, "format", "Format asked for", _plain(kinds("format"))),
-        _field(chosen, "language", "Language", _plain((*kinds("multilingual"), *kinds("crosslingual")))),
+        _field(chosen, "language", "Language", _plain(kinds("language", "languages"))),
     ]
     if changes or chosen.change:
         listed = tuple(Option(one.id, _change(one, now)) for one in changes[:_CHANGES])
@@ -126,9 +131,12 @@ def filter_form(
     )
 
 
-def _kinds(perturbations: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
-    split = [name.partition(".") for name in perturbations]
-    return lambda category: tuple(kind for name, _, kind in split if name == category)
+def _kinds(perturbations: Iterable[str]) -> Callable[..., tuple[str, ...]]:
+    """The names behind the dot of those that ask for something, by what they ask for."""
+    named = sorted(perturbations, key=rewordings.position)
+    return lambda *asked: tuple(
+        name.partition(".")[2] for name in named if rewordings.category(name).asks_for in asked
+    )
 
 
 def _field(chosen: TrialFilter, name: str, label: str, options: tuple[Option, ...]) -> Field:
@@ -142,13 +150,13 @@ def _plain(values: Iterable[str], rank: Callable[[str], Any] | None = None) -> t
     return tuple(Option(value, value) for value in sorted(set(values), key=rank) if value)
 
 
-def _rank(category: str) -> tuple[int, int, str]:
-    return wording.column_order(f"{category}.")
+def _rank(category: str) -> tuple[int, str]:
+    return rewordings.position(category)[:2]
 
 
 def _perturbations(perturbations: Iterable[str]) -> tuple[Option, ...]:
-    ordered = sorted(perturbations, key=wording.column_order)
-    return tuple(Option(name, wording.label(name)) for name in ordered)
+    ordered = sorted(perturbations, key=rewordings.position)
+    return tuple(Option(name, rewordings.label(name)) for name in ordered)
 
 
 def _options(pairs: Sequence[tuple[str, str]]) -> tuple[Option, ...]:

@@ -15,7 +15,7 @@ from evenkeel.console.trial_filter import TrialFilter
 from evenkeel.console.trial_form import FilterForm, filter_form
 from evenkeel.console.trial_search import Found, Labelled, Limits, each_page, search
 from evenkeel.console.verdicts import quality_row
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
@@ -276,8 +276,10 @@ def _row(one: LoggedVerdict, chosen: TrialFilter, labelled: Labelled, now: float
         at_exact=figures.moment_exact(verdict.scored_at),
         rating=verdict.rating,
         rating_words=wording.RATINGS.get(verdict.rating, "not rated") if verdict.rating else "not rated",
-        perturbation=wording.label(verdict.perturbation),
-        severity=figures.number(verdict.severity, 1) if wording.has_severity(verdict.perturbation) else "",
+        perturbation=rewordings.label(verdict.perturbation),
+        severity=figures.number(verdict.severity, 1)
+        if rewordings.category(verdict.perturbation).graded
+        else "",
         quality=tuple(quality_row(score) for score in verdict.quality if score.changed),
         noisy=bool(verdict.shifted and verdict.baseline_shifted),
         failure=f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console import wording
+from evenkeel.core import rewordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def untried_lines(untried: Sequence[Untried]) -> tuple[UntriedLine, ...]:
     """Group by route, category and reason; what can never run comes first, then the most frequent."""
     groups: dict[tuple[str, str, str, bool], list[Untried]] = {}
     for one in untried:
-        key = (one.route, wording.category(one.perturbation), one.reason, one.count is None)
+        key = (one.route, rewordings.category(one.perturbation).name, one.reason, one.count is None)
         groups.setdefault(key, []).append(one)
     ordered = sorted(groups.items(), key=lambda item: (not item[0][3], -_total(item[1]), item[0]))
     return tuple(
@@ -64,5 +64,5 @@ def _total(found: Sequence[Untried]) -> int:
 
 
 def _kinds(category: str, found: Sequence[Untried]) -> str:
-    names = sorted({one.perturbation for one in found}, key=wording.column_order)
+    names = sorted({one.perturbation for one in found}, key=rewordings.position)
     return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} kinds of {category}"

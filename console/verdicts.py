@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from evenkeel.console import diffs, links, wording
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import PROVENANCE, stage_of
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -234,8 +234,10 @@ def view(verdict: Verdict, exhibit: Exhibit | None, now: float) -> VerdictView:
         href=links.verdict_link(verdict.id),
         rating=verdict.rating,
         rating_words=wording.RATINGS.get(verdict.rating, "not rated") if verdict.rating else "not rated",
-        perturbation=wording.label(verdict.perturbation),
-        severity=figures.number(verdict.severity, 1) if wording.has_severity(verdict.perturbation) else "",
+        perturbation=rewordings.label(verdict.perturbation),
+        severity=figures.number(verdict.severity, 1)
+        if rewordings.category(verdict.perturbation).graded
+        else "",
         route=verdict.route,
         model=verdict.model,
         at=figures.moment(verdict.scored_at, now),
@@ -330,8 +332,8 @@ def _filters(choice: Choice, routes: Iterable[str], perturbations: Iterable[str]
         perturbations=(
             link("all", active=choice.perturbation is None, perturbation=None),
             *(
-                link(wording.label(name), active=choice.perturbation == name, perturbation=name)
-                for name in sorted(perturbations, key=wording.column_order)
+                link(rewordings.label(name), active=choice.perturbation == name, perturbation=name)
+                for name in sorted(perturbations, key=rewordings.position)
             ),
         ),
         routes=(

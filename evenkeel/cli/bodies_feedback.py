@@ -11,7 +11,7 @@ from rich.table import Table
 
 from evenkeel.console import wording
 from evenkeel.console.feedback_views import QUALITIES, RATINGS, agreement_lines
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.experiments.judge_audit.labels import judge_lines, rating_lines
 from evenkeel.monitor.labels.agreement import human_agreement
 from evenkeel.settings import SettingsError
@@ -126,7 +126,7 @@ def _table(labels: Sequence[Label]) -> Table:
             parts.append(QUALITIES[label.quality])
         shown.add_row(
             label.verdict_id,
-            wording.label(label.perturbation),
+            rewordings.label(label.perturbation),
             label.by,
             figures.moment_exact(label.at),
             label.route,

@@ -44,6 +44,20 @@ is counted as not applicable, with a reason.
 
 `evenkeel perturb FILE` shows all this for a prompt of yours; nothing is sent anywhere.
 
+## Your own
+
+A package of yours offers perturbations by an entry point of the group `evenkeel.perturbations`, which names an
+object like those in `shadow/perturbations/`, or a list of them:
+
+```toml
+[project.entry-points."evenkeel.perturbations"]
+acme = "acme_perturbations:SHOUT"
+```
+
+Routes then choose them by name, as any other (`perturbations: [general.casing, acme.shout]`). What the console and
+reports call them, and where they list them, is what the object's `rewording` says. A package that cannot be
+loaded, or uses a name that is taken, is left out with an error in the log.
+
 ## What is protected
 
 These spans of the input stand in every variant as they were, found by rules of these names: {rules}.

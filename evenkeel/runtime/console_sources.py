@@ -202,6 +202,7 @@ def with_operations(
     sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
 ) -> ConsoleSources:
     """The sources with all that the settings, the queue and the ledger say. Reads the calibration's file."""
+    choices.perturbations(settings)  # publishes what the console calls them
     alert = settings.alert
     return replace(
         sources,

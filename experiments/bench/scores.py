@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scipy.special import betaincinv, stdtrit
 
+from evenkeel.core import rewordings
+from evenkeel.core.rewordings import LanguagePair
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evenkeel.experiments.bench.trials import Trial
-
 
 ALPHA = 0.05
 
@@ -214,8 +216,6 @@ def mean_std(figures: Iterable[Figure]) -> float | None:
 
 
 BASELINE: Final = "baseline"
-CATEGORIES: Final = (BASELINE, "general", "positional", "format", "multilingual", "crosslingual", "compound")
-"""In the order of the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ class Tables:
     @property
     def categories(self) -> tuple[str, ...]:
         """Those with any figure."""
-        return tuple(one for one in CATEGORIES if any(one in row.categories for row in self.models))
+        return tuple(sorted({one for row in self.models for one in row.categories}, key=rewordings.position))
 
     def columns(self, of: Callable[[ModelRow], Mapping[str, Scores]]) -> tuple[str, ...]:
         """The names under which any model has scores, in order of occurrence."""
@@ -300,9 +300,13 @@ def make_tables(
 
 def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> ModelRow:
     groups = _grouped(trials, lambda one: one.category)
-    ordered: dict[str, list[Trial]] = {name: groups[name] for name in CATEGORIES if name in groups}
+    ordered: dict[str, list[Trial]] = {name: groups[name] for name in sorted(groups, key=rewordings.position)}
     rest = {name: group for name, group in ordered.items() if name != BASELINE}
     tasks = _grouped(trials, lambda one: one.task)
+
+    def asking(what: str) -> list[Trial]:
+        return [one for one in trials if rewordings.category(one.kind).asks_for == what]
+
     return ModelRow(
         model=model,
         overall=scores(ordered.values()),
@@ -311,10 +315,10 @@ def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> Mode
         tasks={
             name: scores(_grouped(group, lambda one: one.category).values()) for name, group in tasks.items()
         },
-        languages=_scored(_grouped(groups.get("multilingual", ()), _detail)),
-        inputs=_scored(_grouped(groups.get("crosslingual", ()), lambda one: _detail(one).split("_to_")[0])),
-        answers=_scored(_grouped(groups.get("crosslingual", ()), lambda one: _detail(one).split("_to_")[-1])),
-        formats=_scored(_grouped(groups.get("format", ()), _detail)),
+        languages=_scored(_grouped(asking("language"), _detail)),
+        inputs=_scored(_grouped(asking("languages"), lambda one: _pair(one).source)),
+        answers=_scored(_grouped(asking("languages"), lambda one: _pair(one).target)),
+        formats=_scored(_grouped(asking("format"), _detail)),
         kinds=_scored(_grouped(trials, lambda one: one.kind)),
         entities=fmean(entities) if entities else None,
         failures=dict(sorted(Counter(one.failure for one in trials if one.failure).items())),
@@ -333,13 +337,18 @@ def _grouped(trials: Iterable[Trial], key: Callable[[Trial], str]) -> dict[str, 
     return dict(found)
 
 
+def _pair(trial: Trial) -> LanguagePair:
+    pair = rewordings.language_pair(trial.kind)
+    return pair or LanguagePair(_detail(trial), _detail(trial))
+
+
 def _detail(trial: Trial) -> str:
     return trial.kind.partition(".")[2]
 
 
 def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
     found: dict[str, list[Figure]] = {}
-    for name in CATEGORIES:
+    for name in sorted({name for row in rows for name in row.categories}, key=rewordings.position):
         figures = [
             figure
             for row in rows

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from evenkeel.core import rewordings
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import Counts, ExchangeTally, Occurrences, outcome_of
 from evenkeel.monitor.fold import OTHER_MODEL
@@ -27,7 +28,6 @@ or of the answer."""
 LANGUAGE_KINDS: Final[tuple[Kind, ...]] = ("input", "answer")
 """Groups of crosslingual trials."""
 _DAY_S: Final = 86_400
-_CROSSLINGUAL: Final = "crosslingual"
 
 
 class GroupKey(NamedTuple):
@@ -200,7 +200,7 @@ def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> b
 
     They do not where there is one language for each pair of languages, or one in all.
     """
-    pairs = {name for name in perturbations if name.partition(".")[0] == _CROSSLINGUAL}
+    pairs = {name for name in perturbations if rewordings.language_pair(name)}
     return 1 < len(languages) < len(pairs)
 
 
@@ -211,11 +211,9 @@ def _wholes(route: str, model: str) -> tuple[GroupKey, ...]:
 @lru_cache(maxsize=4096)
 def _groups_of(route: str, model: str, perturbation: str) -> tuple[GroupKey, ...]:
     """The groups of a perturbed trial besides the whole: of its model, and over everything."""
-    category, _, kind = perturbation.partition(".")
-    names: list[tuple[Kind, str]] = [("category", category)]
-    if category == _CROSSLINGUAL:
-        source, found, target = kind.partition("_to_")
-        if found:
-            names += [("input", source), ("answer", target)]
+    names: list[tuple[Kind, str]] = [("category", rewordings.category(perturbation).name)]
+    pair = rewordings.language_pair(perturbation)
+    if pair is not None:
+        names += [("input", pair.source), ("answer", pair.target)]
     places = ((route, model), ("", ""))
     return tuple(GroupKey(*place, kind, name) for kind, name in names for place in places)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.heatmap import band
+from evenkeel.core import rewordings
 from evenkeel.experiments.report import sentences as wording
 from evenkeel.experiments.report.tables import BASELINE_CATEGORY
 
@@ -15,15 +16,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 16
 """So that the picture and the words stand on one page."""
-_ORDER: Final = (
-    BASELINE_CATEGORY,
-    "general",
-    "positional",
-    "format",
-    "multilingual",
-    "crosslingual",
-    "compound",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +55,7 @@ def heat_of(report: Report) -> Heat:
     """The picture: by route and model, or, where they are too many, the least robust of them."""
     tables = report.tables
     named = {line.name for lines in tables.categories.values() for line in lines}
-    categories = (*(one for one in _ORDER if one in named), *sorted(named - set(_ORDER)))
+    categories = sorted(named, key=rewordings.position)
     weakest = sorted(tables.models, key=lambda line: line.robustness.value if line.robustness else 1.0)
     kept = {(line.route, line.model) for line in weakest[:MOST_ROWS]}
     rows = []

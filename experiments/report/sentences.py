@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console import wording
 from evenkeel.console.wording import listing, scorer_words
+from evenkeel.core import rewordings
 from evenkeel.core.figures import number, percent, usd
 from evenkeel.experiments.report.period import Period, date_words
 from evenkeel.experiments.report.tables import RESEND, ranked
@@ -111,13 +111,13 @@ def line_name(name: str) -> str:
         return "identical resend"
     if not name:
         return "all perturbations"
-    return wording.label(name).replace("_", " ") if "." in name else name
+    return rewordings.label(name).replace("_", " ") if "." in name else name
 
 
 def short_name(name: str, table: str) -> str:
     """The same where the table says the category already: "yaml", "de", "de to en"."""
     if table == "formats":
-        return wording.column_label(name)
+        return rewordings.column_label(name)
     if table == "languages":
         category, _, kind = name.partition(".")
         return f"{kind.replace('_', ' ')} ({category})"

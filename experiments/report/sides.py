@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console import wording
+from evenkeel.core import rewordings
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.report.folding import LANGUAGE_KINDS, CellKey, Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.tables import Rules, cell_line, group_line
@@ -186,7 +186,7 @@ class _Maker:
     def _cells(self) -> tuple[SideLine, ...]:
         names = sorted(
             {key.perturbation for side in self._sides for key in side.cells},
-            key=lambda name: (name != BASELINE, wording.column_order(name)),
+            key=lambda name: (name != BASELINE, rewordings.position(name)),
         )
         rules = _shared(self._rules, len(names))
         return tuple(self._cell(name, rules) for name in names)
@@ -220,7 +220,7 @@ class _Maker:
             for groups in self._groups
         ]
         # A side without any of them has nothing to be held against.
-        names = [name for name in sorted(found[0], key=wording.column_order) if name in found[1]]
+        names = [name for name in sorted(found[0], key=rewordings.position) if name in found[1]]
         rules = _shared(self._rules, len(names))
         return tuple(self._group(name, [side[name] for side in found], rules) for name in names)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console import wording
+import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings
+from evenkeel.core import rewordings
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.report.folding import CellKey, GroupKey, worth_a_table
@@ -14,6 +15,7 @@ from evenkeel.monitor.estimate import Counts, rollup_estimates
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from evenkeel.core.rewordings import Category
     from evenkeel.experiments.report.folding import Folder, Group, Kind
 
 
@@ -143,8 +145,7 @@ def mean_of(estimates: list[Estimate]) -> Estimate | None:
     )
 
 
-_FORMAT: Final = "format"
-_LANGUAGES: Final = ("multilingual", "crosslingual")
+_LANGUAGES: Final = ("language", "languages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,7 @@ class _Maker:
                 "Answer formats",
                 "Each against the same prompt asking for its own format.",
                 "format",
-                tuple(self._single(lambda category: category == _FORMAT)),
+                tuple(self._single(lambda category: category.asks_for == "format")),
             ),
             Table(
                 "languages",
@@ -235,7 +236,7 @@ class _Maker:
                 "Multilingual: prompt and answer in another language. Crosslingual: the input in one "
                 "language, the answer in another.",
                 "language",
-                tuple(self._single(lambda category: category in _LANGUAGES)),
+                tuple(self._single(lambda category: category.asks_for in _LANGUAGES)),
             ),
             Table(
                 "inputs",
@@ -257,7 +258,9 @@ class _Maker:
                 "General, positional and compound ones; formats and languages stand above.",
                 "perturbation",
                 tuple(
-                    self._single(lambda category: category not in {_FORMAT, *_LANGUAGES, BASELINE_CATEGORY})
+                    self._single(
+                        lambda category: category.asks_for is None and category.name != BASELINE_CATEGORY
+                    )
                 ),
             ),
         )
@@ -306,7 +309,7 @@ class _Maker:
             for key, group in self._groups.items()
             if (key.route, key.model, key.kind) == (route, model, kind)
         }
-        return dict(sorted(found.items(), key=lambda item: wording.column_order(item[0])))
+        return dict(sorted(found.items(), key=lambda item: rewordings.position(item[0])))
 
     def _categories(self, route: str, model: str) -> Iterator[Line]:
         resend = self._cells.get(CellKey(route, model, BASELINE))
@@ -341,9 +344,9 @@ class _Maker:
             yield cell_line("", "", BASELINE_CATEGORY, resends, self._rules, noise_floor=noise)
         yield from sorted(lines, key=lambda line: -(line.robustness.value if line.robustness else -1.0))
 
-    def _single(self, wanted: Callable[[str], bool]) -> Iterator[Line]:
-        keys = [key for key in self._cells if wanted(wording.category(key.perturbation))]
-        keys.sort(key=lambda key: (key.route, key.model, wording.column_order(key.perturbation)))
+    def _single(self, wanted: Callable[[Category], bool]) -> Iterator[Line]:
+        keys = [key for key in self._cells if wanted(rewordings.category(key.perturbation))]
+        keys.sort(key=lambda key: (key.route, key.model, rewordings.position(key.perturbation)))
         for key in keys:
             noise = self._noise[key.route, key.model]
             yield cell_line(*key, self._cells[key], self._rules, noise_floor=noise)

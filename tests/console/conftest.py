@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from litestar.testing import TestClient
 
+import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings, as the process of the console does
 from evenkeel.console import create_app
 from tests.console.planted_trials import cell, verdict
 from tests.console.scenes import SCENES, Scene

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.console import wording
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import Estimate
 
 
@@ -68,7 +68,7 @@ def test_columns_are_ordered_by_category_then_kind_then_name():
         "general.whitespace",
         "baseline.identical",
     ]
-    assert sorted(names, key=wording.column_order) == [
+    assert sorted(names, key=rewordings.position) == [
         "baseline.identical",
         "general.whitespace",
         "general.spelling",

@@ -119,7 +119,7 @@ def test_the_status_line_of_an_alert(make_scene, console_client):
     page = _Page(console_client(make_scene("alert")).get("/").text).words()
     assert (
         "ALERT: answers of swift-2026-08 on route case-summaries move more than allowed "
-        "under spelling changes and letter-case changes"
+        "under misspellings and different capitalisation"
     ) in page
     assert "since 14:03 (17 min), excess 42 % [34, 50] %, allowed 10 %, 96 trials" in page
     assert "What to do next" in page

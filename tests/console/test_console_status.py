@@ -64,7 +64,7 @@ def test_steady_names_the_cell_nearest_to_an_alert(make_cell):
     assert found.state == "steady"
     assert found.summary.replace("\u202f", " ").replace("\u00a0", " ") == (
         "2 cells watched on 2 routes. Largest excess over noise: 6 % [3, 9] % of 214 trials "
-        "for spelling changes on b (allowed 10 %). Last verdict 14:19 UTC."
+        "for misspellings on b (allowed 10 %). Last verdict 14:19 UTC."
     )
 
 
@@ -72,7 +72,7 @@ def test_alert_says_what_where_since_when_and_how_much(make_cell):
     """One line holds all a tired operator needs."""
     found = status([_alerting(make_cell)], [_event("raised", NOW - 1020)], VIEW, NOW)
     (headline,) = found.headlines
-    assert (headline.model, headline.route, headline.changes) == ("swift", "summaries", "spelling changes")
+    assert (headline.model, headline.route, headline.changes) == ("swift", "summaries", "misspellings")
     (line,) = found.alerts
     assert (line.since, line.lasts) == ("14:03", "17 min")
     assert line.excess.replace("\u202f", " ").replace("\u00a0", " ") == "31 % [24, 38] %"
@@ -96,7 +96,7 @@ def test_cells_of_one_model_share_a_headline(make_cell):
     """Two alerting perturbations are one sentence and two lines."""
     reports = [_alerting(make_cell), _alerting(make_cell, "general.casing")]
     found = status(reports, [], VIEW, NOW)
-    assert [line.changes for line in found.headlines] == ["spelling changes and letter-case changes"]
+    assert [line.changes for line in found.headlines] == ["misspellings and different capitalisation"]
     assert len(found.alerts) == 2
     assert found.alerts[0].since == ""
 
@@ -120,7 +120,7 @@ def test_one_alert_that_can_be_explained_explains_those_of_its_route(make_cell):
     before = make_cell("summaries", "steady", "general.spelling", at=NOW - 1500, moved=0.06)
     event, change = _event("raised", NOW - 1020), change_report("summaries", NOW)
     found = status([unknown, _alerting(make_cell), before], [event], VIEW, NOW, [change])
-    assert found.alerts[0].change == "changes of tone"
+    assert found.alerts[0].change == "another tone"
     assert found.behind.href == "/changes/c-7"
     assert "steady answered on summaries" in " ".join(found.steps)
     elsewhere = replace(unknown, key=CellKey("chat", "swift", "general.tone"))
@@ -177,8 +177,8 @@ def test_cells_that_left_their_baseline_are_a_notice_for_each_route_and_model(ma
     assert found.state == "steady"
     risen, fallen = (notice.replace("\u202f", " ") for notice in found.notices)
     assert risen == (
-        "Answers of swift on summaries shift more often than they did, under spelling changes and "
-        "letter-case changes: 5 % in the first 500 trials of spelling changes, now beyond 12 %. "
+        "Answers of swift on summaries shift more often than they did, under misspellings and "
+        "different capitalisation: 5 % in the first 500 trials of misspellings, now beyond 12 %. "
         "Look what changed there."
     )
     assert fallen.startswith("Answers of swift on orders shift less often")

@@ -23,6 +23,7 @@ from evenkeel.cli.main import main
 from evenkeel.cli.perturbing.page import diff_lines, show
 from evenkeel.cli.perturbing.trying import changed_members, kept_spans, try_all
 from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.reference.perturbations import perturbations_page
 from evenkeel.shadow.perturbations import (
     BUILTIN,
@@ -32,6 +33,7 @@ from evenkeel.shadow.perturbations import (
     by_name,
     seed_for,
 )
+from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 
@@ -54,6 +56,7 @@ class Sworn:
     """A kind that asks a rewriter, and wants something of the answer."""
 
     name: ClassVar[str] = "general.sworn"
+    rewording = Rewording(GENERAL)
     version: ClassVar[int] = 3
     graded: ClassVar[bool] = False
     requires = frozenset({"rewriter", "judge"})
@@ -68,6 +71,7 @@ class Plainer:
     """A kind that changes a member of the body and nothing of the text."""
 
     name: ClassVar[str] = "format.plainer"
+    rewording = Rewording(Category("format"))
     version: ClassVar[int] = 1
     graded: ClassVar[bool] = False
     requires: frozenset[str] = frozenset()
