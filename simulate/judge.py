@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from evenkeel.simulate.content import Condition
     from evenkeel.simulate.model import Message
 
 
