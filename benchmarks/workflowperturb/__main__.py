@@ -20,12 +20,12 @@ from benchmarks.workflowperturb.compare import beside, sensitivities
 from benchmarks.workflowperturb.goldens import FILE, goldens
 from benchmarks.workflowperturb.measure import EXACT, Measured, Models, load_models, measure
 from evenkeel.experiments.calibrate.degrade.workflow import (
-    Added,
-    Compressed,
-    Duplicated,
-    Missing,
-    Reordered,
-    Reworded,
+    ADDED,
+    DUPLICATED,
+    REORDERED,
+    REWORDED,
+    compressed,
+    missing,
 )
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def _tables(found: Sequence[Workflow], models: Models | None) -> list[Table]:
                 columns[f"{one.name}, MiniLM"] = measure(found, one, models.aligner, None)
         return columns
 
-    missing = ours(Missing("last"), Missing("random"), Missing("inner"))
-    compressed = ours(Compressed("random"), Compressed("together"))
-    reworded = ours(Reworded())
-    others = ours(Reordered(), Duplicated(), Added())
+    gone = ours(missing("last"), missing("random"), missing("inner"))
+    merged = ours(compressed("random"), compressed("together"))
+    reworded = ours(REWORDED)
+    others = ours(REORDERED, DUPLICATED, ADDED)
     rescaled = (
         f"BERTScore: MiniLM, rescaled so that {models.baseline:.2f} is 0, of every fourth workflow. "
         if models
@@ -90,15 +90,15 @@ def _tables(found: Sequence[Workflow], models: Models | None) -> list[Table]:
     notes = [f"{len(found)} goldens, mean ± standard deviation at 10 / 30 / 50 %. {rescaled}{_NO_JUDGE}"]
     slopes = {
         how: (
-            missing[f"missing_last, {how}"],
-            compressed[f"compressed_random, {how}"],
+            gone[f"missing_last, {how}"],
+            merged[f"compressed_random, {how}"],
             reworded[f"reworded, {how}"],
         )
         for how in (["exact text", "MiniLM"] if models else ["exact text"])
     }
     return [
-        beside("table-2-missing-steps", published.MISSING, missing, notes),
-        beside("table-3-compressed-steps", published.COMPRESSED, compressed, notes),
+        beside("table-2-missing-steps", published.MISSING, gone, notes),
+        beside("table-3-compressed-steps", published.COMPRESSED, merged, notes),
         beside("table-4-description-changes", published.REWORDED, reworded, notes),
         sensitivities(slopes, ["Missing (last) / compressed (random) / reworded by rule.", _NO_JUDGE]),
         beside("not-in-the-paper", {}, others, notes),

@@ -18,7 +18,7 @@ from evenkeel.experiments.calibrate.degrade import (
     as_written,
     degradations,
 )
-from evenkeel.experiments.calibrate.degrade.form import form_of
+from evenkeel.experiments.calibrate.degrade.variants import form_of
 from evenkeel.experiments.calibrate.journal import Key, Place, Row
 
 if TYPE_CHECKING:

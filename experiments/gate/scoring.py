@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.degrade.form import form_of
+from evenkeel.experiments.calibrate.degrade.variants import form_of
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.monitor.detect.gate import Measure
 

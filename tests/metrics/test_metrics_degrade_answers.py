@@ -25,7 +25,7 @@ from evenkeel.experiments.calibrate.degrade import (
     degrade,
     form_of,
 )
-from evenkeel.experiments.calibrate.degrade.workflow.writing import write_like
+from evenkeel.experiments.calibrate.degrade.writing import write_like
 from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
 from evenkeel.metrics.workflow import read_answer, read_workflow, workflow
 

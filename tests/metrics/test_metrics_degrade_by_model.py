@@ -11,8 +11,7 @@ import pytest
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade import form_of
-from evenkeel.experiments.calibrate.degrade.by_model import faults, model_degraded
-from evenkeel.experiments.calibrate.degrade.parts import read_parts
+from evenkeel.experiments.calibrate.degrade.by_model import faults, model_degraded, read_parts
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.workflow import read_workflow
 

@@ -18,9 +18,8 @@ from evenkeel.experiments.calibrate.degrade import (
     degradations,
     units_touched,
 )
-from evenkeel.experiments.calibrate.degrade.data.compressed import shorter
-from evenkeel.experiments.calibrate.degrade.data.document import read_document
-from evenkeel.experiments.calibrate.degrade.data.tree import at, leaf_paths, weight
+from evenkeel.experiments.calibrate.degrade.data import shorter
+from evenkeel.experiments.calibrate.degrade.data_formats import at, leaf_paths, read_document, weight
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.structured import is_valid, read_structure
 from evenkeel.metrics.structured.tree import leaves

@@ -18,12 +18,9 @@ from evenkeel.experiments.calibrate.degrade import (
     degradations,
     units_touched,
 )
-from evenkeel.experiments.calibrate.degrade.order import out_of_order
-from evenkeel.experiments.calibrate.degrade.shortening import shortened
-from evenkeel.experiments.calibrate.degrade.text.items import read_items
-from evenkeel.experiments.calibrate.degrade.text.sentences import read_sentences
-from evenkeel.experiments.calibrate.degrade.text.units import read_units
-from evenkeel.experiments.calibrate.degrade.wording import reworded
+from evenkeel.experiments.calibrate.degrade.engine import out_of_order
+from evenkeel.experiments.calibrate.degrade.sentences import read_items, read_sentences, read_units
+from evenkeel.experiments.calibrate.degrade.wording import reworded, shortened
 from evenkeel.experiments.calibrate.score_table import FailureMode
 
 REPORT = """# Shift report

@@ -11,18 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.experiments.calibrate.degrade import units_touched
+from evenkeel.experiments.calibrate.degrade.phrases import FOREIGN_STEPS
+from evenkeel.experiments.calibrate.degrade.wording import reworded_step
 from evenkeel.experiments.calibrate.degrade.workflow import (
-    BUILTIN,
-    Added,
-    Compressed,
-    Duplicated,
-    Missing,
-    Reordered,
-    Reworded,
+    ADDED,
+    DUPLICATED,
+    REORDERED,
+    REWORDED,
+    STEPS,
+    compressed,
+    joined,
+    missing,
+    without,
 )
-from evenkeel.experiments.calibrate.degrade.workflow.compressed import joined
-from evenkeel.experiments.calibrate.degrade.workflow.reworded import reworded
-from evenkeel.experiments.calibrate.degrade.workflow.severity import without
 from evenkeel.metrics.workflow import (
     ExactText,
     WorkflowError,
@@ -33,7 +34,7 @@ from evenkeel.metrics.workflow import (
     workflow,
 )
 
-ALL = [*BUILTIN, Compressed("together")]
+ALL = [*STEPS, compressed("together")]
 TEN = sequence([f"Check the valve of tank {n}." for n in range(1, 11)])
 
 
@@ -116,12 +117,12 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
 @pytest.mark.parametrize(("severity", "touched"), [(0.1, 1), (0.3, 3), (0.5, 5)])
 def test_what_metrics_say_of_ten_steps(severity, touched) -> None:
     """Last steps gone: 2(10 − N)/(20 − N) for both F1s, (10 − N)/10 for weighted τ."""
-    found = Missing("last").apply(TEN, severity, random.Random(1))
+    found = missing("last").apply(TEN, severity, random.Random(1))
     both = TEN, found, ExactText().align(TEN, found)
     expected = 2 * (10 - touched) / (20 - touched)
     assert chain_f1(*both).f1 == graph_f1(*both).f1 == pytest.approx(expected)
-    assert kendall_tau(*both).weighted == pytest.approx(Missing("last").expected(severity))
-    more = Duplicated().apply(TEN, severity, random.Random(1))
+    assert kendall_tau(*both).weighted == pytest.approx(missing("last").expected(severity))
+    more = DUPLICATED.apply(TEN, severity, random.Random(1))
     assert chain_f1(TEN, more, ExactText().align(TEN, more)).f1 == pytest.approx(20 / (20 + touched))
 
 
@@ -130,13 +131,13 @@ def test_an_inner_step_is_bridged() -> None:
     diamond = workflow("abcd", [(0, 1), (0, 2), (1, 3), (2, 3)])
     assert named(without(diamond, {1})) == {("a", "c"), ("c", "d"), ("a", "d")}
     assert named(without(sequence("abcde"), {1, 2, 3})) == {("a", "e")}
-    inner = Missing("inner").apply(sequence("abcde"), 0.5, random.Random(4))
+    inner = missing("inner").apply(sequence("abcde"), 0.5, random.Random(4))
     assert (inner.steps[0], inner.steps[-1]) == ("a", "e")
 
 
 def test_the_last_steps_are_the_last_in_canonical_order() -> None:
     """Not those that happen to be listed last."""
-    assert Missing("last").apply(workflow("abc", [(2, 0), (0, 1)]), 0.1, random.Random(1)).chain == ("c", "a")
+    assert missing("last").apply(workflow("abc", [(2, 0), (0, 1)]), 0.1, random.Random(1)).chain == ("c", "a")
 
 
 def test_merged_steps_make_one_sentence() -> None:
@@ -148,30 +149,30 @@ def test_merged_steps_make_one_sentence() -> None:
 
 def test_merging_together_makes_one_long_step() -> None:
     """Five of ten: six steps in a row become one, four stay; in pairs more of them are touched."""
-    found = Compressed("together").apply(TEN, 0.5, random.Random(3))
+    found = compressed("together").apply(TEN, 0.5, random.Random(3))
     assert len(found.steps) == 5
     assert sorted(step.count(" and ") for step in found.steps) == [0, 0, 0, 0, 5]
 
 
 def test_what_may_be_done_in_any_order_cannot_be_brought_out_of_order() -> None:
     """Steps without edges have no order; one edge has one."""
-    assert refused(Reordered(), workflow("abcde", []), 0.1) == "not_degradable"
-    found = Reordered().apply(workflow("ab", [(0, 1)]), 0.1, random.Random(1))
+    assert refused(REORDERED, workflow("abcde", []), 0.1) == "not_degradable"
+    found = REORDERED.apply(workflow("ab", [(0, 1)]), 0.1, random.Random(1))
     assert found.steps == ("b", "a")
 
 
 def test_workflows_that_are_too_short_are_refused() -> None:
     """At least one step is left over, two around an inner one; a foreign step must be foreign."""
-    assert refused(Missing("last"), sequence("a"), 0.5) == "not_degradable"
-    assert refused(Missing("inner"), sequence("ab"), 0.5) == "not_degradable"
-    assert refused(Compressed(), sequence("a"), 0.5) == "not_degradable"
-    assert refused(Duplicated(), sequence([]), 0.5) == "not_degradable"
-    assert refused(Added(["a", "b"]), sequence("abcd"), 0.5) == "not_degradable"
+    assert refused(missing("last"), sequence("a"), 0.5) == "not_degradable"
+    assert refused(missing("inner"), sequence("ab"), 0.5) == "not_degradable"
+    assert refused(compressed(), sequence("a"), 0.5) == "not_degradable"
+    assert refused(DUPLICATED, sequence([]), 0.5) == "not_degradable"
+    assert refused(ADDED, sequence(FOREIGN_STEPS), 0.5) == "not_degradable"
 
 
 def test_added_steps_stand_within_the_order() -> None:
     """All that was joined before still is, directly or through the new steps."""
-    found = Added().apply(TEN, 0.5, random.Random(5))
+    found = ADDED.apply(TEN, 0.5, random.Random(5))
     both = TEN, found, ExactText().align(TEN, found)
     assert kendall_tau(*both).weighted == 1.0
     assert found.linear
@@ -181,16 +182,16 @@ def test_added_steps_stand_within_the_order() -> None:
 def test_rewording_keeps_what_is_quoted_and_the_case() -> None:
     """A verb at the beginning is replaced, in a quotation it is not; German is left alone."""
     rng = random.Random(1)
-    assert reworded('Press "open" until it beeps.', rng) == 'Push "open" till it beeps.'
-    assert reworded("unlock it and verify the seal", rng) in (
+    assert reworded_step('Press "open" until it beeps.', rng) == 'Push "open" till it beeps.'
+    assert reworded_step("unlock it and verify the seal", rng) in (
         "unlock it and confirm the seal", "unlock it and check the seal",
     )  # fmt: skip
-    assert reworded("Den Deckel schließen", rng) is None
-    assert reworded("The list is long.", rng) != "The enumerate is long."
-    framed = reworded("Whisk the eggs.", rng)
+    assert reworded_step("Den Deckel schließen", rng) is None
+    assert reworded_step("The list is long.", rng) != "The enumerate is long."
+    framed = reworded_step("Whisk the eggs.", rng)
     assert framed is not None
     assert framed.endswith("whisk the eggs.")
-    assert refused(Reworded(), sequence(["Deckel schließen", "Knopf drücken"]), 0.5) == "not_degradable"
+    assert refused(REWORDED, sequence(["Deckel schließen", "Knopf drücken"]), 0.5) == "not_degradable"
 
 
 def test_expected_scores() -> None:

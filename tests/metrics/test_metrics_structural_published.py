@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from evenkeel.experiments.calibrate.degrade.workflow import Missing, Reworded
+from evenkeel.experiments.calibrate.degrade.workflow import REWORDED, missing
 from evenkeel.metrics.workflow import (
     ExactText,
     chain_f1,
@@ -56,7 +56,7 @@ def test_missing_last_steps_give_the_published_means(goldens, severity, structur
     """The paper prints .90/.76/.61 for both F1s, .79/.52/.29 BLEU, .80/.58/.42 GLEU, .81/.61/.44 τ."""
     means = [0.0] * 5
     for gold in goldens:
-        found = Missing("last").apply(gold, severity, random.Random(1))
+        found = missing("last").apply(gold, severity, random.Random(1))
         both = gold, found, ExactText().align(gold, found)
         scores = (
             chain_f1(*both).f1, graph_f1(*both).f1, workflow_bleu(gold, found), workflow_gleu(gold, found),
@@ -71,7 +71,7 @@ def test_missing_last_steps_give_the_published_means(goldens, severity, structur
 def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens) -> None:
     """So the printed definition cannot have given the published column; weighted by coverage it does."""
     for number, gold in enumerate(goldens):
-        found = Missing("random").apply(gold, 0.5, random.Random(number))
+        found = missing("random").apply(gold, 0.5, random.Random(number))
         tau = kendall_tau(gold, found, ExactText().align(gold, found)).tau
         if gold.linear:
             assert tau is None or math.isclose(tau, 1.0)
@@ -83,7 +83,7 @@ def test_nearly_all_public_goldens_can_be_reworded_by_rule(goldens) -> None:
     refused = 0
     for number, gold in enumerate(goldens):
         try:
-            Reworded().apply(gold, 0.5, random.Random(number))
+            REWORDED.apply(gold, 0.5, random.Random(number))
         except ValueError:
             refused += 1
     assert refused <= 0.03 * len(goldens)

@@ -1,24 +1,35 @@
-"""Answers made worse by a known amount, to see what a metric says of it.
+"""Answers made worse by a known amount, to measure what a metric says of it.
 
-`form` tells what an answer is made of: the steps of a `workflow`, the sentences or items of a `text`, the
-values of `data`. Each form has a degradation for each failure mode: missing, compressed, reordered,
-duplicated, added, and reworded, which is none: it must not cost anything. `severity` counts how many
-units a share is, `registry` names all degradations, `variants` makes all variants of an answer, `by_model`
-has a model reword and compress under checks.
+One engine: an answer is divided into units (steps of a `workflow`, sentences or items of a `text`, values
+of `data`), and each form has a change for each failure mode: missing, compressed, reordered, duplicated,
+added, and reworded, which is none and must not cost anything. `engine` counts how many units a share is,
+`variants` finds an answer's form and makes all variants of it, `by_model` has a model reword and compress
+under checks.
 
-A new degradation is one file, one line in the tuple of its form, one test.
+A new degradation is one function and one line in the tuple of its form.
 """
 
-from evenkeel.experiments.calibrate.degrade.form import form_of
-from evenkeel.experiments.calibrate.degrade.protocol import AnswerDegradation, Form, NotDegradableError
-from evenkeel.experiments.calibrate.degrade.registry import BUILTIN, degradation, degradations
-from evenkeel.experiments.calibrate.degrade.severity import SEVERITIES, units_touched
-from evenkeel.experiments.calibrate.degrade.variants import Degraded, as_written, degrade
+from evenkeel.experiments.calibrate.degrade.engine import (
+    SEVERITIES,
+    Degradation,
+    Form,
+    NotDegradableError,
+    units_touched,
+)
+from evenkeel.experiments.calibrate.degrade.variants import (
+    BUILTIN,
+    Degraded,
+    as_written,
+    degradation,
+    degradations,
+    degrade,
+    form_of,
+)
 
 __all__ = [
     "BUILTIN",
     "SEVERITIES",
-    "AnswerDegradation",
+    "Degradation",
     "Degraded",
     "Form",
     "NotDegradableError",

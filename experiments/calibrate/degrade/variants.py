@@ -1,28 +1,119 @@
-"""All degraded variants of an answer, the same ones whenever they are asked for."""
+"""All degraded variants of an answer: its form, the degradations of that form, and what they make."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.degrade.data.document import read_document
-from evenkeel.experiments.calibrate.degrade.form import NAME, VERSION, form_of
-from evenkeel.experiments.calibrate.degrade.protocol import NotDegradableError
-from evenkeel.experiments.calibrate.degrade.registry import degradations
-from evenkeel.experiments.calibrate.degrade.severity import SEVERITIES
-from evenkeel.experiments.calibrate.degrade.workflow.writing import write_like
-from evenkeel.metrics.workflow.reading import read_answer
+from evenkeel.experiments.calibrate.degrade.data import DATA
+from evenkeel.experiments.calibrate.degrade.data_formats import read_document
+from evenkeel.experiments.calibrate.degrade.engine import SEVERITIES, Form, NotDegradableError
+from evenkeel.experiments.calibrate.degrade.sentences import read_items
+from evenkeel.experiments.calibrate.degrade.text import text_degradations
+from evenkeel.experiments.calibrate.degrade.workflow import WORKFLOWS
+from evenkeel.experiments.calibrate.degrade.writing import write_like
+from evenkeel.experiments.calibrate.score_table import DEGRADED
+from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import LONGEST, UnreadableError
+from evenkeel.metrics.workflow.diagrams import looks_like_mermaid, looks_like_node_edge
+from evenkeel.metrics.workflow.reading import read_answer, read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.calibrate.degrade.protocol import AnswerDegradation
+    from evenkeel.experiments.calibrate.degrade.engine import Degradation
     from evenkeel.experiments.calibrate.score_table import FailureMode
+
+
+NAME: Final = "degrade"
+VERSION: Final = 1
+_DATA_FORMATS: Final = frozenset(("json", "yaml", "xml"))
+_OPENING: Final = frozenset("{[<")
+"""What data begin with that are not text."""
+_LEAST_CALLS = 2
+_LEAST_ITEMS = 2
+_MAIN_SHARE = 0.5
+
+
+def form_of(answer: Answer, task: str | None) -> Form | Failure:
+    """What an answer is made of.
+
+    In this order: "workflow" if the task says so and a workflow can be read, if at least two tools are
+    called, or if the text is in the Node:/Edge: form or a Mermaid chart; "data" if it is JSON, YAML or XML,
+    alone, fenced or with a little talk around it; "list" if items make up at least half of it; else "prose".
+
+    Returns: the form; a `Failure` "empty" without text and calls, "too_large" or "too_deep" beyond the limits
+        of the readers, "single_call" for one tool call without text: nothing in it could be missing.
+    """
+    if len(answer.tool_calls) >= _LEAST_CALLS:
+        return "workflow"
+    if answer.tool_calls and not answer.text.strip():
+        return Failure(NAME, VERSION, "single_call", "One tool call has no parts to degrade.")
+    return _form_of_text(answer.text, named=task == "workflow")
+
+
+def _form_of_text(text: str, *, named: bool) -> Form | Failure:
+    if not text.strip():
+        return Failure(NAME, VERSION, "empty", "The answer has no text.")
+    found = read_structure(text)
+    if isinstance(found, UnreadableError) and (len(text) > LONGEST or text.lstrip()[0] in _OPENING):
+        return Failure(NAME, VERSION, found.reason, f"The answer cannot be read: {found}.")
+    if _is_workflow(text, named=named):
+        return "workflow"
+    if isinstance(found, Structure) and found.format in _DATA_FORMATS:
+        return "data"
+    # Markdown beyond what metrics read as a tree can still be divided.
+    return "list" if _is_list(text) else "prose"
+
+
+def _is_list(text: str) -> bool:
+    try:
+        items = read_items(text)
+    except NotDegradableError:
+        return False
+    return len(items.units) >= _LEAST_ITEMS and items.share >= _MAIN_SHARE
+
+
+def _is_workflow(text: str, *, named: bool) -> bool:
+    if not named and not looks_like_node_edge(text) and not looks_like_mermaid(text):
+        return False
+    try:
+        return bool(read_workflow(text).steps)
+    except WorkflowError:
+        return False
+
+
+BUILTIN: Final[tuple[Degradation[Answer], ...]] = (
+    *WORKFLOWS,
+    *text_degradations("prose"),
+    *text_degradations("list"),
+    *DATA,
+)
+"""All that need no model; of each form and mode the default comes first."""
+_BY_NAME: Final = {each.name: each for each in BUILTIN}
+
+
+def degradations(form: Form) -> tuple[Degradation[Answer], ...]:
+    """The default degradation of a form for each failure mode, in the order of `FailureMode`."""
+    found = {}
+    for mode in DEGRADED:
+        found[mode] = next(each for each in BUILTIN if each.form == form and each.mode is mode)
+    return tuple(found.values())
+
+
+def degradation(name: str) -> Degradation[Answer]:
+    """The degradation of a name, defaults and others.
+
+    Raises: KeyError naming those that there are.
+    """
+    if name not in _BY_NAME:
+        raise KeyError(f"no degradation {name!r}; there are {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +138,7 @@ def degrade(
     *,
     task: str | None = None,
     severities: Sequence[float] = SEVERITIES,
-    chosen: Sequence[AnswerDegradation] | None = None,
+    chosen: Sequence[Degradation[Answer]] | None = None,
 ) -> tuple[Degraded, ...] | Failure:
     """Every variant of an answer.
 
@@ -103,7 +194,7 @@ def seeded(*parts: str) -> random.Random:
     return random.Random(int.from_bytes(digest.digest(), "big"))
 
 
-def _variant(answer: Answer, golden: str, given: AnswerDegradation, severity: float) -> Degraded:
+def _variant(answer: Answer, golden: str, given: Degradation[Answer], severity: float) -> Degraded:
     rng = seeded(golden, given.name, repr(float(severity)))
     made: Answer | Failure
     try:

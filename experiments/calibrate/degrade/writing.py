@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import yaml
 
-from evenkeel.experiments.calibrate.degrade.protocol import NotDegradableError
-from evenkeel.experiments.calibrate.degrade.text.items import read_items
+from evenkeel.experiments.calibrate.degrade.engine import NotDegradableError
+from evenkeel.experiments.calibrate.degrade.sentences import read_items
 from evenkeel.metrics.structured.reading import Structure, fences, read_structure
 from evenkeel.metrics.workflow.diagrams import looks_like_mermaid, looks_like_node_edge, write_node_edge
 from evenkeel.metrics.workflow.reading import WorkflowFormat, read_workflow
