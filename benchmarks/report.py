@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.monitor import planted
-from evenkeel.experiments.report.document import csv_lines, document
+from evenkeel.experiments.kit.renderings import html
+from evenkeel.experiments.report.document import as_csv, as_json, document
 from evenkeel.experiments.report.findings import Wish, make_report
-from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import span_of
 from evenkeel.runtime.stores import opened, settings_of_stores
@@ -77,11 +77,11 @@ def measure(folder: Path) -> None:
         assert span is not None
         wish = Wish(replace(span, until=span.until + 1))
         report = timed("  read and estimated", lambda: make_report(stores, settings, wish, clock=time.time))
-    html = timed("  HTML", lambda: page(report))
-    timed("  JSON", lambda: document(report))
-    timed("  CSV", lambda: "".join(csv_lines(report)))
+    page = timed("  HTML", lambda: html(document(report)))
+    timed("  JSON", lambda: as_json(report))
+    timed("  CSV", lambda: as_csv(report))
     to_pdf = pdf_maker()
-    timed("  PDF", lambda: to_pdf(html))
+    timed("  PDF", lambda: to_pdf(page))
 
 
 def timed(what: str, step: Callable[[], T]) -> T:

@@ -10,12 +10,11 @@ import click
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from evenkeel.core.figures import number
+from evenkeel.experiments.kit.renderings import html, markdown
 from evenkeel.experiments.kit.terminal import plain_console
 from evenkeel.experiments.report import sentences
-from evenkeel.experiments.report.document import change_lines, csv_lines, document
+from evenkeel.experiments.report.document import as_csv, as_json, document, sides_as_csv
 from evenkeel.experiments.report.findings import Wish, make_report
-from evenkeel.experiments.report.markdown import markdown
-from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import period_of
 from evenkeel.runtime.stores import opened, settings_of_stores
@@ -89,22 +88,23 @@ def _write(
     report: Report, formats: tuple[str, ...], out: Path, to_pdf: Callable[[bytes], bytes] | None
 ) -> list[Path]:
     name = file_name(report)
-    html = page(report) if {"html", "pdf"} & set(formats) else b""
+    found = document(report)
+    page = html(found) if {"html", "pdf"} & set(formats) else b""
     files: dict[str, bytes] = {}
     for one in formats:
         if one == "html":
-            files[f"{name}.html"] = html
+            files[f"{name}.html"] = page
         elif one == "pdf":
             assert to_pdf is not None
-            files[f"{name}.pdf"] = to_pdf(html)
+            files[f"{name}.pdf"] = to_pdf(page)
         elif one == "json":
-            files[f"{name}.json"] = document(report).encode()
+            files[f"{name}.json"] = as_json(report).encode()
         elif one == "md":
-            files[f"{name}.md"] = markdown(report).encode("utf-8", "replace")
+            files[f"{name}.md"] = markdown(found).encode("utf-8", "replace")
         else:
-            files[f"{name}.csv"] = "".join(csv_lines(report)).encode()
+            files[f"{name}.csv"] = as_csv(report).encode()
             if report.change is not None and report.change.tables:
-                files[f"{name}-sides.csv"] = "".join(change_lines(report)).encode()
+                files[f"{name}-sides.csv"] = sides_as_csv(report.change).encode()
     try:
         out.mkdir(parents=True, exist_ok=True)
         for file, data in files.items():

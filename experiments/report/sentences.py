@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console.wording import listing, scorer_words
+from evenkeel.console.wording import scorer_words
 from evenkeel.core import rewordings
-from evenkeel.core.figures import number, percent, usd
-from evenkeel.experiments.report.period import Period, date_words
+from evenkeel.core.figures import (
+    count,
+    date_and_time,
+    difference,
+    difference_interval,
+    listing,
+    number,
+    points,
+    points_text,
+    reasons,
+    share,
+    usd,
+)
+from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import RESEND, ranked
 from evenkeel.monitor.changes.cause import SAID, Cause
 from evenkeel.monitor.changes.markdown import EFFECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from evenkeel.core.cells import Estimate
+    from evenkeel.experiments.kit.document import Tone
     from evenkeel.experiments.report.findings import Report
     from evenkeel.experiments.report.sides import ChangeSides, Difference
     from evenkeel.experiments.report.tables import Line
     from evenkeel.monitor.changes.report import ChangeReport
 
 
-MISSING: Final = "–"
-"""Where nothing was measured."""
-POINTS: Final = 100
+DAY_S: Final = 86_400
+ABOUT_MEAN: Final = (
+    "The mean of the categories, the identical resend one of them, is the score of `evenkeel bench`; its "
+    "interval is wide, since it holds for all categories together."
+)
 HEADINGS: Final = {
     "content_delta": "Content delta",
     "quality_delta": "Quality delta",
@@ -62,47 +75,11 @@ _RAISING: Final = frozenset(("content_delta", "quality_delta", "excess"))
 """Measures of which more is worse."""
 
 
-def points(estimate: Estimate | None) -> str:
-    """A ratio in points of 100: "88.8"."""
-    return MISSING if estimate is None else number(estimate.value * POINTS, 1)
-
-
-def span(estimate: Estimate | None) -> str:
-    """Its interval in points of 100: "[86.3, 90.9]"."""
-    if estimate is None:
-        return ""
-    return f"[{number(estimate.lower * POINTS, 1)},\u00a0{number(estimate.upper * POINTS, 1)}]"
-
-
-def both(estimate: Estimate | None) -> str:
-    """Value and interval: "88.8 [86.3, 90.9]"."""
-    return f"{points(estimate)} {span(estimate)}".strip()
-
-
-def moved(difference: Difference | None) -> str:
-    """A difference in points of 100, with its sign: "+22.2"."""
-    if difference is None:
-        return MISSING
-    return _signed(difference.value)
-
-
-def moved_span(difference: Difference | None) -> str:
-    """Its interval: "[+12.1, +33.0]"."""
-    if difference is None:
-        return ""
-    return f"[{_signed(difference.lower)},\u00a0{_signed(difference.upper)}]"
-
-
-def tone(measure: str, difference: Difference | None) -> str:
+def tone(measure: str, found: Difference | None) -> Tone:
     """Where a measure has moved: "worse" or "better", else ""."""
-    if difference is None or not difference.moved:
+    if found is None or not found.moved:
         return ""
-    return "worse" if (difference.value > 0) == (measure in _RAISING) else "better"
-
-
-def _signed(value: float) -> str:
-    text = number(value * POINTS, 1)
-    return text if text.startswith("−") or not text.strip("0.") else f"+{text}"
+    return "worse" if (found.value > 0) == (measure in _RAISING) else "better"
 
 
 def line_name(name: str) -> str:
@@ -129,35 +106,6 @@ def place(route: str, model: str) -> str:
     if not route:
         return "all routes and models"
     return f"{route}, {model}" if model else f"{route}, all models"
-
-
-def moment(at: float | None) -> str:
-    """A time in UTC: "20 Nov 2026 21:53 UTC"."""
-    if at is None:
-        return MISSING
-    then = datetime.fromtimestamp(at, UTC)
-    return f"{date_words(then)} {then:%H:%M} UTC"
-
-
-def day(number_of_day: int) -> str:
-    """A UTC day, by its days since 1970."""
-    return date_words(datetime.fromtimestamp(number_of_day * 86_400, UTC))
-
-
-def reasons(counts: Mapping[str, int]) -> str:
-    """Counts by reason, the most frequent first: "timeout 10, rate limited 2"."""
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{reason.replace('_', ' ')} {number(count)}" for reason, count in ordered if count)
-
-
-def share(part: int, whole: int) -> str:
-    """A part of a whole in percent."""
-    return percent(part / whole, 1) if whole else MISSING
-
-
-def count(n: int, noun: str, plural: str = "") -> str:
-    """A number of things: "1 route", "3 routes"."""
-    return f"{number(n)} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 _NAMED: Final = 3
@@ -202,7 +150,7 @@ def change_line(change: ChangeReport, *, dated: bool = True) -> str:
     if change.cause is Cause.UNCLEAR:
         cause = f"it is unclear whether {' or '.join(SAID[one] for one in change.among)}"
     text = f"{change.route}: {cause}; {EFFECTS[change.effect]}."
-    return f"{moment(change.at)}: {text}" if dated else text
+    return f"{date_and_time(change.at)}: {text}" if dated else text
 
 
 def _measured(report: Report) -> Iterator[str]:
@@ -227,18 +175,18 @@ def _overall(report: Report) -> Iterator[str]:
             "rate, or look at a longer time."
         )
         return
-    low, high = (number(end * POINTS, 1) for end in (whole.robustness.lower, whole.robustness.upper))
+    low, high = (number(100 * end, 1) for end in (whole.robustness.lower, whole.robustness.upper))
     yield (
         f"That is, of 100 requests with a small change, {points(whole.robustness)} got an answer of the same "
         f"quality as the original's; with 95 % confidence it is between {low} and {high}."
     )
     if whole.content_delta is None:
         return
-    text = f"The content of the answer moved in {both(whole.content_delta)} of 100"
+    text = f"The content of the answer moved in {points_text(whole.content_delta)} of 100"
     if whole.noise_floor is not None and whole.excess is not None:
         text += (
-            f"; where the very same request is sent again it moves in {both(whole.noise_floor)}, so that the "
-            f"changes themselves account for {both(whole.excess)}"
+            f"; where the very same request is sent again it moves in {points_text(whole.noise_floor)}, so "
+            f"that the changes themselves account for {points_text(whole.excess)}"
         )
     yield f"{text}."
 
@@ -247,8 +195,8 @@ def _extremes(report: Report) -> Iterator[str]:
     known = [line for line in ranked(report.tables.models) if line.robustness is not None]
     if len(known) > 1:
         yield (
-            f"Least robust: {_where(known[0])}, {both(known[0].robustness)}. "
-            f"Most robust: {_where(known[-1])}, {both(known[-1].robustness)}."
+            f"Least robust: {_where(known[0])}, {points_text(known[0].robustness)}. "
+            f"Most robust: {_where(known[-1])}, {points_text(known[-1].robustness)}."
         )
 
 
@@ -296,7 +244,7 @@ def _changes(report: Report) -> Iterator[str]:
 def _sides(change: ChangeSides) -> Iterator[str]:
     told = change.report
     yield (
-        f"Noticed {moment(told.at)}. Compared are {count(change.before_exchanges, 'request')} before "
+        f"Noticed {date_and_time(told.at)}. Compared are {count(change.before_exchanges, 'request')} before "
         f"and {number(change.after_exchanges)} after."
     )
     together = [line for table in change.tables for line in table.lines if not line.name]
@@ -305,9 +253,9 @@ def _sides(change: ChangeSides) -> Iterator[str]:
             shift = line.differences[measure]
             if shift is not None:
                 yield (
-                    f"{name} was {both(getattr(line.before, measure))} before and is "
-                    f"{both(getattr(line.after, measure))} after: {moved(shift)} "
-                    f"{moved_span(shift)} points."
+                    f"{name} was {points_text(getattr(line.before, measure))} before and is "
+                    f"{points_text(getattr(line.after, measure))} after: {difference(shift)} "
+                    f"{difference_interval(shift)} points."
                 )
     worse = [
         line.name

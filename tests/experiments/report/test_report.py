@@ -21,11 +21,11 @@ from evenkeel.cli.main import main
 from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.console.api import api_handlers
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.experiments.kit.renderings import html as rendered
+from evenkeel.experiments.kit.renderings import markdown as in_markdown
 from evenkeel.experiments.report.command import run
-from evenkeel.experiments.report.document import csv_lines
+from evenkeel.experiments.report.document import as_csv, document
 from evenkeel.experiments.report.findings import Wish, make_report
-from evenkeel.experiments.report.markdown import markdown
-from evenkeel.experiments.report.page import page
 from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import Rules
@@ -140,6 +140,10 @@ def whole(data_dir):
     settings = settings_of_stores(None, data_dir)
     with opened(settings) as stores:
         return make_report(stores, settings, Wish(Period(T0, NOW)), clock=lambda: NOW)
+
+
+def page(report):
+    return rendered(document(report))
 
 
 def command(*arguments):
@@ -327,7 +331,7 @@ def test_without_the_library_the_command_says_what_to_install(tmp_path):
 
 def test_csv_and_markdown_hold_the_lines_and_no_formula(whole):
     """One line a table's line; a name that begins like a formula is quoted, one with signs is escaped."""
-    rows = list(csv.DictReader(io.StringIO("".join(csv_lines(whole)))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(whole))))
     assert len(rows) == sum(len(table.lines) for table in whole.tables.all)
     assert not [
         row for row in rows for name in ("route", "model", "name") if row[name][:1] in "=+-@" and row[name]
@@ -338,7 +342,7 @@ def test_csv_and_markdown_hold_the_lines_and_no_formula(whole):
     line = next(line for line in whole.tables.models if line.model == "m-2")
     assert float(row["robustness"]) == line.robustness.value
     assert float(row["robustness_upper"]) == line.robustness.upper
-    text = markdown(whole)
+    text = in_markdown(document(whole))
     assert "<script>" not in text
     assert all(text.count(f"## {table.title}") == 1 for table in whole.tables.all)
 

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
-from evenkeel.experiments.report import sentences as wording
 from evenkeel.experiments.report.command import formats_of
 from evenkeel.experiments.report.findings import alerts_of
 from evenkeel.experiments.report.folding import Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.period import Period, period_of, read_period, span_of
+from evenkeel.experiments.report.sentences import tone
 from evenkeel.experiments.report.sides import Difference, Stretch, difference
 from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
 from evenkeel.monitor.changes.tally import Tally
@@ -169,9 +170,9 @@ def test_a_difference_leaves_out_zero_exactly_if_the_intervals_do_not_meet():
     assert found.moved
     assert not difference(low, Estimate(0.35, 0.25, 0.45, 50)).moved
     assert difference(None, high) is None
-    assert (wording.tone("content_delta", found), wording.tone("robustness", found)) == ("worse", "better")
-    assert wording.moved(Difference(-0.125, -0.2, 0.0)) == "−12.5"
-    assert wording.moved_span(Difference(-0.125, -0.2, 0.0)) == "[−20.0,\u00a00.0]"
+    assert (tone("content_delta", found), tone("robustness", found)) == ("worse", "better")
+    assert figures.difference(Difference(-0.125, -0.2, 0.0)) == "−12.5"
+    assert figures.difference_interval(Difference(-0.125, -0.2, 0.0)) == "[−20.0,\u00a00.0]"
 
 
 def test_the_mean_of_estimates_is_that_of_values_and_of_ends():
