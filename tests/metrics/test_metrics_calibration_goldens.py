@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
-from evenkeel.experiments.calibrate.degrade.workflow import Compressed, Missing, Reordered
+from evenkeel.experiments.calibrate.degrade.workflow import REORDERED, compressed, missing
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
 from evenkeel.metrics.workflow import (
     ExactText,
@@ -30,9 +30,9 @@ FACTS = (
     MetricFacts("tau", 1, "order"),
 )
 DEGRADATIONS = {
-    FailureMode.MISSING: Missing("last"),
-    FailureMode.COMPRESSED: Compressed(),
-    FailureMode.REORDERED: Reordered(),
+    FailureMode.MISSING: missing("last"),
+    FailureMode.COMPRESSED: compressed(),
+    FailureMode.REORDERED: REORDERED,
 }
 
 

@@ -15,14 +15,14 @@ from benchmarks.workflowperturb.measure import (
     Spread,
     measure,
 )
-from evenkeel.experiments.calibrate.degrade.workflow import Missing, Reordered
+from evenkeel.experiments.calibrate.degrade.workflow import REORDERED, missing
 from evenkeel.metrics.workflow import sequence
 
 
 def test_scores_of_two_workflows_are_averaged() -> None:
     """Ten and five steps without the last: chain F1 18/19 and 8/9, weighted τ .9 and .8."""
     goldens = [sequence([f"step {n}" for n in range(size)]) for size in (10, 5)]
-    found = measure(goldens, Missing("last"), EXACT, None)
+    found = measure(goldens, missing("last"), EXACT, None)
     low, high = 8 / 9, 18 / 19
     spread = found.scores["Chain F1"][0]
     assert spread == (pytest.approx((low + high) / 2), pytest.approx((high - low) / 2))
@@ -33,7 +33,7 @@ def test_scores_of_two_workflows_are_averaged() -> None:
 
 def test_workflows_that_cannot_be_degraded_are_counted_and_named_in_the_table() -> None:
     """A single step has no order, at any severity; the other one is measured."""
-    found = measure([sequence("abcdef"), sequence("a")], Reordered(), EXACT, None)
+    found = measure([sequence("abcdef"), sequence("a")], REORDERED, EXACT, None)
     assert found.refused == (1, 1, 1)
     table = beside("t", published.MISSING, {"ours": found}, ["n"])
     assert table.notes == ("n", "Not degradable (ours): 1/1/1 workflows.")
