@@ -1,329 +1,43 @@
-"""English phrases that can stand for each other, and sentences, fields and steps foreign to any answer."""
+"""English phrases that can stand for each other, and what is foreign to any answer (`phrases.toml`)."""
 
 from __future__ import annotations
 
-from typing import Final
+import tomllib
+from importlib.resources import files
+from typing import Any, Final
 
-PHRASES: Final[dict[str, tuple[str, ...]]] = {
-    "a few": ("some",),
-    "a lot of": ("plenty of",),
-    "additionally": ("in addition",),
-    "almost": ("nearly",),
-    "although": ("even though",),
-    "approximately": ("roughly",),
-    "are able to": ("can",),
-    "are not": ("aren't",),
-    "aren't": ("are not",),
-    "as a result": ("in consequence",),
-    "as soon as": ("the moment",),
-    "as well as": ("along with",),
-    "at the moment": ("right now",),
-    "because of": ("owing to",),
-    "because": ("since", "as"),
-    "begins": ("starts",),
-    "big": ("large",),
-    "can't": ("cannot",),
-    "cannot": ("can't",),
-    "carefully": ("with care",),
-    "choose": ("pick", "select"),
-    "concerning": ("regarding",),
-    "consequently": ("as a result",),
-    "contains": ("holds",),
-    "currently": ("at present",),
-    "despite": ("in spite of",),
-    "didn't": ("did not",),
-    "difficult": ("hard",),
-    "do not": ("don't",),
-    "does not": ("doesn't",),
-    "doesn't": ("does not",),
-    "don't": ("do not",),
-    "due to": ("owing to",),
-    "enables": ("allows",),
-    "ensure that": ("make sure that",),
-    "ensures that": ("makes sure that",),
-    "especially": ("particularly",),
-    "even though": ("although",),
-    "finally": ("lastly", "in the end"),
-    "first of all": ("to begin with",),
-    "for example": ("for instance",),
-    "for instance": ("for example",),
-    "frequently": ("often",),
-    "furthermore": ("moreover",),
-    "generally": ("in general",),
-    "however": ("even so", "yet"),
-    "i'm": ("I am",),
-    "if necessary": ("if need be",),
-    "immediately": ("right away", "at once"),
-    "in addition": ("besides",),
-    "in fact": ("indeed",),
-    "in general": ("generally",),
-    "in order to": ("so as to",),
-    "in particular": ("notably",),
-    "in spite of": ("despite",),
-    "instead of": ("rather than",),
-    "is able to": ("can",),
-    "is not": ("isn't",),
-    "isn't": ("is not",),
-    "large": ("big",),
-    "located": ("situated",),
-    "main": ("chief",),
-    "many": ("numerous",),
-    "moreover": ("furthermore",),
-    "nearly": ("almost",),
-    "need to": ("have to",),
-    "needs to": ("has to",),
-    "nevertheless": ("even so", "all the same"),
-    "normally": ("typically",),
-    "obtain": ("get",),
-    "often": ("frequently",),
-    "particularly": ("especially",),
-    "provides": ("offers",),
-    "quickly": ("rapidly", "fast"),
-    "rapidly": ("quickly",),
-    "rather than": ("instead of",),
-    "received": ("got",),
-    "regarding": ("concerning",),
-    "requires": ("calls for",),
-    "roughly": ("approximately",),
-    "several": ("a number of",),
-    "should not": ("shouldn't",),
-    "shouldn't": ("should not",),
-    "shows": ("displays",),
-    "similarly": ("likewise",),
-    "situated": ("located",),
-    "such as": ("like",),
-    "therefore": ("for that reason",),
-    "thus": ("hence",),
-    "tries to": ("attempts to",),
-    "try to": ("attempt to",),
-    "typically": ("normally",),
-    "until": ("till",),
-    "usually": ("as a rule", "normally"),
-    "various": ("a variety of",),
-    "wants to": ("wishes to",),
-    "want to": ("wish to",),
-    "was not": ("wasn't",),
-    "wasn't": ("was not",),
-    "were not": ("weren't",),
-    "will not": ("won't",),
-    "won't": ("will not",),
-    "you're": ("you are",),
-}
-"""In lower case."""
+_TABLES: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text("utf-8"))
 
-FRAMES: Final = ("In other words", "Put differently", "To say it another way")
+
+def _choices(name: str) -> dict[str, tuple[str, ...]]:
+    return {phrase: tuple(others) for phrase, others in _TABLES[name].items()}
+
+
+PHRASES: Final = _choices("phrases")
+"""In running text, in lower case."""
+FRAMES: Final[tuple[str, ...]] = tuple(_TABLES["frames"])
 """In front of a sentence in which no phrase is found."""
-
-ENGLISH_ONLY: Final = frozenset((
-    "and", "are", "be", "been", "but", "by", "each", "for", "from", "had", "has", "have", "his", "how",
-    "if", "it", "its", "not", "other", "our", "should", "than", "that", "the", "their", "these", "they",
-    "this", "those", "to", "we", "were", "what", "when", "which", "will", "with", "would", "you",
-    "your",
-))  # fmt: skip
-"""Common words that other languages in Latin letters do not have, or hardly."""
-
-SHARED: Final = frozenset(("a", "an", "as", "at", "can", "i", "in", "is", "of", "on", "or", "was"))
+ENGLISH_ONLY: Final[frozenset[str]] = frozenset(_TABLES["english_only"])
+"""Common words that other languages in Latin letters rarely have."""
+SHARED: Final[frozenset[str]] = frozenset(_TABLES["shared"])
 """Common words that English has and others too."""
-
-FOREIGN: Final = frozenset((
-    "auf", "che", "com", "como", "con", "dans", "das", "dat", "de", "della", "dem", "den", "der", "des",
-    "di", "die", "dos", "du", "een", "ein", "eine", "el", "en", "es", "est", "et", "het", "il",
-    "im", "ist", "je", "la", "las", "le", "les", "los", "mit", "más", "na", "nicht", "niet", "non",
-    "não", "o", "os", "para", "per", "por", "pour", "que", "qui", "se", "sich", "sie", "sind", "sono",
-    "sur", "te", "um", "uma", "un", "una", "und", "une", "van", "von", "voor", "y", "zijn", "zu", "è",
-))  # fmt: skip
+FOREIGN: Final[frozenset[str]] = frozenset(_TABLES["foreign"])
 """Common words of German, French, Spanish, Italian, Portuguese and Dutch."""
-
-OPENERS: Final = frozenset((
-    "also", "another", "but", "each", "even", "every", "he", "here", "how", "its", "many", "most", "no",
-    "once", "one", "our", "people", "she", "so", "some", "such", "their", "then", "there", "these",
-    "they", "those", "we", "what", "when", "where", "which", "while", "who",
-))  # fmt: skip
+OPENERS: Final[frozenset[str]] = frozenset(_TABLES["openers"])
 """Words besides the commonest that begin sentences and are no names: they lose their capital within one."""
 
-VERBS: Final[dict[str, tuple[str, ...]]] = {
-    "add": ("include", "put in"),
-    "allow": ("let",),
-    "apply": ("use",),
-    "ask about": ("enquire about",),
-    "ask for": ("request",),
-    "begin": ("start",),
-    "build": ("construct",),
-    "buy": ("purchase",),
-    "calculate": ("work out", "compute"),
-    "change": ("alter",),
-    "check for": ("look for",),
-    "check out": ("look at",),
-    "check": ("verify", "inspect"),
-    "choose": ("select", "pick"),
-    "click on": ("press",),
-    "close": ("shut",),
-    "collect": ("gather",),
-    "combine": ("bring together",),
-    "complete": ("finish",),
-    "compute": ("calculate", "work out"),
-    "confirm": ("verify",),
-    "construct": ("build",),
-    "count": ("tally",),
-    "create": ("produce",),
-    "define": ("specify",),
-    "delete": ("erase",),
-    "determine": ("find out", "establish"),
-    "display": ("show",),
-    "divide": ("split",),
-    "ensure": ("make sure",),
-    "enter": ("type in",),
-    "examine": ("inspect",),
-    "explain": ("make clear",),
-    "fetch": ("retrieve", "get"),
-    "fill in": ("complete",),
-    "find out": ("establish",),
-    "find": ("locate", "track down"),
-    "gather": ("collect",),
-    "go to": ("head to", "move to"),
-    "identify": ("pick out",),
-    "inspect": ("examine",),
-    "list": ("enumerate",),
-    "locate": ("find", "track down"),
-    "log in": ("sign in",),
-    "log into": ("sign in to",),
-    "look for": ("search for",),
-    "look up": ("search for",),
-    "make sure": ("ensure",),
-    "mix": ("blend",),
-    "multiply": ("take the product of",),
-    "navigate to": ("go to",),
-    "obtain": ("get", "acquire"),
-    "open": ("open up",),
-    "pick up": ("take",),
-    "place": ("put",),
-    "press": ("push",),
-    "provide": ("supply",),
-    "purchase": ("buy",),
-    "put on": ("place on",),
-    "put": ("place",),
-    "remove": ("take away", "take out"),
-    "repeat": ("do again",),
-    "retrieve": ("fetch", "get"),
-    "rinse": ("wash off",),
-    "search for": ("look for",),
-    "select": ("choose", "pick"),
-    "set up": ("prepare",),
-    "show": ("display",),
-    "start": ("begin",),
-    "substitute": ("insert",),
-    "take out": ("remove",),
-    "turn off": ("switch off",),
-    "turn on": ("switch on",),
-    "update": ("bring up to date",),
-    "use": ("employ",),
-    "verify": ("confirm", "check"),
-    "write down": ("note down",),
-}
+VERBS: Final = _choices("verbs")
 """In lower case, as they stand at the beginning of a step or behind "and", "then" or "to"."""
-
-ANYWHERE: Final[dict[str, tuple[str, ...]]] = {
-    "a number of": ("several",),
-    "according to": ("going by",),
-    "as soon as": ("once",),
-    "based on": ("on the basis of",),
-    "before": ("ahead of",),
-    "carefully": ("with care",),
-    "desired": ("wanted",),
-    "entire": ("whole",),
-    "if necessary": ("if need be", "where needed"),
-    "if needed": ("if need be",),
-    "in order to": ("so as to",),
-    "large": ("big",),
-    "locations": ("places",),
-    "necessary": ("needed",),
-    "potential": ("possible",),
-    "quickly": ("fast",),
-    "required": ("needed",),
-    "several": ("a number of",),
-    "small": ("little",),
-    "total": ("overall",),
-    "until": ("till",),
-}
-"""In lower case, wherever they stand."""
-
-STEP_FRAMES: Final = ("In this step, {0}", "What to do here: {0}", "The thing to do now: {0}")
+ANYWHERE: Final = _choices("anywhere")
+"""In lower case, wherever they stand in a step."""
+STEP_FRAMES: Final[tuple[str, ...]] = tuple(_TABLES["step_frames"])
 """Around a step in which no phrase is found."""
-
-STEP_ENGLISH: Final = frozenset((
-    "the", "a", "an", "of", "to", "in", "on", "and", "or", "with", "for", "from", "your", "you", "it", "is",
-    "be", "at", "if", "by", "as", "into", "any", "all", "are", "not", "this", "that",
-))  # fmt: skip
+STEP_ENGLISH: Final[frozenset[str]] = frozenset(_TABLES["step_english"])
 """Words of which a step without a known phrase has at least one, if it is in English."""
 
-SENTENCES: Final = (
-    "The harbour office closes its counter at noon on the first Monday of each month.",
-    "Visitors are asked to leave umbrellas in the stand beside the cloakroom.",
-    "A second ferry was ordered after the old one had run aground.",
-    "The choir meets in the gymnasium while the hall is being painted.",
-    "Most of the orchard was planted with pears in the spring after the flood.",
-    "The museum shop sells prints of the lighthouse in three sizes.",
-    "Bees kept on the roof produce some forty jars of honey a year.",
-    "The bridge was repainted green, as the villagers had voted.",
-    "Anyone who finds a lost glove may hang it on the fence by the pond.",
-    "The bakery on the corner has switched to an electric oven.",
-    "Rehearsals for the summer play begin two weeks earlier than usual.",
-    "The tram depot keeps one carriage from the opening day.",
-    "Swimming in the quarry lake is allowed from May to September.",
-    "The clock of the town hall runs four minutes fast.",
-    "Every third lamp along the canal is switched off after midnight.",
-    "The library lends out garden tools as well as books.",
-    "A pair of storks has nested on the old brewery's chimney.",
-    "The chess club donated its trophies to the local school.",
-    "Parking on the market square is free during the winter fair.",
-    "The mountain hut serves soup until the last cable car leaves.",
-)
+SENTENCES: Final[tuple[str, ...]] = tuple(_TABLES["sentences"])
 """Plausible, self-contained, and about a town that no answer is about."""
-
-FIELDS: Final = (
-    ("harbour_office", "closed at noon"),
-    ("umbrella_stand", "beside the cloakroom"),
-    ("ferry_of_the_day", "the old one"),
-    ("choir_room", "gymnasium"),
-    ("orchard", "pears"),
-    ("lighthouse_print", "three sizes"),
-    ("honey_jars", "forty a year"),
-    ("bridge_colour", "green"),
-    ("lost_gloves", "on the fence by the pond"),
-    ("bakery_oven", "electric"),
-    ("summer_play", "two weeks earlier"),
-    ("tram_carriage", "from the opening day"),
-    ("quarry_lake", "swimming allowed"),
-    ("town_hall_clock", "four minutes fast"),
-    ("canal_lamps", "every third one off"),
-    ("garden_tools", "lent out"),
-    ("stork_nest", "on the chimney"),
-    ("chess_trophies", "donated"),
-    ("market_square", "free parking"),
-    ("mountain_hut", "soup until the last cable car"),
-)
+FIELDS: Final[tuple[tuple[str, str], ...]] = tuple(_TABLES["fields"].items())
 """Key and value. Keys are snake_case, and names that XML allows."""
-
-FOREIGN_STEPS: Final = (
-    "Water the plants on the window sill.",
-    "Count the chairs in the meeting room.",
-    "Tune the third string of the guitar.",
-    "Fold the paper into a small boat.",
-    "Write down today's tide times.",
-    "Polish the brass door handle.",
-    "Sort the buttons by colour.",
-    "Wind up the kitchen clock.",
-    "Sharpen two pencils.",
-    "Ask the neighbour for the ladder.",
-    "Hum the refrain of an old song.",
-    "Draw a map of the garden.",
-    "Peel a basket of chestnuts.",
-    "Feed the ducks at the pond.",
-    "Repaint the wooden fence.",
-    "Learn a line of a poem by heart.",
-    "Release the balloons over the field.",
-    "Mend the hole in the tent.",
-    "Name the moons of Saturn aloud.",
-    "Stack the firewood behind the shed.",
-)
+FOREIGN_STEPS: Final[tuple[str, ...]] = tuple(_TABLES["foreign_steps"])
 """Steps of no office, shop or machine, so that they are foreign to nearly every workflow."""
