@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, Protocol
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from evenkeel.stores.documents import Collection
+
+if TYPE_CHECKING:
+    from evenkeel.stores.documents import Documents
 
 What = Literal[
     "golden_approved",
@@ -60,19 +65,38 @@ class Action:
         return cls(**{one.name: raw[one.name] for one in fields(cls) if one.name in raw})
 
 
-class ActionLog(Protocol):
+_ACTIONS: Final = Collection(
+    schema=(
+        "CREATE TABLE IF NOT EXISTS actions (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL)",
+    ),
+    table="actions",
+    tag="actions",
+    layout="list",
+    name="log",
+    kept=KEPT,
+    pack=lambda action, _seal: action.to_json(),
+    unpack=lambda body, _seal, _name: Action.from_json(body),
+)
+
+
+class ActionLog:
     """Actions in the order in which they were recorded; of very many the oldest are dropped.
 
     Calls block on storage. Several processes may use one log at a time.
     """
 
+    def __init__(self, documents: Documents, *, kept: int = KEPT) -> None:
+        self._documents = documents
+        self._actions = replace(_ACTIONS, kept=kept)
+        documents.open(self._actions)
+
     def record(self, action: Action) -> None:
         """Append an action, durably."""
-        ...
+        self._documents.put(self._actions, action)
 
     def latest(self, limit: int) -> list[Action]:
         """The newest, newest first, at most `limit`."""
-        ...
+        return self._documents.select(self._actions, limit=max(0, limit))
 
 
 def is_name(text: str) -> bool:

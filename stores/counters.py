@@ -47,19 +47,23 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
     }
 
 
-class CounterReading(Protocol):
-    """Where the counters of all processes are read."""
-
-    def read(self) -> list[Snapshot]:
-        """Snapshots of all processes, ended ones included."""
-        ...
-
-
-class CounterWriting(Protocol):
-    """Where a process puts its counters."""
+class CounterStore(Protocol):
+    """Latest snapshot of each process. Counters of a process that ended are kept, its gauges not."""
 
     def publish(self, source: str, snapshot: Snapshot) -> None:
         """Replace the snapshot of one process."""
+        ...
+
+    def retire(self, source: str) -> None:
+        """Fold the counters of an ended process into the total of the ended ones."""
+        ...
+
+    def clear(self) -> None:
+        """Start from zero, as counters do when a service starts."""
+        ...
+
+    def read(self) -> list[Snapshot]:
+        """Snapshots of all processes, ended ones included."""
         ...
 
 

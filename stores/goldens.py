@@ -8,17 +8,20 @@ import re
 import zlib
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.stores.documents import Collection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evenkeel.stores.documents import Body, Change, Documents
     from evenkeel.stores.sealing import Seal
 
 
 CHAT_COMPLETIONS = "/v1/chat/completions"
+_PLACE: Final = "golden"
 
 
 class GoldenError(ValueError):
@@ -97,11 +100,15 @@ class Imported:
     """Versions that were there already, the same."""
 
 
-class GoldenStore(Protocol):
+class GoldenStore:
     """Goldens by id and version. The newest version of an id is the one in use, unless it is retired.
 
     Calls block on storage. Several processes may use one store at a time.
     """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        documents.open(_GOLDENS, _TRAIL)
 
     def approve(self, golden: Golden, *, by: str, at: float) -> Golden:
         """Put a golden into use.
@@ -118,21 +125,46 @@ class GoldenStore(Protocol):
         Returns: the golden as it is in the store now.
         Raises: GoldenError for an id or a name that cannot be used, or an answer that says nothing.
         """
-        ...
+        check_approvable(golden, by)
+
+        def work(change: Change) -> Golden:
+            newest = self.find(golden.id)
+            if newest is not None and says_the_same(newest, golden):
+                return _in_use_again(change, newest, by, at)
+            approved = replace(
+                golden,
+                version=newest.version + 1 if newest else 1,
+                approved_by=by,
+                approved_at=at,
+                retired_by=None,
+                retired_at=None,
+            )
+            return _put(change, approved, Deed.APPROVED, by, at)
+
+        return self._documents.change(_GOLDENS, work)
 
     def retire(self, golden_id: str, *, by: str, at: float) -> Golden:
         """Take a golden out of use; its versions stay. Retiring it again changes nothing.
 
         Raises: GoldenError if there is none of this id.
         """
-        ...
+
+        def work(change: Change) -> Golden:
+            newest = self._approvable(golden_id, by)
+            if newest.retired_at is not None:
+                return newest
+            return _put(change, replace(newest, retired_by=by, retired_at=at), Deed.RETIRED, by, at)
+
+        return self._documents.change(_GOLDENS, work)
 
     def unretire(self, golden_id: str, *, by: str, at: float) -> Golden:
         """Put a retired golden back into use; one that is in use stays as it is.
 
         Raises: GoldenError if there is none of this id.
         """
-        ...
+        return self._documents.change(
+            _GOLDENS, lambda change: _in_use_again(change, self._approvable(golden_id, by), by, at)
+        )
 
     def add(self, goldens: Sequence[Golden], *, by: str, at: float) -> Imported:
         """Import goldens with the versions that they have: all of them, or none.
@@ -142,7 +174,35 @@ class GoldenStore(Protocol):
         Raises: GoldenError naming the golden, if its id and version are there with something else, or if it
             could not be approved either.
         """
-        ...
+
+        def work(change: Change) -> Imported:
+            added: dict[tuple[str, int], Golden] = {}
+            known = 0
+            for given in goldens:
+                golden = replace(
+                    given,
+                    approved_by=given.approved_by or by,
+                    approved_at=at if given.approved_at is None else given.approved_at,
+                )
+                check_approvable(golden, golden.approved_by)
+                name = golden.id, golden.version
+                there = added.get(name) or self.find(*name)
+                if there is None:
+                    added[name] = _put(change, golden, Deed.IMPORTED, by, at)
+                elif says_the_same(there, golden):
+                    known += 1
+                else:
+                    newest = self.find(golden.id)
+                    versions = [version for one, version in added if one == golden.id]
+                    highest = max([*versions, newest.version if newest else 0])
+                    raise GoldenError(
+                        f'"{golden.id}" is there in version {golden.version} with another request or answer; '
+                        f'write "version": {highest + 1} to replace it, or give it another "id"; '
+                        "nothing was imported"
+                    )
+            return Imported(len(added), known)
+
+        return self._documents.change(_GOLDENS, work)
 
     def select(
         self,
@@ -160,27 +220,38 @@ class GoldenStore(Protocol):
             active: only those that are not retired.
             limit: at most so many.
         """
-        ...
+        where = {"route": route, "task": task, "retired": False if active else None}
+        return tuple(self._documents.select(_GOLDENS, where, limit))
 
     def find(self, golden_id: str, version: int | None = None) -> Golden | None:
         """One golden, in its newest version if none is given."""
-        ...
+        return self._documents.find(_GOLDENS, golden_id, version=version)
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
         """All versions of a golden, oldest first; none if the id is unknown."""
-        ...
+        found = self._documents.history(_GOLDENS, golden_id)
+        return tuple(sorted(found, key=lambda golden: golden.version))
 
     def trail(self, golden_id: str) -> tuple[Entry, ...]:
         """What was done to a golden, oldest first."""
-        ...
+        return tuple(self._documents.history(_TRAIL, golden_id))
 
     def labels(self) -> tuple[tuple[str, str | None], ...]:
         """Which pairs of route and task there are goldens of, retired ones included, in order."""
-        ...
+        found = self._documents.values(_GOLDENS, "route", "task")
+        pairs = [(str(route), None if task is None else str(task)) for route, task in found]
+        return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
 
     def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
         """Which of these are ids of goldens, retired ones included."""
-        ...
+        return self._documents.known(_GOLDENS, ids)
+
+    def _approvable(self, golden_id: str, by: str) -> Golden:
+        newest = self.find(golden_id)
+        if newest is None:
+            raise unknown(golden_id)
+        check_approvable(newest, by)
+        return newest
 
 
 def is_id(text: str) -> bool:
@@ -225,48 +296,75 @@ def unknown(golden_id: str) -> GoldenError:
     )
 
 
-def as_imported(golden: Golden, *, by: str, at: float) -> Golden:
-    """A golden out of a file as it is stored; who approved it and when is filled in where it does not say.
-
-    Raises: GoldenError if it could not be approved either.
-    """
-    check_approvable(golden, golden.approved_by or by)
-    return replace(
-        golden,
-        approved_by=golden.approved_by or by,
-        approved_at=golden.approved_at if golden.approved_at is not None else at,
-    )
+def _in_use_again(change: Change, newest: Golden, by: str, at: float) -> Golden:
+    if newest.retired_at is None:
+        return newest
+    return _put(change, replace(newest, retired_by=None, retired_at=None), Deed.UNRETIRED, by, at)
 
 
-def already_there(golden: Golden, highest: int) -> GoldenError:
-    """What to say of an imported golden whose version is there with something else.
-
-    Args:
-        golden: The one that is imported.
-        highest: The highest version of its id, of those imported with it too.
-    """
-    return GoldenError(
-        f'"{golden.id}" is there in version {golden.version} with another request or answer; '
-        f'write "version": {highest + 1} to replace it, or give it another "id"; nothing was imported'
-    )
+def _put(change: Change, golden: Golden, deed: Deed, by: str, at: float) -> Golden:
+    """Store a golden with an entry of the trail."""
+    change.put(_GOLDENS, golden)
+    change.put(_TRAIL, Entry(golden.id, golden.version, deed, by, at, golden.model, golden.prompt_version))
+    return golden
 
 
-_PLACE = "golden"
-
-
-def pack_golden(golden: Golden, seal: Seal) -> bytes:
+def _pack(golden: Golden, seal: Seal) -> bytes:
     """The whole golden, encrypted if there is a key."""
     return seal.close(zlib.compress(json.dumps(asdict(golden)).encode(), 6), _PLACE)
 
 
-def unpack_golden(packed: bytes, seal: Seal) -> Golden:
-    """What `pack_golden` made. Raises: SealError if it cannot be opened."""
+def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Golden:
+    assert isinstance(packed, bytes)
     raw: dict[str, Any] = json.loads(zlib.decompress(seal.open(packed, _PLACE)))
     answer = raw.pop("answer")
     answer["tool_calls"] = tuple(ToolCall(**call) for call in answer["tool_calls"])
     # A later version of the program may have added fields; one that goes back leaves them aside.
     known = {field.name for field in dataclasses.fields(Golden)}
     return Golden(answer=Answer(**answer), **{name: raw[name] for name in raw if name in known})
+
+
+def _entry(body: Body, _seal: Seal, _name: tuple[str, ...]) -> Entry:
+    raw = json.loads(body)
+    return Entry(**{**raw, "deed": Deed(raw["deed"])})
+
+
+_GOLDENS: Final = Collection(
+    schema=(
+        """CREATE TABLE IF NOT EXISTS goldens (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, version INTEGER NOT NULL,
+             route TEXT NOT NULL, task TEXT, retired INTEGER NOT NULL, body BLOB NOT NULL,
+             UNIQUE (id, version))""",
+        "CREATE INDEX IF NOT EXISTS goldens_route ON goldens (route, seq)",
+    ),
+    table="goldens",
+    key=("id",),
+    versioned=True,
+    fields=("route", "task", "retired"),
+    tag="goldens",
+    layout="indexed",
+    revision="revision",
+    pack=_pack,
+    unpack=_unpack,
+    key_of=lambda golden: (golden.id,),
+    version_of=lambda golden: golden.version,
+    fields_of=lambda golden: (golden.route, golden.task, golden.retired_at is not None),
+)
+_TRAIL: Final = Collection(
+    schema=(
+        """CREATE TABLE IF NOT EXISTS golden_trail (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, golden_id TEXT NOT NULL, body TEXT NOT NULL)""",
+        "CREATE INDEX IF NOT EXISTS golden_trail_golden ON golden_trail (golden_id, seq)",
+    ),
+    table="golden_trail",
+    key=("golden_id",),
+    tag="goldens",
+    layout="list",
+    name="trail:{}",
+    pack=lambda entry, _seal: json.dumps(asdict(entry)),
+    unpack=_entry,
+    key_of=lambda entry: (entry.golden_id,),
+)
 
 
 def key_of(golden_id: str, version: int) -> str:

@@ -6,22 +6,22 @@ where the keys are gone.
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 import re
 import threading
-import zlib
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
-from evenkeel.core.verdict import QualityScore, Stage, evidence_from_json, evidence_to_json, stage_of
-from evenkeel.stores.sealing import SealError
+from evenkeel.core.verdict import QualityScore, Stage, stage_of
+from evenkeel.stores.documents import Collection
+from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable
 
     from evenkeel.core.verdict import Direction, Evidence, Verdict
+    from evenkeel.stores.documents import Body, Change, Documents
     from evenkeel.stores.sealing import Seal
 
 
@@ -31,6 +31,7 @@ QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
 DecidedBy = Literal["judge", "bands", "equality", "metrics"]
 """Who decided the rating: a stage of the cascade, or the cheap metrics of a set-up without a judge."""
 
+_PLACE: Final = "label"
 LONGEST_NAME: Final = 200
 LONGEST_NOTE: Final = 2_000
 _RATINGS: Final = (1, 2, 3)
@@ -192,7 +193,7 @@ def label_to_json(label: Label) -> str:
     return json.dumps(asdict(label), separators=(",", ":"))
 
 
-def label_from_json(text: str) -> Label:
+def label_from_json(text: str | bytes) -> Label:
     """Read what `label_to_json` wrote; fields of a later version of the program are left aside."""
     raw: dict[str, Any] = json.loads(text)
     known = {each.name for each in dataclasses.fields(Label)}
@@ -200,60 +201,82 @@ def label_from_json(text: str) -> Label:
     return Label(**{name: raw[name] for name in raw if name in known})
 
 
-_SEALED: Final = "\x00sealed:"
-"""No note and no explanation begins with a zero."""
-_PLACE: Final = "label"
+class LabelTexts(NamedTuple):
+    """Prompts and answers of a labelled verdict."""
+
+    verdict_id: str
+    evidence: Evidence
 
 
-def pack_label(label: Label, seal: Seal) -> str:
+def _pack(label: Label, seal: Seal) -> str:
     """The label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
-    if not seal.active:
-        return label_to_json(label)
-
-    def close(text: str) -> str:
-        if not text:
-            return text
-        sealed = seal.close(text.encode("utf-8", "surrogatepass"), f"{_PLACE}/{label.verdict_id}")
-        return _SEALED + base64.b64encode(sealed).decode()
-
-    return label_to_json(replace(label, note=close(label.note), explanation=close(label.explanation)))
+    place = f"{_PLACE}/{label.verdict_id}"
+    return label_to_json(
+        replace(
+            label,
+            note=close_part(label.note, place, seal),
+            explanation=close_part(label.explanation, place, seal),
+        )
+    )
 
 
-def unpack_label(packed: str, seal: Seal) -> Label:
-    """What `pack_label` made. A text whose key is missing says so in its place."""
+def _unpack(packed: Body, seal: Seal, _name: tuple[str, ...]) -> Label:
     label = label_from_json(packed)
-
-    def open_(text: str) -> str:
-        if not text.startswith(_SEALED):
-            return text
-        try:
-            sealed = base64.b64decode(text.removeprefix(_SEALED))
-            return seal.open(sealed, f"{_PLACE}/{label.verdict_id}").decode("utf-8", "surrogatepass")
-        except (SealError, ValueError) as error:
-            return f"({error})"
-
-    return replace(label, note=open_(label.note), explanation=open_(label.explanation))
+    place = f"{_PLACE}/{label.verdict_id}"
+    return replace(
+        label, note=open_part(label.note, place, seal), explanation=open_part(label.explanation, place, seal)
+    )
 
 
-def pack_texts(evidence: Evidence, verdict_id: str, seal: Seal) -> bytes:
-    """Prompts and answers, compressed, encrypted if there is a key.
-
-    Half a surrogate pair, which has no UTF-8, becomes "?".
-    """
-    packed = zlib.compress(evidence_to_json(evidence).encode("utf-8", "replace"))
-    return seal.close(packed, f"{_PLACE}/{verdict_id}")
+def _unpack_texts(packed: Body, seal: Seal, name: tuple[str, ...]) -> LabelTexts:
+    assert isinstance(packed, bytes)
+    return LabelTexts(name[0], unpack_evidence(packed, f"{_PLACE}/{name[0]}", seal))
 
 
-def unpack_texts(packed: bytes, verdict_id: str, seal: Seal) -> Evidence:
-    """What `pack_texts` made. Raises: SealError if it cannot be opened."""
-    return evidence_from_json(zlib.decompress(seal.open(packed, f"{_PLACE}/{verdict_id}")).decode())
+_LABELS: Final = Collection(
+    schema=(
+        """CREATE TABLE IF NOT EXISTS labels (
+             seq INTEGER PRIMARY KEY AUTOINCREMENT, verdict_id TEXT NOT NULL, by TEXT NOT NULL,
+             version INTEGER NOT NULL, route TEXT NOT NULL, counts INTEGER NOT NULL, body TEXT NOT NULL,
+             UNIQUE (verdict_id, by, version))""",
+    ),
+    table="labels",
+    key=("verdict_id", "by"),
+    versioned=True,
+    fields=("route", "counts"),
+    tag="labels",
+    layout="newest",
+    revision="revision",
+    pack=_pack,
+    unpack=_unpack,
+    key_of=lambda label: (label.verdict_id, label.by),
+    version_of=lambda label: label.version,
+    fields_of=lambda label: (label.route, label.withdrawn_at is None),
+    # What several people say at one instant has no order of its own; their names give it one.
+    recency=lambda label: (-label.at, label.verdict_id, label.by),
+)
+_TEXTS: Final = Collection(
+    schema=("CREATE TABLE IF NOT EXISTS label_texts (verdict_id TEXT PRIMARY KEY, body BLOB NOT NULL)",),
+    table="label_texts",
+    key=("verdict_id",),
+    tag="labels",
+    layout="hash",
+    name="texts",
+    pack=lambda texts, seal: pack_evidence(texts.evidence, f"{_PLACE}/{texts.verdict_id}", seal),
+    unpack=_unpack_texts,
+    key_of=lambda texts: (texts.verdict_id,),
+)
 
 
-class LabelStore(Protocol):
+class LabelStore:
     """Labels by verdict and person. Nothing is overwritten: a correction is the next version.
 
     Calls block on storage. Several processes may use one store at a time.
     """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        documents.open(_LABELS, _TEXTS)
 
     def put(self, label: Label, texts: Evidence | None) -> Label:
         """Store what somebody says of a verdict.
@@ -268,22 +291,45 @@ class LabelStore(Protocol):
 
         Returns: the label as it is in the store now.
         """
-        ...
+
+        def work(change: Change) -> Label:
+            newest = self._documents.find(_LABELS, label.verdict_id, label.by)
+            given = replace(label, version=newest.version + 1 if newest else 1, withdrawn_at=None)
+            if newest is not None and says_the_same(newest, given):
+                return newest
+            change.put(_LABELS, given)
+            if texts is not None:
+                change.add(_TEXTS, LabelTexts(label.verdict_id, texts))
+            return given
+
+        return self._documents.change(_LABELS, work)
 
     def withdraw(self, verdict_id: str, by: str, *, at: float) -> Label:
         """Take back what somebody said: a version that no longer counts. Again, it changes nothing.
 
         Raises: LabelError if that person has said nothing of that verdict.
         """
-        ...
+
+        def work(change: Change) -> Label:
+            newest = self._documents.find(_LABELS, verdict_id, by)
+            if newest is None:
+                raise LabelError(f"{by[:60]!r} has said nothing of the verdict {verdict_id[:80]!r}")
+            if newest.withdrawn_at is not None:
+                return newest
+            withdrawn = replace(newest, version=newest.version + 1, withdrawn_at=at)
+            change.put(_LABELS, withdrawn)
+            return withdrawn
+
+        return self._documents.change(_LABELS, work)
 
     def of_verdict(self, verdict_id: str) -> tuple[Label, ...]:
         """What people say of a verdict in the newest version of each, withdrawn ones too."""
-        ...
+        newest = {label.by: label for label in self.history(verdict_id)}
+        return tuple(newest.values())
 
     def history(self, verdict_id: str) -> tuple[Label, ...]:
         """All versions of all labels of a verdict, oldest first."""
-        ...
+        return tuple(self._documents.history(_LABELS, verdict_id))
 
     def select(self, *, route: str | None = None, limit: int | None = None) -> tuple[Label, ...]:
         """Labels that count, in their newest version, the last said first.
@@ -292,24 +338,20 @@ class LabelStore(Protocol):
             route: only of this route.
             limit: at most so many.
         """
-        ...
+        return tuple(self._documents.select(_LABELS, {"counts": True, "route": route}, limit))
 
     def texts(self, verdict_id: str) -> Evidence | None:
         """Prompts and answers of a labelled verdict; None if they were not known when it was labelled."""
-        ...
+        found = self._documents.find(_TEXTS, verdict_id)
+        return None if found is None else found.evidence
 
-    def labelled(self, verdict_ids: Collection[str]) -> frozenset[str]:
+    def labelled(self, verdict_ids: Iterable[str]) -> frozenset[str]:
         """Which of these verdicts have a label that counts."""
-        ...
+        return self._documents.known(_LABELS, verdict_ids, {"counts": True})
 
     def revision(self) -> int:
         """A number that grows with every change: what was read stays true as long as it is the same."""
-        ...
-
-
-def unknown_label(verdict_id: str, by: str) -> LabelError:
-    """The error about a label that is not there."""
-    return LabelError(f"{by[:60]!r} has said nothing of the verdict {verdict_id[:80]!r}")
+        return self._documents.revision(_LABELS)
 
 
 class CountedLabels:

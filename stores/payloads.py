@@ -16,13 +16,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.exchange import Exchange, Lease
-from evenkeel.core.verdict import Verdict
+from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel.core.verdict import Failure
+    from evenkeel.core.verdict import Evidence, Failure
     from evenkeel.stores.sealing import Seal
 
 
@@ -38,6 +38,11 @@ _PROBE_BYTES = 8 << 10
 _WORTH_IT = 0.7
 """Pictures in base64 shrink to three quarters, text to a third: the former are stored as they are."""
 _EXCHANGE_PLACE = "exchange"
+
+
+def storable(given: str) -> str:
+    """Text as keys and columns can hold it: half a surrogate pair, which clients can send, becomes "?"."""
+    return given.encode("utf-8", "replace").decode()
 
 
 def pack_exchange(exchange: Exchange) -> bytes:
@@ -104,8 +109,40 @@ def check_readable(newest: bytes | None, seal: Seal) -> None:
 
 
 _SEALED: Final = "\x00sealed:"
-"""No text of a judge or an error begins with a zero."""
+"""No text of a judge, of an error or of a person begins with a zero."""
 _VERDICT_PLACE: Final = "verdict"
+
+
+def close_part(text: str, place: str, seal: Seal) -> str:
+    """A text within a document that stays readable: encrypted if there is a key, but for an empty one."""
+    if not text or not seal.active:
+        return text
+    sealed = seal.close(text.encode("utf-8", "surrogatepass"), place)
+    return _SEALED + base64.b64encode(sealed).decode()
+
+
+def open_part(text: str, place: str, seal: Seal) -> str:
+    """What `close_part` was given. A text whose key is missing says so in its place."""
+    if not text.startswith(_SEALED):
+        return text
+    try:
+        sealed = base64.b64decode(text.removeprefix(_SEALED))
+        return seal.open(sealed, place).decode("utf-8", "surrogatepass")
+    except (SealError, ValueError) as error:
+        return f"({error})"
+
+
+def pack_evidence(evidence: Evidence, place: str, seal: Seal) -> bytes:
+    """Prompts and answers, compressed, encrypted if there is a key.
+
+    Half a surrogate pair, which has no UTF-8, becomes "?".
+    """
+    return seal.close(zlib.compress(evidence_to_json(evidence).encode("utf-8", "replace")), place)
+
+
+def unpack_evidence(packed: bytes, place: str, seal: Seal) -> Evidence:
+    """What `pack_evidence` made. Raises: SealError if it cannot be opened."""
+    return evidence_from_json(zlib.decompress(seal.open(packed, place)).decode())
 
 
 def pack_verdict(verdict: Verdict, seal: Seal) -> str:
@@ -113,13 +150,8 @@ def pack_verdict(verdict: Verdict, seal: Seal) -> str:
     if not seal.active:
         return verdict.to_json()
 
-    def close(text: str) -> str:
-        if not text:
-            return text
-        sealed = seal.close(text.encode("utf-8", "surrogatepass"), f"{_VERDICT_PLACE}/{verdict.id}")
-        return _SEALED + base64.b64encode(sealed).decode()
-
-    return _with_texts(verdict, close).to_json()
+    place = f"{_VERDICT_PLACE}/{verdict.id}"
+    return _with_texts(verdict, lambda text: close_part(text, place, seal)).to_json()
 
 
 def unpack_verdict(body: str, seal: Seal) -> Verdict:
@@ -128,16 +160,8 @@ def unpack_verdict(body: str, seal: Seal) -> Verdict:
     if "u0000sealed:" not in body:  # nearly all verdicts of a store without keys, at the price of a search
         return verdict
 
-    def open_(text: str) -> str:
-        if not text.startswith(_SEALED):
-            return text
-        try:
-            sealed = base64.b64decode(text.removeprefix(_SEALED))
-            return seal.open(sealed, f"{_VERDICT_PLACE}/{verdict.id}").decode("utf-8", "surrogatepass")
-        except (SealError, ValueError) as error:
-            return f"({error})"
-
-    return _with_texts(verdict, open_)
+    place = f"{_VERDICT_PLACE}/{verdict.id}"
+    return _with_texts(verdict, lambda text: open_part(text, place, seal))
 
 
 def _with_texts(verdict: Verdict, change: Callable[[str], str]) -> Verdict:

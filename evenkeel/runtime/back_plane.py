@@ -23,7 +23,7 @@ from evenkeel.runtime.process import (
 )
 from evenkeel.runtime.roles.monitor import Watching
 from evenkeel.runtime.roles.worker import Working
-from evenkeel.runtime.sqlite_stores import SqliteStores
+from evenkeel.runtime.stores import SqliteStores
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.monitor import Monitor
-    from evenkeel.runtime.stores import Lease
     from evenkeel.settings import Settings
     from evenkeel.settings.replay import Changes
     from evenkeel.shadow.replay import Replayer
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore, Trigger
     from evenkeel.stores.goldens import GoldenStore
+    from evenkeel.stores.lease import Lease
     from evenkeel.stores.verdict_log import VerdictLog
 
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange, ExchangeQueue
     from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
-    from evenkeel.stores.counters import CounterReading, Snapshot
+    from evenkeel.stores.counters import CounterStore, Snapshot
 
 
 _PAGE: Final = re.compile(r"settings|runbooks/[A-Za-z0-9]+")
@@ -300,7 +300,7 @@ class Pipeline:
     def __init__(
         self,
         settings: Settings,
-        counters: CounterReading,
+        counters: CounterStore,
         queue: ExchangeQueue,
         ledger: CostTracker,
         health: JudgeHealth,

@@ -23,7 +23,6 @@ import signal
 import ssl
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
@@ -33,18 +32,16 @@ from evenkeel.proxy.lanes import Limits, threshold
 from evenkeel.proxy.memory import keep_freed_memory
 from evenkeel.proxy.server import DataPlane
 from evenkeel.runtime.process import take_short_turns
+from evenkeel.runtime.stores import connect
 from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.settings import route_table
 from evenkeel.stores.counters import Tally, merge
-from evenkeel.stores.sqlite.bursts import SqliteBursts
-from evenkeel.stores.sqlite.counters import SqliteCounterStore
-from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.tracing import open_spans
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, ExchangeSink
     from evenkeel.proxy.lanes import Lane
@@ -54,7 +51,7 @@ if TYPE_CHECKING:
     from evenkeel.settings.storage import Redaction
     from evenkeel.shadow.protection import Redactor
     from evenkeel.stores.bursts import Bursts, Override
-    from evenkeel.stores.counters import CounterWriting, Snapshot
+    from evenkeel.stores.counters import CounterStore, Snapshot
 
 
 log = logging.getLogger("evenkeel.proxy")
@@ -238,16 +235,6 @@ class _OpenedWhenUsed:
         return {"counters": [["store_reopened", {}, self._queue.reopened]]}
 
 
-def open_queue(settings: Settings) -> ExchangeQueue:
-    """The exchange queue in the settings' Redis, or else in their data folder."""
-    if settings.redis is not None:
-        from evenkeel.runtime.redis_stores import exchange_queue, open_redis  # noqa: PLC0415 - a proxy on SQLite stays small
-
-        return exchange_queue(settings.redis, open_redis(settings.redis))
-    kept_s = settings.storage.exchange_hours * _SECONDS_PER_HOUR
-    return SqliteExchangeQueue(Database(Path(settings.data_dir) / DATABASE_FILE), time.time, kept_s=kept_s)
-
-
 def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
     settings = briefing.settings
@@ -256,7 +243,7 @@ def run(briefing: Briefing) -> None:
     def started(running: Running) -> None:
         arguments = (briefing.source, settings, running.snapshot)
         threading.Thread(target=publish, args=arguments, name="publish", daemon=True).start()
-        bursts = (running.lanes, lambda: _bursts(settings))
+        bursts = (running.lanes, lambda: connect(settings).bursts)
         threading.Thread(target=follow_bursts, args=bursts, name="bursts", daemon=True).start()
         loop = asyncio.get_running_loop()
         when_orphaned(
@@ -290,7 +277,7 @@ async def serve(
     """
     spans = open_spans(settings)
     tally = Tally()
-    queued = _OpenedWhenUsed(lambda: open_queue(settings))
+    queued = _OpenedWhenUsed(lambda: connect(settings).queue)
     sink = redacting(settings.redaction, spans.sink(queued), tally)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES)
     plane = DataPlane(route_table(settings.routes), handoff, limits=_limits(settings.listen))
@@ -328,31 +315,9 @@ def _limits(listen: Listen) -> Limits:
     return Limits(max_connections=most, max_connections_per_address=listen.connections_per_address or most)
 
 
-def _bursts(settings: Settings) -> Bursts:
-    if settings.redis is not None:
-        from evenkeel.runtime.redis_stores import open_redis  # noqa: PLC0415
-        from evenkeel.stores.redis.bursts import RedisBursts  # noqa: PLC0415 - as above
-
-        return RedisBursts(open_redis(settings.redis))
-    return SqliteBursts(Database(Path(settings.data_dir) / DATABASE_FILE))
-
-
-@contextlib.contextmanager
-def _counters(settings: Settings, supervisor: int) -> Iterator[CounterWriting]:
-    if settings.redis is not None:
-        from evenkeel.runtime.redis_stores import counter_store, open_redis  # noqa: PLC0415 - as above
-
-        store = open_redis(settings.redis)
-        with contextlib.closing(store):
-            yield counter_store(store, supervisor)
-        return
-    with contextlib.closing(Database(Path(settings.data_dir) / DATABASE_FILE)) as database:
-        yield SqliteCounterStore(database)
-
-
 def _publish_once(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:
-    with _counters(settings, os.getppid()) as counters:
-        counters.publish(source, snapshot())
+    with contextlib.closing(connect(settings)) as stores:
+        stores.counters_of(os.getppid()).publish(source, snapshot())
 
 
 def publish(
@@ -368,9 +333,11 @@ def publish(
     """
     trouble = Trouble(log, "counters cannot be published (%s); forwarding goes on")
     with contextlib.ExitStack() as opened:
-        counters: CounterWriting | None = None
+        counters: CounterStore | None = None
         while True:
             time.sleep(_PUBLISH_EVERY_S)
             with trouble:
-                counters = counters or opened.enter_context(_counters(settings, supervisor or os.getppid()))
+                if counters is None:
+                    stores = opened.enter_context(contextlib.closing(connect(settings)))
+                    counters = stores.counters_of(supervisor or os.getppid())
                 counters.publish(source, snapshot())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from typing import TYPE_CHECKING, Final, Literal
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.choices import encoder_name
+from evenkeel.runtime.stores import connect
+from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from evenkeel.settings import Settings
@@ -79,17 +82,11 @@ def unusable_redis(settings: Settings) -> list[str]:
     """One line if the settings name a Redis that cannot be used."""
     if settings.redis is None:
         return []
-    # Loaded on demand: without a Redis in the settings the client library is not needed.
-    from evenkeel.runtime.redis_stores import open_redis  # noqa: PLC0415
-    from evenkeel.stores.errors import StoreError  # noqa: PLC0415
-
-    store = open_redis(settings.redis)
-    try:
-        store.check()
-    except StoreError as error:
-        return [f"{error}."]
-    finally:
-        store.close()
+    with contextlib.closing(connect(settings)) as stores:
+        try:
+            stores.check()
+        except StoreError as error:
+            return [f"{error}."]
     return []
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
     from evenkeel.settings import Redis, Settings
-    from evenkeel.stores.counters import CounterWriting, Snapshot
+    from evenkeel.stores.counters import CounterStore, Snapshot
 
 
 _TURN_S = 0.0005
@@ -154,7 +154,7 @@ async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, N
 
 
 def publish_counters(
-    stopping: threading.Event, source: str, counters: CounterWriting, snapshot: Callable[[], Snapshot]
+    stopping: threading.Event, source: str, counters: CounterStore, snapshot: Callable[[], Snapshot]
 ) -> None:
     """Publish the counters of this process every second until `stopping` is set, and then once more."""
     trouble = Trouble(log, "counters cannot be published (%s)")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from evenkeel.runtime.supervisor import Supervisor
     from evenkeel.settings import Settings
-    from evenkeel.stores.counters import CounterWriting, Snapshot
+    from evenkeel.stores.counters import CounterStore, Snapshot
 
 
 _LIVE: Final = frozenset(
@@ -397,7 +397,7 @@ _PUBLISH_EVERY_S: Final = 1.0
 async def supervised(
     supervisor: Supervisor,
     follower: Follower,
-    counters: CounterWriting,
+    counters: CounterStore,
     *,
     counted: Callable[[], Snapshot] = dict,
     ready: Callable[[], None],
@@ -441,7 +441,7 @@ def warn(settings: Settings) -> None:
         log.error("%s", problem)
 
 
-async def _publish(follower: Follower, counters: CounterWriting, counted: Callable[[], Snapshot]) -> None:
+async def _publish(follower: Follower, counters: CounterStore, counted: Callable[[], Snapshot]) -> None:
     trouble = Trouble(log, "the outcome of reloads cannot be published (%s)")
     while True:
         with trouble:

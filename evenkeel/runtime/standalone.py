@@ -17,18 +17,16 @@ from evenkeel import __version__
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 from evenkeel.runtime import data_plane
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource, supervised
+from evenkeel.runtime.stores import connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
 from evenkeel.stores.counters import merge
-from evenkeel.stores.sqlite.counters import SqliteCounterStore
-from evenkeel.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from evenkeel.settings import Settings
-    from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.redis.counters import RedisCounterStore
+    from evenkeel.stores.counters import CounterStore, Snapshot
 
 log = logging.getLogger("evenkeel.proxy")
 
@@ -120,24 +118,17 @@ async def _several_processes(
 
 
 @contextlib.contextmanager
-def supervised_counters(settings: Settings) -> Iterator[SqliteCounterStore | RedisCounterStore]:
+def supervised_counters(settings: Settings) -> Iterator[CounterStore]:
     """Where the counters of this supervisor's children meet, emptied.
 
     Raises:
         StoreError: it cannot be written.
     """
-    if settings.redis is not None:
-        # Loaded on demand: on SQLite the client library would only take memory.
-        from evenkeel.runtime.redis_stores import counter_store, open_redis  # noqa: PLC0415
-
-        store = open_redis(settings.redis)
-        store.check()
-        with contextlib.closing(store):
-            yield counter_store(store, os.getpid())
-        return
-    with contextlib.closing(Database(settings.data_dir / data_plane.DATABASE_FILE)) as database:
-        counters = SqliteCounterStore(database)
-        counters.clear()
+    with contextlib.closing(connect(settings)) as stores:
+        stores.check()
+        counters = stores.counters_of(os.getpid())
+        if settings.redis is None:
+            counters.clear()
         yield counters
 
 

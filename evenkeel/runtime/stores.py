@@ -1,164 +1,439 @@
 """Everything that evenkeel keeps, in one place: the file of the data folder, or the Redis of the settings.
 
-Processes and commands take a `Stores` and do not know which of the two it is.
+Processes and commands take a `Stores` and do not know which of the two it is. A data plane reads this module,
+so the client library of Redis, and what a forwarded request does not need, are loaded when they are asked for.
 """
 
 from __future__ import annotations
 
+import abc
 import contextlib
-from typing import TYPE_CHECKING, Any, Protocol
+import os
+import socket
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from evenkeel.runtime.sqlite_stores import SqliteStores
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.sqlite.database import DATABASE_FILE
+from evenkeel.stores.audit_log import ActionLog
+from evenkeel.stores.bursts import Bursts
+from evenkeel.stores.changes import ChangeStore
+from evenkeel.stores.goldens import GoldenStore
+from evenkeel.stores.labels import LabelStore
+from evenkeel.stores.lease import SoleLease
+from evenkeel.stores.sqlite.counters import SqliteCounterStore
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.verdict_log import RoutesLog
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.metrics.judge import JudgeCache
-    from evenkeel.settings import Settings
-    from evenkeel.shadow.original import Reader
-    from evenkeel.shadow.prompt.template import TemplateLearner
+    from evenkeel.runtime.templates import Templates
+    from evenkeel.settings import Redis, Settings
     from evenkeel.shadow.rewriter import RewriteCache
     from evenkeel.stores.archive import ExchangeArchive
-    from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.bursts import Bursts
-    from evenkeel.stores.changes import ChangeStore
-    from evenkeel.stores.counters import CounterReading, Snapshot
-    from evenkeel.stores.goldens import GoldenStore
-    from evenkeel.stores.labels import LabelStore
+    from evenkeel.stores.counters import CounterStore, Snapshot
+    from evenkeel.stores.documents import Documents
+    from evenkeel.stores.lease import Lease
     from evenkeel.stores.monitor_state import MonitorStore
+    from evenkeel.stores.redis.connection import RedisStore
+    from evenkeel.stores.redis.queue import RedisExchangeQueue
+    from evenkeel.stores.redis.verdicts import RedisVerdictLog
+    from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+    from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+    from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
     from evenkeel.stores.verdict_log import VerdictLog
 
 _NOWHERE = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where a command needs none; never asked."""
+_SECONDS_PER_HOUR = 3600.0
+_SECONDS_PER_DAY = 86_400.0
+_LEARNER_LEASE_S = 30.0
+_TEMPLATES_FOLLOWED_EVERY_S = 10.0
+_TEMPLATES_SAVED_EVERY_S = 30.0
 
 
-class Lease(Protocol):
-    """The right to do what must be done once."""
-
-    def hold(self) -> bool:
-        """Take or renew it; whether it is held now."""
-        ...
-
-    def leave(self) -> None:
-        """Give it back."""
-        ...
-
-
-class Templates(Protocol):
-    """Keeps what is learned of the routes' templates."""
-
-    learner: TemplateLearner
-    """What is known at the start."""
-
-    def run(self, reader: Reader, stop: threading.Event) -> None:
-        """Keep what the reader's learner knows until `stop` is set: the body of a thread."""
-        ...
-
-
-class Stores(Protocol):
+class Stores(abc.ABC):
     """All stores. Each is opened when it is first asked for, and the same one from then on."""
+
+    documents: Documents
+    """Small documents, which the stores named below keep theirs among."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    @abc.abstractmethod
+    def place(self) -> str:
+        """Where they are, for people; no credential in it."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Raise StoreError, in one line, unless they can be used."""
+
+    @property
+    @abc.abstractmethod
+    def queue(self) -> ExchangeQueue:
+        """Sampled exchanges that wait."""
+
+    @property
+    @abc.abstractmethod
+    def verdicts(self) -> VerdictLog:
+        """The verdict log, within the limits of the settings."""
+
+    @property
+    @abc.abstractmethod
+    def watched(self) -> VerdictLog:
+        """What of the log this monitor folds."""
+
+    @property
+    @abc.abstractmethod
+    def monitor(self) -> MonitorStore:
+        """Checkpoint, alerts and trends of this monitor."""
+
+    @abc.abstractmethod
+    def monitors(self) -> list[MonitorStore]:
+        """Those of every monitor that there has been, for reading. Blocks."""
+
+    @property
+    @abc.abstractmethod
+    def archive(self) -> ExchangeArchive:
+        """Exchanges that can be approved."""
+
+    @property
+    @abc.abstractmethod
+    def ledger(self) -> CostTracker:
+        """What was spent, within the budgets of the settings."""
+
+    @property
+    @abc.abstractmethod
+    def judge_cache(self) -> JudgeCache:
+        """Rulings of the judge."""
+
+    @property
+    @abc.abstractmethod
+    def rewrites(self) -> RewriteCache:
+        """Texts of the rewriter."""
+
+    @abc.abstractmethod
+    def counters_of(self, supervisor: int | None) -> CounterStore:
+        """Counters of the processes of one supervisor, by its process id; None: of all there are."""
+
+    @abc.abstractmethod
+    def lease(self, name: str, length_s: float = 10.0) -> Lease:
+        """What only one of several processes may hold, in the name of this one."""
+
+    @abc.abstractmethod
+    def losses(self) -> Snapshot:
+        """Counters of what limits of the stores have cost since the installation began. Blocks."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of them."""
+
+    @cached_property
+    def counters(self) -> CounterStore:
+        """Counters of all processes."""
+        return self.counters_of(None)
+
+    @cached_property
+    def goldens(self) -> GoldenStore:
+        """Approved exchanges."""
+        return GoldenStore(self.documents)
+
+    @cached_property
+    def labels(self) -> LabelStore:
+        """What people say of verdicts."""
+        return LabelStore(self.documents)
+
+    @cached_property
+    def actions(self) -> ActionLog:
+        """Who has done what."""
+        return ActionLog(self.documents)
+
+    @cached_property
+    def changes(self) -> ChangeStore:
+        """What the change response remembers."""
+        return ChangeStore(self.documents)
+
+    @cached_property
+    def bursts(self) -> Bursts:
+        """What is sampled more at the moment."""
+        return Bursts(self.documents)
+
+    @cached_property
+    def templates(self) -> Templates:
+        """What was learned of the routes' templates, by whichever worker learns."""
+        from evenkeel.runtime.templates import Templates
+        from evenkeel.stores.templates import TemplateStore
+
+        remote = self.documents.remote
+        return Templates(
+            TemplateStore(self.documents),
+            self.lease("learner", _LEARNER_LEASE_S),
+            every_s=_TEMPLATES_FOLLOWED_EVERY_S if remote else _TEMPLATES_SAVED_EVERY_S,
+        )
+
+
+class SqliteStores(Stores):
+    """`Stores` in the file of the data folder."""
+
+    def __init__(self, settings: Settings, *, lost: Callable[[str], object] | None = None) -> None:
+        """Open the file; makes it, and its folder, if there is none.
+
+        Args:
+            settings: `data_dir`, and the limits.
+            lost: see `Database`.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        super().__init__(settings)
+        self._path = Path(settings.data_dir) / DATABASE_FILE
+        self._database = Database(self._path, lost=lost)
+        self._forgiving = lost is None
+        self.documents = SqliteDocuments(self._database)
 
     @property
     def place(self) -> str:
-        """Where they are, for people; no credential in it."""
-        ...
+        """As `Stores`: the file."""
+        return str(self._path)
+
+    def check(self) -> None:
+        """As `Stores`: it has been opened."""
+
+    @cached_property
+    def queue(self) -> SqliteExchangeQueue:
+        """As `Stores`. Whatever `lost` says: should the file be deleted, the queue makes it again."""
+        database = self._database if self._forgiving else Database(self._path)
+        kept_s = self._settings.storage.exchange_hours * _SECONDS_PER_HOUR
+        return SqliteExchangeQueue(database, time.time, kept_s=kept_s)
+
+    @cached_property
+    def verdicts(self) -> SqliteVerdictLog:
+        """As `Stores`."""
+        from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+
+        limits = self._settings.storage
+        return SqliteVerdictLog(
+            self._database,
+            kept=limits.verdicts,
+            evidence_kept=limits.evidence,
+            evidence_s=limits.evidence_days * _SECONDS_PER_DAY,
+            folded=self.monitor.offset,
+        )
 
     @property
-    def queue(self) -> ExchangeQueue:
-        """Sampled exchanges that wait."""
-        ...
+    def watched(self) -> SqliteVerdictLog:
+        """As `Stores`: all of it."""
+        return self.verdicts
 
-    @property
-    def verdicts(self) -> VerdictLog:
-        """The verdict log."""
-        ...
+    @cached_property
+    def monitor(self) -> SqliteMonitorStore:
+        """As `Stores`."""
+        from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 
-    @property
-    def watched(self) -> VerdictLog:
-        """What of the log this monitor folds."""
-        ...
-
-    @property
-    def monitor(self) -> MonitorStore:
-        """Checkpoint, alerts and trends of this monitor."""
-        ...
+        return SqliteMonitorStore(self._database)
 
     def monitors(self) -> list[MonitorStore]:
-        """Those of every monitor that there has been, for reading. Blocks."""
-        ...
+        """As `Stores`: there is one."""
+        return [self.monitor]
 
-    @property
-    def archive(self) -> ExchangeArchive:
-        """Exchanges that can be approved."""
-        ...
+    @cached_property
+    def archive(self) -> SqliteExchangeArchive:
+        """As `Stores`."""
+        from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 
-    @property
-    def goldens(self) -> GoldenStore:
-        """Approved ones."""
-        ...
+        return SqliteExchangeArchive(self._database, **_archive_limits(self._settings))
 
-    @property
-    def labels(self) -> LabelStore:
-        """What people say of verdicts."""
-        ...
-
-    @property
-    def actions(self) -> ActionLog:
-        """Who has done what."""
-        ...
-
-    @property
+    @cached_property
     def ledger(self) -> CostTracker:
-        """What was spent, within the budgets of the settings."""
-        ...
+        """As `Stores`."""
+        from evenkeel.runtime.replays import budgets
+        from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
-    @property
+        limits = budgets(self._settings)
+        return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes)
+
+    @cached_property
     def judge_cache(self) -> JudgeCache:
-        """Rulings of the judge."""
-        ...
+        """As `Stores`."""
+        from evenkeel.metrics.judge import SqliteJudgeCache
 
-    @property
+        return SqliteJudgeCache(self._database)
+
+    @cached_property
     def rewrites(self) -> RewriteCache:
-        """Texts of the rewriter."""
-        ...
+        """As `Stores`."""
+        from evenkeel.shadow.rewriter import SqliteRewriteCache
 
-    @property
-    def changes(self) -> ChangeStore:
-        """What the change response remembers."""
-        ...
+        return SqliteRewriteCache(self._database)
 
-    @property
-    def bursts(self) -> Bursts:
-        """What is sampled more at the moment."""
-        ...
+    def counters_of(self, supervisor: int | None) -> SqliteCounterStore:  # noqa: ARG002 - a file has one
+        """As `Stores`."""
+        return SqliteCounterStore(self._database)
 
-    @property
-    def counters(self) -> CounterReading:
-        """Counters of all processes."""
-        ...
-
-    @property
-    def templates(self) -> Templates:
-        """What was learned of the routes' templates."""
-        ...
-
-    def lease(self, name: str, length_s: float = 10.0) -> Lease:
-        """What only one of several processes may hold."""
-        ...
+    def lease(self, name: str, length_s: float = 10.0) -> Lease:  # noqa: ARG002 - one process holds them all
+        """As `Stores`."""
+        return SoleLease()
 
     def losses(self) -> Snapshot:
-        """Counters of what limits of the stores have cost since the installation began. Blocks."""
-        ...
+        """As `Stores`."""
+        return {"counters": [["verdicts_trimmed", {}, self.verdicts.trimmed()]]}
 
     def close(self) -> None:
-        """Let go of them."""
-        ...
+        """As `Stores`."""
+        self._database.close()
+
+
+class RedisStores(Stores):
+    """`Stores` in the Redis that the settings name."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Connects when something is first used.
+
+        Args:
+            settings: `redis`, the limits, and which monitor this is.
+
+        Raises:
+            SettingsError: they name no Redis.
+        """
+        if settings.redis is None:
+            raise SettingsError("the settings name no Redis; set redis.url")
+        from evenkeel.stores.redis.documents import RedisDocuments
+
+        super().__init__(settings)
+        self._redis = settings.redis
+        self._store = _connection(settings.redis)
+        self.documents = RedisDocuments(self._store)
+
+    @property
+    def place(self) -> str:
+        """As `Stores`: the URL."""
+        return self._redis.url
+
+    def check(self) -> None:
+        """As `Stores`."""
+        self._store.check()
+
+    @cached_property
+    def queue(self) -> RedisExchangeQueue:
+        """As `Stores`, within the limits of the settings."""
+        from evenkeel.stores.redis.queue import RedisExchangeQueue
+
+        return RedisExchangeQueue(
+            self._store,
+            time.time,
+            max_waiting=self._redis.exchanges,
+            max_bytes=round(self._redis.megabytes * 1e6),
+            kept_s=self._redis.exchange_hours * _SECONDS_PER_HOUR,
+            patience_s=self._redis.patience_s,
+        )
+
+    @cached_property
+    def verdicts(self) -> RedisVerdictLog:
+        """As `Stores`."""
+        from evenkeel.stores.redis.verdicts import RedisVerdictLog
+
+        return RedisVerdictLog(
+            self._store,
+            kept=self._redis.verdicts,
+            evidence_kept=self._redis.evidence,
+            evidence_s=self._redis.evidence_days * _SECONDS_PER_DAY,
+        )
+
+    @cached_property
+    def watched(self) -> VerdictLog:
+        """As `Stores`: those of `monitor.routes`."""
+        routes = self._settings.monitor.routes
+        return RoutesLog(self.verdicts, routes) if routes else self.verdicts
+
+    @cached_property
+    def monitor(self) -> MonitorStore:
+        """As `Stores`, by the name of this monitor."""
+        return self._monitor(checkpoint_name(self._settings))
+
+    def monitors(self) -> list[MonitorStore]:
+        """As `Stores`."""
+        from evenkeel.stores.redis.monitor import monitor_names
+
+        return [self._monitor(name) for name in monitor_names(self._store)]
+
+    def _monitor(self, name: str) -> MonitorStore:
+        from evenkeel.stores.redis.monitor import RedisMonitorStore
+
+        return RedisMonitorStore(self._store, name)
+
+    @cached_property
+    def archive(self) -> ExchangeArchive:
+        """As `Stores`."""
+        from evenkeel.stores.redis.archive import RedisExchangeArchive
+
+        return RedisExchangeArchive(self._store, **_archive_limits(self._settings))
+
+    @cached_property
+    def ledger(self) -> CostTracker:
+        """As `Stores`: what all workers spend together."""
+        from evenkeel.runtime.replays import budgets
+        from evenkeel.stores.redis.budget import RedisCostTracker
+
+        limits = budgets(self._settings)
+        return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes)
+
+    @cached_property
+    def judge_cache(self) -> JudgeCache:
+        """As `Stores`."""
+        from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
+
+        return RedisJudgeCache(self._store)
+
+    @cached_property
+    def rewrites(self) -> RewriteCache:
+        """As `Stores`."""
+        from evenkeel.shadow.rewriter.redis_cache import RedisRewriteCache
+
+        return RedisRewriteCache(self._store)
+
+    def counters_of(self, supervisor: int | None) -> CounterStore:
+        """As `Stores`."""
+        from evenkeel.stores.redis.counters import RedisCounterStore
+
+        group = "" if supervisor is None else f"{socket.gethostname()}:{supervisor}"
+        return RedisCounterStore(self._store, time.time, group=group)
+
+    def lease(self, name: str, length_s: float = 10.0) -> Lease:
+        """As `Stores`."""
+        from evenkeel.stores.redis.connection import process_name
+        from evenkeel.stores.redis.lease import RedisLease
+
+        return RedisLease(self._store, name, process_name(os.getpid()), length_s=length_s)
+
+    def losses(self) -> Snapshot:
+        """As `Stores`: what limits cost, and what somebody trimmed."""
+        figures = self.queue.figures()
+        return {
+            "counters": [
+                ["exchanges_requeued", {}, figures["requeued"]],
+                ["dead_letters_dropped", {}, figures["dead_dropped"]],
+                ["verdicts_trimmed", {}, self.verdicts.trimmed()],
+            ]
+        }
+
+    def close(self) -> None:
+        """As `Stores`."""
+        self._store.close()
+
+
+def checkpoint_name(settings: Settings) -> str:
+    """Names this monitor's checkpoint: by its name, and by its routes, with which its state changes."""
+    host = socket.gethostname()[:80] or f"host-{os.getpid()}"
+    return "/".join([settings.monitor.name or host, *sorted(settings.monitor.routes)])
 
 
 def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
@@ -168,6 +443,14 @@ def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
     """
     overrides: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir, "redis": None}
     return load(config, overrides, {} if config else {"upstream": _NOWHERE})
+
+
+def connect(settings: Settings) -> Stores:
+    """The stores that the settings name. A file is made if there is none; a Redis is not asked yet.
+
+    Raises: StoreError if the file cannot be written.
+    """
+    return SqliteStores(settings) if settings.redis is None else RedisStores(settings)
 
 
 @contextlib.contextmanager
@@ -182,21 +465,50 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
         SettingsError: there is no store in the data folder and none is to be made.
         StoreError: it cannot be written, or the Redis not be used.
     """
-    with contextlib.closing(_open(settings, create=create)) as stores:
-        yield stores
-
-
-def _open(settings: Settings, *, create: bool) -> Stores:
-    if settings.redis is not None:
-        # Loaded on demand: without a Redis in the settings the client library is not needed.
-        from evenkeel.runtime.redis_stores import RedisStores  # noqa: PLC0415
-
-        stores = RedisStores(settings)
-        stores.check()
-        return stores
-    if not create and not (settings.data_dir / DATABASE_FILE).is_file():
+    if settings.redis is None and not create and not (settings.data_dir / DATABASE_FILE).is_file():
         raise SettingsError(
             f"there is no store in {settings.data_dir}; name the folder of `evenkeel up` with --data-dir, or "
             "its settings file with --config"
         )
-    return SqliteStores(settings)
+    with contextlib.closing(connect(settings)) as stores:
+        stores.check()
+        yield stores
+
+
+def _connection(settings: Redis) -> RedisStore:
+    """The client of this process, with the credentials of the environment. Connects when it is first used."""
+    from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
+
+    def host(address: str) -> Host:
+        name, _, port = address.rpartition(":")
+        return Host(name.strip("[]"), int(port))
+
+    def text(path: Path | None) -> str | None:
+        return None if path is None else str(path)
+
+    return RedisStore(
+        RedisPlace(
+            url=settings.url,
+            username=settings.username,
+            password=settings.password,
+            sentinels=tuple(map(host, settings.sentinels)),
+            sentinel_master=settings.sentinel_master or "",
+            sentinel_password=settings.sentinel_password,
+            cluster=settings.cluster,
+            ca_file=text(settings.ca_file),
+            cert_file=text(settings.cert_file),
+            key_file=text(settings.key_file),
+            prefix=settings.prefix,
+            replicas=settings.replicas,
+            timeout_s=settings.timeout_s,
+        )
+    )
+
+
+def _archive_limits(settings: Settings) -> dict[str, Any]:
+    limits = settings.archive
+    return {
+        "per_route": limits.exchanges_per_route,
+        "total_bytes": round(limits.megabytes * 1e6),
+        "kept_s": limits.days * _SECONDS_PER_DAY,
+    }

@@ -1,4 +1,8 @@
-"""Keeps what was learned of the routes' templates across restarts."""
+"""The routes' templates, the same for all workers: one of them learns, the others take over what it knows.
+
+If each learned for itself, they would see an edit at different times, and the prompt would seem to change
+back and forth.
+"""
 
 from __future__ import annotations
 
@@ -13,53 +17,52 @@ if TYPE_CHECKING:
     import threading
 
     from evenkeel.shadow.original import Reader
-    from evenkeel.stores.sqlite.database import Database
+    from evenkeel.stores.lease import Lease
+    from evenkeel.stores.templates import TemplateStore
 
-log = logging.getLogger("evenkeel")
-
-_SAVE_EVERY_S = 30.0
+log = logging.getLogger("evenkeel.worker")
 
 
-class TemplateKeeper:
-    """The learner, restored from the store at the start and saved to it now and then."""
+class Templates:
+    """Keeps the learner of one worker in step with the store, and so with the others'."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        database.create("CREATE TABLE IF NOT EXISTS templates (id INTEGER PRIMARY KEY, state TEXT NOT NULL)")
-        row = database.connection().execute("SELECT state FROM templates WHERE id = 1").fetchone()
-        self._saved = database.seal.open_text(row[0], "templates") if row else ""
-        self.learner = TemplateLearner.restore(_decoded(self._saved))
-        """Learns and classifies; safe in all threads."""
+    def __init__(self, store: TemplateStore, lease: Lease, *, every_s: float) -> None:
+        """Args: store: what was learned. lease: held by the worker whose learner counts. every_s: pause."""
+        self._store = store
+        self._lease = lease
+        self._every_s = every_s
+        self._known = ""
+        self.learner = self._restored()
+        """What is known at the start."""
 
-    def save(self) -> None:
-        """Write the learner's state if it has changed."""
-        state = json.dumps(self.learner.snapshot(), separators=(",", ":"))
-        if state == self._saved:
+    def follow(self, reader: Reader) -> None:
+        """Save what the reader's learner knows if it is the one that counts, else take over what is saved."""
+        if self._lease.hold():
+            state = json.dumps(reader.learner.snapshot(), separators=(",", ":"))
+            if state != self._known:
+                self._store.save(state)
+                self._known = state
             return
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO templates (id, state) VALUES (1, ?)",
-                (self._database.seal.close_text(state, "templates"),),
-            )
-        self._saved = state
+        before = self._known
+        learner = self._restored()
+        if self._known != before:
+            reader.learner = learner
 
-    def run(self, reader: Reader, stop: threading.Event, every_s: float = _SAVE_EVERY_S) -> None:
-        """Save every so many seconds, and once more at the end. A store in trouble is tried again.
-
-        The reader learns with this very learner, so it is not asked.
-        """
-        del reader
-        trouble = Trouble(log, "learned templates cannot be saved (%s)")
+    def run(self, reader: Reader, stop: threading.Event) -> None:
+        """Do so again and again, and once more when `stop` is set. A store in trouble is tried again."""
+        trouble = Trouble(log, "learned templates cannot be saved or shared (%s)")
         while True:
-            last = stop.wait(every_s)
+            last = stop.wait(self._every_s)
             with trouble:
-                self.save()
+                self.follow(reader)
+                if last:
+                    self._lease.leave()
             if last:
                 return
 
-
-def _decoded(saved: str) -> object:
-    try:
-        return json.loads(saved) if saved else None
-    except ValueError:
-        return None
+    def _restored(self) -> TemplateLearner:
+        self._known = self._store.load()
+        try:
+            return TemplateLearner.restore(json.loads(self._known) if self._known else None)
+        except ValueError:
+            return TemplateLearner()

@@ -15,6 +15,7 @@ from evenkeel import __version__
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource, supervised
 from evenkeel.runtime.standalone import data_plane_children, listen_data_plane
+from evenkeel.runtime.stores import RedisStores
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen
 from evenkeel.settings import SettingsError
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
@@ -57,12 +58,11 @@ def up(settings: Settings, *, say: Callable[[str], None], source: SettingsSource
     reloader = Reloader(source or SettingsSource(None, lambda: written), written, settings, clock=time.time)
     if settings.redis is not None:
         # Loaded on demand: on SQLite it would only take memory.
-        from evenkeel.runtime.redis_stores import exchange_queue, open_redis  # noqa: PLC0415
         from evenkeel.runtime.roles.together import run_together  # noqa: PLC0415
 
-        with contextlib.closing(open_redis(settings.redis)) as store:
-            store.check()
-            exchange_queue(settings.redis, store).check_readable()
+        with contextlib.closing(RedisStores(settings)) as stores:
+            stores.check()
+            stores.queue.check_readable()
         run_together(Follower(reloader), data, admin, lambda: say(banner(settings)))
         return
     database = Database(settings.data_dir / DATABASE_FILE)

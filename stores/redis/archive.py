@@ -14,7 +14,8 @@ from evenkeel.stores.archive import (
     pack_archived,
     unpack_archived,
 )
-from evenkeel.stores.redis.connection import Script, as_key
+from evenkeel.stores.payloads import storable
+from evenkeel.stores.redis.connection import Script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +113,7 @@ class RedisExchangeArchive:
         packed = pack_archived(exchange, self._store.seal)
         if len(packed) > LARGEST_BYTES:
             return False
-        named = (as_key(exchange.id), as_key(exchange.route))
+        named = (storable(exchange.id), storable(exchange.route))
         return bool(self._put(self._keys, *self._bounds(), *named, packed))
 
     def prune(self) -> int:
@@ -124,13 +125,13 @@ class RedisExchangeArchive:
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
         """As `ExchangeArchive`."""
-        packed = self._store.client.hget(self._bodies, as_key(exchange_id))
+        packed = self._store.client.hget(self._bodies, storable(exchange_id))
         return unpack_archived(packed, self._store.seal) if packed is not None else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""
         client = self._store.client
-        key = self._ids if route is None else f"{self._of_route}{as_key(route)}"
+        key = self._ids if route is None else f"{self._of_route}{storable(route)}"
         last = -1 if limit is None else limit - 1
         ids = client.zrevrange(key, 0, last) if limit is None or limit > 0 else []
         packed = client.hmget(self._bodies, ids) if ids else []

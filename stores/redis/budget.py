@@ -9,7 +9,8 @@ import secrets
 from typing import TYPE_CHECKING, Final, cast
 
 from evenkeel.core.budget import Spend, day_share_of
-from evenkeel.stores.redis.connection import Script, as_key, process_name, text
+from evenkeel.stores.payloads import storable
+from evenkeel.stores.redis.connection import Script, process_name, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -164,7 +165,7 @@ class RedisCostTracker:
             for most in (budget.limit(1.0), budget.paced_limit(share)) if budget else ((None, None),) * 2:
                 limits += ("" if one is None else repr(one) for one in most)
         answer = self._reserve(
-            self._keys(), self._worker, as_key(route), *_plain(estimate), _SILENT_S, _REMEMBERED_S, *limits
+            self._keys(), self._worker, storable(route), *_plain(estimate), _SILENT_S, _REMEMBERED_S, *limits
         )
         return cast("Refused | None", text(answer) or None)
 
@@ -177,7 +178,7 @@ class RedisCostTracker:
         self._settle(
             self._keys(),
             self._worker,
-            as_key(route),
+            storable(route),
             *_plain(estimate),
             _DAYS_KEPT_S,
             _REMEMBERED_S,

@@ -177,11 +177,6 @@ def text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def as_key(given: str) -> str:
-    """Text as a key can hold it: half a surrogate pair, which clients can send, becomes "?"."""
-    return given.encode("utf-8", "replace").decode()
-
-
 def _connect(place: RedisPlace) -> Any:
     common: dict[str, Any] = {
         "username": place.username,

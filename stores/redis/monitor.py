@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
-from evenkeel.stores.redis.connection import Script, Value, as_key, text
+from evenkeel.stores.payloads import storable
+from evenkeel.stores.redis.connection import Script, Value, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +75,7 @@ class RedisMonitorStore:
         self._base = b""
         """Names the commit that was read or written last."""
         self._read: dict[str, bytes] | None = None
-        mine = store.key("main", f"monitor:{as_key(name)}")
+        mine = store.key("main", f"monitor:{storable(name)}")
         self._head, self._parts, self._trend = f"{mine}:head", f"{mine}:parts", f"{mine}:trend:"
         self._events, self._order, self._waiting = (
             store.key("main", f"alert-{name}") for name in ("events", "order", "waiting")
@@ -124,7 +125,7 @@ class RedisMonitorStore:
         """
         rows: list[Value] = []
         for name, body in parts.items():
-            rows += (as_key(name), body)
+            rows += (storable(name), body)
         for event in events:
             rows += (event.id, json.dumps(asdict(event)))
         for *cell, point in trend:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.approval import Approval
-from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
-from evenkeel.stores.payloads import pack_verdict, unpack_verdict
-from evenkeel.stores.redis.connection import Script, as_key, text
+from evenkeel.stores.payloads import pack_evidence, pack_verdict, storable, unpack_evidence, unpack_verdict
+from evenkeel.stores.redis.connection import Script, text
 from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.verdict import Evidence
+    from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.verdict_log import Narrow
 
@@ -131,11 +129,7 @@ class RedisVerdictLog:
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store a verdict and its evidence in one step; False if the id is there already."""
         seal = self._store.seal
-        packed = (
-            seal.close(zlib.compress(evidence_to_json(evidence).encode()), f"evidence/{verdict.id}")
-            if evidence
-            else b""
-        )
+        packed = pack_evidence(evidence, f"evidence/{verdict.id}", seal) if evidence else b""
         number = self._append.replicated(
             self._keys,
             self._prefix,
@@ -151,7 +145,7 @@ class RedisVerdictLog:
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
         """Verdicts already logged for an exchange, oldest first."""
-        return self._listed(f"verdicts-of:{as_key(exchange_id)}", -1)
+        return self._listed(f"verdicts-of:{storable(exchange_id)}", -1)
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
         """Up to `limit` verdicts after `offset`, in log order."""
@@ -164,7 +158,7 @@ class RedisVerdictLog:
     def approve(self, approval: Approval) -> bool:
         """Store an approval behind all verdicts there are; False if it is there already."""
         keys = (self._approved_ids, self._last, self._approved)
-        return int(self._approve(keys, as_key(approval.id), approval.to_json())) > 0
+        return int(self._approve(keys, storable(approval.id), approval.to_json())) > 0
 
     def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
         """Up to `limit` verdicts and approvals after `offset`, in log order."""
@@ -207,11 +201,11 @@ class RedisVerdictLog:
             name = f"latest-cell:{route} {perturbation}"
         else:
             name = f"latest-route:{route}" if route is not None else f"latest-kind:{perturbation}"
-        return self._listed(as_key(name), limit - 1)
+        return self._listed(storable(name), limit - 1)
 
     def find(self, verdict_id: str) -> Verdict | None:
         """The verdict with this id."""
-        number = self._store.client.hget(self._ids, as_key(verdict_id))
+        number = self._store.client.hget(self._ids, storable(verdict_id))
         if number is None:
             return None
         place = f"{text(number)}-0"
@@ -220,11 +214,10 @@ class RedisVerdictLog:
 
     def evidence(self, verdict_id: str) -> Evidence | None:
         """Prompts and answers behind a verdict; None once they are no longer kept."""
-        packed = self._store.client.get(f"{self._prefix}evidence:{as_key(verdict_id)}")
+        packed = self._store.client.get(f"{self._prefix}evidence:{storable(verdict_id)}")
         if not packed:
             return None
-        opened = self._store.seal.open(packed, f"evidence/{verdict_id}")
-        return evidence_from_json(zlib.decompress(opened).decode())
+        return unpack_evidence(packed, f"evidence/{verdict_id}", self._store.seal)
 
     def trimmed(self) -> int:
         """How many verdicts are no longer kept."""

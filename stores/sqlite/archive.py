@@ -14,6 +14,7 @@ from evenkeel.stores.archive import (
     pack_archived,
     unpack_archived,
 )
+from evenkeel.stores.payloads import storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -126,7 +127,7 @@ class SqliteExchangeArchive:
             self._database.connection()
             .execute(
                 "SELECT body FROM archived_exchanges WHERE id = ?",
-                (exchange_id.encode("utf-8", "replace").decode(),),
+                (storable(exchange_id),),
             )
             .fetchone()
         )

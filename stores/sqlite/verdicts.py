@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-import zlib
 from math import inf
 from typing import TYPE_CHECKING
 
 from evenkeel.core.approval import Approval
-from evenkeel.core.verdict import Verdict, evidence_from_json, evidence_to_json
-from evenkeel.stores.payloads import pack_verdict, unpack_verdict
+from evenkeel.stores.payloads import pack_evidence, pack_verdict, unpack_evidence, unpack_verdict
 from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-    from evenkeel.core.verdict import Evidence
+    from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.sqlite.database import Database
     from evenkeel.stores.verdict_log import Narrow
 
@@ -82,11 +80,7 @@ class SqliteVerdictLog:
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store a verdict and its evidence in one transaction; False if the id is there already."""
         seal = self._database.seal
-        packed = (
-            seal.close(zlib.compress(evidence_to_json(evidence).encode()), f"evidence/{verdict.id}")
-            if evidence
-            else None
-        )
+        packed = pack_evidence(evidence, f"evidence/{verdict.id}", seal) if evidence else None
         with self._database.write() as connection:
             # Not `INSERT OR IGNORE`: that takes an offset even if it ignores, and the limit counts offsets.
             if connection.execute("SELECT 1 FROM verdicts WHERE id = ?", (verdict.id,)).fetchone():
@@ -273,8 +267,7 @@ class SqliteVerdictLog:
         )
         if row is None:
             return None
-        packed = self._database.seal.open(row[0], f"evidence/{verdict_id}")
-        return evidence_from_json(zlib.decompress(packed).decode())
+        return unpack_evidence(row[0], f"evidence/{verdict_id}", self._database.seal)
 
     def _verdict(self, body: str) -> Verdict:
         return unpack_verdict(body, self._database.seal)

@@ -20,8 +20,9 @@ from evenkeel.core.cells import (
     RouteChanges,
     WindowEstimates,
 )
-from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.chromium import browser, served
 
 ROUTE, MODEL, KIND = "case-summaries", "swift-2026-08", "general.spelling"
@@ -48,7 +49,7 @@ def scene(make_scene):
 @pytest.fixture
 def actions(tmp_path):
     database = Database(tmp_path / "evenkeel.db")
-    yield SqliteActions(database)
+    yield ActionLog(SqliteDocuments(database))
     database.close()
 
 

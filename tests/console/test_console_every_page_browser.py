@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import expect
 
 from evenkeel.console import GoldenSources, create_app
-from evenkeel.stores.audit_log import Action
+from evenkeel.stores.audit_log import Action, ActionLog
+from evenkeel.stores.goldens import GoldenStore
+from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.audit_log import SqliteActions
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.chromium import browser, served
 from tests.console.whole_scene import whole
 
@@ -50,11 +50,13 @@ def console(make_scene, make_cell, tmp_path):
     """Address and scene of a console with everything on it."""
     shown = whole(make_scene("alert"), make_cell)
     database = Database(tmp_path / "evenkeel.db")
-    goldens = GoldenSources(SqliteGoldens(database), SqliteExchangeArchive(database))
-    actions = SqliteActions(database)
+    goldens = GoldenSources(GoldenStore(SqliteDocuments(database)), SqliteExchangeArchive(database))
+    actions = ActionLog(SqliteDocuments(database))
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
-    app = create_app(replace(shown.sources, goldens=goldens, labels=SqliteLabels(database), actions=actions))
+    app = create_app(
+        replace(shown.sources, goldens=goldens, labels=LabelStore(SqliteDocuments(database)), actions=actions)
+    )
     with served(app) as address:
         yield address, shown.scene
     database.close()

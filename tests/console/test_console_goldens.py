@@ -13,10 +13,10 @@ from litestar.testing import TestClient
 from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.stores.archive import ArchivedExchange
-from evenkeel.stores.goldens import Golden
+from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 EVIL = (
     '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}'
@@ -80,7 +80,7 @@ def desk(make_scene, tmp_path):
     """The quiet scene with goldens; the exchange of its newest verdict is archived."""
     scene = make_scene("quiet")
     database = Database(tmp_path / "evenkeel.db")
-    store, archive = SqliteGoldens(database), SqliteExchangeArchive(database)
+    store, archive = GoldenStore(SqliteDocuments(database)), SqliteExchangeArchive(database)
     (verdict,) = scene.log.latest(1)
     archive.put(exchange(verdict.exchange_id))
     sources = replace(scene.sources(), goldens=GoldenSources(store, archive))

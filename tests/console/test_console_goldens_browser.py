@@ -10,9 +10,10 @@ from playwright.sync_api import expect
 from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.chromium import browser, served
 
 pytestmark = pytest.mark.service("chromium")
@@ -29,7 +30,7 @@ def desk(make_scene, tmp_path):
     """Address, store, verdict: a console whose newest verdict can be approved."""
     scene = make_scene("quiet")
     database = Database(tmp_path / "evenkeel.db")
-    store, archive = SqliteGoldens(database), SqliteExchangeArchive(database)
+    store, archive = GoldenStore(SqliteDocuments(database)), SqliteExchangeArchive(database)
     (verdict,) = scene.log.latest(1)
     archive.put(
         ArchivedExchange(

@@ -18,9 +18,9 @@ from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table
 from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY
-from evenkeel.stores.labels import Said, label_of
+from evenkeel.stores.labels import LabelStore, Said, label_of
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.whole_scene import SECRET, whole
 
 
@@ -302,7 +302,7 @@ def test_bars_share_a_scale_and_stay_inside_it():
 def test_the_judge_is_held_against_people(shown, tmp_path):
     """One of two drawn trials is rated as people rate it; the file says the same."""
     database = Database(tmp_path / "evenkeel.db")
-    labels = SqliteLabels(database)
+    labels = LabelStore(SqliteDocuments(database))
     rated = [one for one in shown.scene.log.verdicts if one.rating is not None][:2]
     for verdict, rating in zip(rated, (3, 1), strict=True):
         said = Said("ann", rating=rating, drawn=True)

@@ -12,9 +12,9 @@ from evenkeel.console import create_app
 from evenkeel.console.feedback import say
 from evenkeel.console.feedback_views import drawn
 from evenkeel.core.verdict import BASELINE
-from evenkeel.stores.labels import LabelError
+from evenkeel.stores.labels import LabelError, LabelStore
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 EVIL = '<script>alert("x")</script>\u202e{{ 7*7 }}'
 
@@ -47,7 +47,7 @@ def desk(make_scene, tmp_path):
         for one in scene.log.verdicts
     ]
     database = Database(tmp_path / "evenkeel.db")
-    store = SqliteLabels(database)
+    store = LabelStore(SqliteDocuments(database))
     with TestClient(create_app(replace(scene.sources(), labels=store))) as client:
         yield Desk(client, store, scene)
     database.close()
@@ -114,7 +114,7 @@ def test_a_label_outlives_the_verdict(desk):
 )
 def test_what_cannot_be_said_is_explained(make_scene, tmp_path, fields, said):
     """The error says what is missing or wrong, and nothing is stored."""
-    scene, store = make_scene("quiet"), SqliteLabels(Database(tmp_path / "evenkeel.db"))
+    scene, store = make_scene("quiet"), LabelStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
     asked = {"verdict": scene.log.verdicts[0].id, "by": "ann", **fields}
     with pytest.raises(LabelError, match=said):
         say(scene.sources(), store, asked)

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
@@ -54,7 +55,7 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
     drift = {report.key.perturbation: report.drift for report in monitor.reports()}
     assert drift["a.b"] is None
     assert (drift[VERDICT.perturbation].baseline, drift[VERDICT.perturbation].provisional) == (0.25, False)
-    (action,) = SqliteActions(database).latest(5)
+    (action,) = ActionLog(SqliteDocuments(database)).latest(5)
     assert (action.by, action.known_by, action.subject) == ("ann", "command", VERDICT.route)
     listed = run(database, "list")
     assert "as agreed" in listed.output

@@ -24,8 +24,9 @@ from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, read_table
 from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
 
@@ -333,7 +334,7 @@ def test_a_journal_of_another_run_is_not_mixed_in(tmp_path, change, message):
 def test_approved_exchanges_of_the_store_are_goldens(tmp_path):
     """Those of the route that are not retired, in their newest version."""
     database = Database(tmp_path / DATABASE_FILE)
-    store = SqliteGoldens(database)
+    store = GoldenStore(SqliteDocuments(database))
     goldens = load_goldens(write_goldens(tmp_path / "goldens.jsonl", 6))
     for golden in goldens:
         store.approve(golden, by="ana", at=1.0)

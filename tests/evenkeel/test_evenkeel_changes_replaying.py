@@ -29,11 +29,11 @@ from evenkeel.simulate import (
     make_prompt,
 )
 from evenkeel.stores.archive import ArchivedExchange
-from evenkeel.stores.goldens import Golden
+from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 VERDICT = Verdict(
@@ -77,7 +77,7 @@ def bench(tmp_path, upstream):
     """Stores, and what asks goldens of them."""
     database = Database(tmp_path / "store.db")
     goldens, archive, log = (
-        SqliteGoldens(database),
+        GoldenStore(SqliteDocuments(database)),
         SqliteExchangeArchive(database),
         SqliteVerdictLog(database),
     )

@@ -14,11 +14,10 @@ from evenkeel.proxy.routing import Route, Upstream
 from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.settings.replay import Changes
-from evenkeel.stores.bursts import Override
-from evenkeel.stores.changes import GoldenResult, GoldenRun
-from evenkeel.stores.sqlite.bursts import SqliteBursts
-from evenkeel.stores.sqlite.changes import SqliteChangeStore
+from evenkeel.stores.bursts import Bursts, Override
+from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 NOW = 1_000_000.0
 
@@ -52,8 +51,8 @@ def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
 @pytest.fixture
 def store(tmp_path):
     database = Database(tmp_path / "store.db")
-    store = SqliteChangeStore(database)
-    store.bursts = SqliteBursts(database)
+    store = ChangeStore(SqliteDocuments(database))
+    store.bursts = Bursts(SqliteDocuments(database))
     yield store
     database.close()
 

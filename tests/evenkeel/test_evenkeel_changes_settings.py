@@ -11,8 +11,9 @@ from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.tally import Tally
 from evenkeel.runtime.changes import fingerprint, settings_that_matter, stamp_of
 from evenkeel.runtime.reload import difference
-from evenkeel.stores.sqlite.changes import SqliteChangeStore
+from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 
 def settings(**overrides):
@@ -54,7 +55,7 @@ def test_no_credential_is_remembered(monkeypatch):
 def test_a_change_of_settings_says_which(tmp_path):
     """The stamp of the verdicts leads to what the settings were, on both sides."""
     database = Database(tmp_path / "store.db")
-    store = SqliteChangeStore(database)
+    store = ChangeStore(SqliteDocuments(database))
     before, after = (
         stamp_of(settings(alert={"threshold": threshold}), store).settings["default"]
         for threshold in (0.1, 0.25)

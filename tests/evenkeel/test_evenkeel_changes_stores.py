@@ -9,11 +9,9 @@ import pytest
 
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenRun
-from evenkeel.stores.redis.bursts import RedisBursts
-from evenkeel.stores.redis.changes import RedisChangeStore
-from evenkeel.stores.sqlite.bursts import SqliteBursts
-from evenkeel.stores.sqlite.changes import SqliteChangeStore
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.redis_server import a_store
 
 RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
@@ -31,10 +29,10 @@ def remembered(request, tmp_path):
     """On a file, or on a Redis."""
     if request.param == "sqlite":
         place = Database(tmp_path / "evenkeel.db")
-        yield Remembered(SqliteChangeStore(place), SqliteBursts(place))
+        yield Remembered(ChangeStore(SqliteDocuments(place)), Bursts(SqliteDocuments(place)))
     else:
         place = a_store(request.getfixturevalue("redis_server"))
-        yield Remembered(RedisChangeStore(place), RedisBursts(place))
+        yield Remembered(ChangeStore(RedisDocuments(place)), Bursts(RedisDocuments(place)))
     place.close()
 
 

@@ -14,10 +14,10 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, QualityScore
 from evenkeel.experiments.calibrate.bands import rated_by_people, rated_in_log
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.stores.labels import Said, label_of
-from evenkeel.stores.redis.labels import RedisLabels
+from evenkeel.stores.labels import LabelStore, Said, label_of
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.metrics.planted_verdicts import VERDICT
 from tests.redis_server import a_store
@@ -36,7 +36,7 @@ def verdict(number, **changes):
 def folder(tmp_path):
     """Ten verdicts that ann and bob have labelled alike; bob leaves out the last one."""
     database = Database(tmp_path / "evenkeel.db")
-    log, store = SqliteVerdictLog(database), SqliteLabels(database)
+    log, store = SqliteVerdictLog(database), LabelStore(SqliteDocuments(database))
     for number, rating in enumerate(PEOPLE):
         given = verdict(number, quality=(QualityScore("f", 1, 3, 1),) if JUDGE[number] < 3 else ())
         log.append(given, TEXTS)
@@ -93,7 +93,7 @@ def test_an_export_to_the_console_is_only_rows(folder):
 
 def test_what_cannot_be_exported_is_said(folder, tmp_path):
     """No labels, no judge, several judges, a folder that is not there."""
-    store = SqliteLabels(Database(folder / "evenkeel.db"))
+    store = LabelStore(SqliteDocuments(Database(folder / "evenkeel.db")))
     cheap = replace(BASE, id="c", exchange_id="c", scorer="metrics", judge_model="")
     store.put(label_of(cheap, Said("ann", 3), at=1.0), None)
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
 def test_people_overrule_the_judge_when_bands_are_set(folder):
     """Of the trials that the judge decided, those with a label count as people rate them."""
     database = Database(folder / "evenkeel.db")
-    people = rated_by_people(SqliteLabels(database).select())
+    people = rated_by_people(LabelStore(SqliteDocuments(database)).select())
     log, rater = SqliteVerdictLog(database), HeuristicRater()
     assert [pair.judge for pair in rated_in_log(log, rater)] == list(JUDGE)
     assert [pair.judge for pair in rated_in_log(log, rater, people)] == list(PEOPLE)
@@ -130,7 +130,7 @@ def test_people_who_are_split_leave_the_judge_its_say():
 def test_labels_in_a_redis_are_read_with_its_settings(redis_server, tmp_path):
     """As `--config` names it."""
     store = a_store(redis_server)
-    RedisLabels(store).put(label_of(BASE, Said("ann", 2), at=1.0), TEXTS)
+    LabelStore(RedisDocuments(store)).put(label_of(BASE, Said("ann", 2), at=1.0), TEXTS)
     config = tmp_path / "evenkeel.yaml"
     place = {"url": store.place.url, "prefix": store.place.prefix}
     config.write_text(json.dumps({"routes": [{"upstream": "http://127.0.0.1:9"}], "redis": place}))

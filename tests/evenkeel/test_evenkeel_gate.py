@@ -38,8 +38,9 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
+from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 SYSTEM = "You write for engineers."
 
@@ -461,7 +462,7 @@ def test_goldens_of_the_store_are_taken_without_a_file(tmp_path, model):
     """Those that are in use, of the route that is named."""
     approved = load_goldens(goldens(tmp_path / "goldens.jsonl", 6))
     database = Database(tmp_path / "evenkeel.db")
-    SqliteGoldens(database).add(approved, by="ana", at=1_900_000_000.0)
+    GoldenStore(SqliteDocuments(database)).add(approved, by="ana", at=1_900_000_000.0)
     database.close()
     report = tmp_path / "report.json"
     arguments = ["--data-dir", tmp_path, "--base-url", model[1], "--model", "equal", "--json", report]

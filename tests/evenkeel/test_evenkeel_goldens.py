@@ -13,10 +13,11 @@ from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.audit_log import ActionLog
+from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.audit_log import SqliteActions
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 QUESTIONS = (
     "May I send back the red kettle that I have used twice?",
@@ -73,7 +74,7 @@ def run(folder, monkeypatch):
 @pytest.fixture
 def store(folder):
     database = Database(folder / DATABASE_FILE)
-    yield SqliteGoldens(database)
+    yield GoldenStore(SqliteDocuments(database))
     database.close()
 
 
@@ -206,7 +207,7 @@ def test_what_a_command_does_is_on_record_as_typed(run, store, folder, tmp_path)
     run("import", str(file))
     run("import", str(file))  # known already: nothing is done
     database = Database(folder / DATABASE_FILE)
-    found = SqliteActions(database).latest(10)[::-1]
+    found = ActionLog(SqliteDocuments(database)).latest(10)[::-1]
     database.close()
     assert [(one.by, one.known_by, one.what, one.subject) for one in found] == [
         ("ann", "command", "golden_approved", "kettle"),
@@ -320,7 +321,7 @@ def test_what_is_exported_can_be_imported_elsewhere(run, store, tmp_path, monkey
     monkeypatch.setenv("EVENKEEL_DATA_DIR", str(elsewhere))
     result = CliRunner().invoke(main, ["goldens", "import", str(plain)], catch_exceptions=False)
     assert result.output == "4 imported, 0 known already\n"
-    there = SqliteGoldens(Database(elsewhere / DATABASE_FILE))
+    there = GoldenStore(SqliteDocuments(Database(elsewhere / DATABASE_FILE)))
     for golden in store.select(active=False):
         assert there.history(golden.id) == store.history(golden.id)
     assert len(there.select(active=False)) == 3

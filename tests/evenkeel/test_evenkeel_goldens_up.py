@@ -11,8 +11,9 @@ import pytest
 
 from evenkeel.experiments.goldens.files import read_goldens
 from evenkeel.simulate import TaskName, make_prompt
+from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 pytestmark = pytest.mark.system
 
@@ -72,7 +73,7 @@ def test_an_answer_of_the_day_becomes_a_golden_in_a_file(start, upstream, tmp_pa
         page = httpx2.get(f"{running.admin}/goldens/{approved}", timeout=10).text
         assert "approved by ann" in page
         text = goldens("export")
-    stored = SqliteGoldens(Database(tmp_path / "data" / DATABASE_FILE)).select()
+    stored = GoldenStore(SqliteDocuments(Database(tmp_path / "data" / DATABASE_FILE))).select()
     assert read_goldens(text.splitlines(), "export") == tuple(reversed(stored))
     assert KEY not in text
     assert not any(KEY.encode() in file.read_bytes() for file in (tmp_path / "data").iterdir())

@@ -12,14 +12,16 @@ from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.changes import respond
 from evenkeel.runtime.exposition import Lately
 from evenkeel.runtime.roles.monitor import NotifyingStore
-from evenkeel.runtime.roles.needs import HeardNeeds, ToldNeeds
-from evenkeel.runtime.roles.templates import SharedTemplates
+from evenkeel.runtime.roles.needs import NeedsPublisher, NeedsReader
+from evenkeel.runtime.templates import Templates
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import Need
 from evenkeel.shadow.prompt.segments import SlotText
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.templates import TemplateStore
 from evenkeel.stores.verdict_log import RoutesLog
 from tests.metrics.test_metrics_stores import _event, verdict
 from tests.redis_server import a_store
@@ -38,9 +40,10 @@ def test_workers_hear_which_cells_need_trials(store):
     """Of their route and model; what is not known yet is empty; they ask again after five seconds."""
     now = [0.0]
     reports = [CellReport(CellKey("shop", "m", "general.casing"), "metrics", 12)]
-    told, heard = ToldNeeds(store, lambda: reports, 30), HeardNeeds(store, lambda: now[0])
+    documents = RedisDocuments(store)
+    publisher, heard = NeedsPublisher(documents, lambda: reports, 30), NeedsReader(documents, lambda: now[0])
     assert heard("shop", "m") == {}
-    told.tell()
+    publisher.publish()
     assert heard("shop", "m") == {}
     now[0] = 5.0
     assert heard("shop", "m") == {"general.casing": Need(12, 30)}
@@ -51,13 +54,19 @@ def test_needs_go_on_as_they_were_while_redis_is_gone(store):
     """A plan without them is a good plan; nothing is raised."""
     now = [0.0]
     reports = [CellReport(CellKey("shop", "m", "general.casing"), "metrics", 12)]
-    ToldNeeds(store, lambda: reports, 30).tell()
-    heard = HeardNeeds(store, lambda: now[0])
+    documents = RedisDocuments(store)
+    NeedsPublisher(documents, lambda: reports, 30).publish()
+    heard = NeedsReader(documents, lambda: now[0])
     before = heard("shop", "m")
-    store.client.set(heard._key + "x", "1")
-    heard._key = f"{heard._key}x"  # asking it for a field is an error of the server
+    store.client.delete(store.key("needs", "routes"))
+    store.client.set(store.key("needs", "routes"), "1")  # asking it for a field is an error of the server
     now[0] = 5.0
     assert heard("shop", "m") == before == {"general.casing": Need(12, 30)}
+
+
+def _templates(store, holder):
+    lease = RedisLease(store, "learner", holder, length_s=60)
+    return Templates(TemplateStore(RedisDocuments(store)), lease, every_s=10.0)
 
 
 def _prompts(reader, count):
@@ -68,10 +77,7 @@ def _prompts(reader, count):
 
 def test_one_worker_learns_templates_and_the_others_take_over(store):
     """The version of a prompt is the same for all; when the learner leaves, another one learns."""
-    one, other = (
-        SharedTemplates(store, RedisLease(store, "learner", holder, length_s=60))
-        for holder in ("one", "other")
-    )
+    one, other = (_templates(store, holder) for holder in ("one", "other"))
     learning, following = Reader({}, one.learner), Reader({}, other.learner)
     one.follow(learning)
     _prompts(learning, 40)
@@ -82,11 +88,11 @@ def test_one_worker_learns_templates_and_the_others_take_over(store):
     assert following.learner.snapshot() == learning.learner.snapshot()
     stop = threading.Event()
     stop.set()
-    one.run(learning, stop, 0.0)
+    one.run(learning, stop)
     learner = following.learner
     other.follow(following)
     assert following.learner is learner
-    late = SharedTemplates(store, RedisLease(store, "learner", "late", length_s=60))
+    late = _templates(store, "late")
     assert late.learner.versions("shop") == learner.versions("shop")
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.runtime.redis_stores import checkpoint_name, redis_place
+from evenkeel.runtime.stores import RedisStores, checkpoint_name
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.redis.connection import Host
 
@@ -38,7 +38,7 @@ def test_everything_that_leads_to_a_redis(monkeypatch):
         ca_file="/etc/ca.pem",
         prefix="prod",
     )
-    place = redis_place(settings.redis)
+    place = RedisStores(settings)._store.place
     assert (place.username, place.password, place.sentinel_password) == ("keel", "s3cret", "other")
     assert place.sentinels == (Host("one", 26379), Host("::1", 26380))
     assert (place.sentinel_master, place.ca_file, place.prefix) == ("main", "/etc/ca.pem", "prod")

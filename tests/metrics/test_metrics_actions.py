@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from evenkeel.stores.audit_log import Action, is_name
-from evenkeel.stores.redis.audit_log import RedisActions
+from evenkeel.stores.audit_log import Action, ActionLog, is_name
 from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.sqlite.audit_log import SqliteActions
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.redis_server import a_store
 
 ACTION = Action(1000.125, "zoë", "token", "golden_approved", "a/1 \ud83d", "version 2")
@@ -21,9 +21,9 @@ ACTION = Action(1000.125, "zoë", "token", "golden_approved", "a/1 \ud83d", "ver
 def reopen(request, tmp_path):
     """Opens the log, as often as asked for."""
     if request.param == "sqlite":
-        return lambda **options: SqliteActions(Database(tmp_path / "evenkeel.db"), **options)
+        return lambda **options: ActionLog(SqliteDocuments(Database(tmp_path / "evenkeel.db")), **options)
     place = a_store(request.getfixturevalue("redis_server")).place
-    return lambda **options: RedisActions(RedisStore(place), **options)
+    return lambda **options: ActionLog(RedisDocuments(RedisStore(place)), **options)
 
 
 def test_what_was_done_is_read_back_newest_first(reopen):

@@ -16,9 +16,9 @@ from evenkeel.experiments.judge_audit.questions import rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
 from evenkeel.monitor.labels.agreement import human_agreement, people_say
 from evenkeel.monitor.labels.exporter import LabelCollector
-from evenkeel.stores.labels import LabelError, Said, label_from_json, label_of, label_to_json
+from evenkeel.stores.labels import LabelError, LabelStore, Said, label_from_json, label_of, label_to_json
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.metrics.planted_verdicts import VERDICT as JUDGED
 
 VERDICT = replace(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model="j", rated_by="similarity@1")
@@ -130,7 +130,7 @@ def test_what_says_nothing_about_ratings_is_left_out():
 
 def test_the_gauge_follows_what_people_say(tmp_path):
     """With interval and number of verdicts; absent without labels; read anew only after a change."""
-    store = SqliteLabels(Database(tmp_path / "evenkeel.db"))
+    store = LabelStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
     registry = CollectorRegistry()
     registry.register(LabelCollector(store))
     assert "judge_human_agreement{" not in generate_latest(registry).decode()

@@ -9,12 +9,12 @@ import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict
-from evenkeel.stores.labels import LabelError, Said, label_of
+from evenkeel.stores.labels import LabelError, LabelStore, Said, label_of
 from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.labels import RedisLabels
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sealing import PayloadKey, Seal, SealError
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.redis_server import a_store
 
 VERDICT = Verdict(
@@ -44,9 +44,9 @@ TEXTS = Evidence("Prompt?", "Pormpt?", Answer("On the 3rd.", (ToolCall("f", "{}"
 def reopen(request, tmp_path):
     """Opens the store, as often as asked for."""
     if request.param == "sqlite":
-        return lambda: SqliteLabels(Database(tmp_path / "evenkeel.db"))
+        return lambda: LabelStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
     place = a_store(request.getfixturevalue("redis_server")).place
-    return lambda: RedisLabels(RedisStore(place))
+    return lambda: LabelStore(RedisDocuments(RedisStore(place)))
 
 
 @pytest.fixture
@@ -185,14 +185,14 @@ def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(tmp_path)
     pytest.importorskip("cryptography")
     path, key = tmp_path / "evenkeel.db", PayloadKey(bytes(range(32)))
     sealed = Database(path, seal=Seal([key]))
-    written = SqliteLabels(sealed).put(said(rating=3, note="a note"), TEXTS)
-    assert SqliteLabels(sealed).select() == (written,)
-    assert SqliteLabels(sealed).texts(VERDICT.id) == TEXTS
+    written = LabelStore(SqliteDocuments(sealed)).put(said(rating=3, note="a note"), TEXTS)
+    assert LabelStore(SqliteDocuments(sealed)).select() == (written,)
+    assert LabelStore(SqliteDocuments(sealed)).texts(VERDICT.id) == TEXTS
     sealed.close()
     held = path.read_bytes()
     for text in (b"a note", b"The date is missing", b"On the 3rd"):
         assert text not in held
-    bare = SqliteLabels(Database(path, seal=Seal()))
+    bare = LabelStore(SqliteDocuments(Database(path, seal=Seal())))
     (read,) = bare.select()
     assert (read.rating, read.judge_rating, read.agrees) == (3, 2, False)
     assert "encrypted with the key" in read.note

@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.stores.goldens import Deed, Entry, Golden, GoldenError, Imported
+from evenkeel.stores.goldens import Deed, Entry, Golden, GoldenError, GoldenStore, Imported
 from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.goldens import RedisGoldens
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.redis_server import a_store
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "\ud83d"}'),), "m-1", "fp", "stop", 7, 2)
@@ -32,9 +32,9 @@ GOLDEN = Golden(
 def reopen(request, tmp_path):
     """Opens the store, as often as asked for."""
     if request.param == "sqlite":
-        return lambda: SqliteGoldens(Database(tmp_path / "evenkeel.db"))
+        return lambda: GoldenStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
     place = a_store(request.getfixturevalue("redis_server")).place
-    return lambda: RedisGoldens(RedisStore(place))
+    return lambda: GoldenStore(RedisDocuments(RedisStore(place)))
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from evenkeel.core.pair import Answer
 from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.errors import StoreError
-from evenkeel.stores.goldens import Golden
+from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.archive import RedisExchangeArchive
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
-from evenkeel.stores.redis.goldens import RedisGoldens
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
@@ -72,7 +72,7 @@ def use(place):
     archive = RedisExchangeArchive(store)
     archive.put(EXCHANGE)
     assert archive.latest(route="shop") == [EXCHANGE]
-    goldens = RedisGoldens(store)
+    goldens = GoldenStore(RedisDocuments(store))
     approved = goldens.approve(Golden(id="g", request="{}", answer=Answer("Four.")), by="ann", at=1.0)
     assert goldens.select() == (approved,)
     queue = RedisExchangeQueue(store, lambda: 1000.0)

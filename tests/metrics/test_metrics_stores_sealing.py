@@ -17,14 +17,14 @@ from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.errors import StoreError
-from evenkeel.stores.goldens import Golden
+from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.archive import RedisExchangeArchive
-from evenkeel.stores.redis.goldens import RedisGoldens
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 WORD = "periwinkle"
@@ -193,7 +193,7 @@ def test_nothing_readable_is_left_in_the_file(tmp_path):
             return (
                 SqliteVerdictLog(database),
                 SqliteExchangeArchive(database),
-                SqliteGoldens(database),
+                GoldenStore(SqliteDocuments(database)),
                 SqliteJudgeCache(database),
             )
 
@@ -243,7 +243,7 @@ def test_nothing_readable_is_left_on_redis(redis_server):
             return (
                 RedisVerdictLog(store),
                 RedisExchangeArchive(store),
-                RedisGoldens(store),
+                GoldenStore(RedisDocuments(store)),
                 RedisJudgeCache(store),
             )
 

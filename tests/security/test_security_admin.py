@@ -22,10 +22,10 @@ from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.goldens import Golden
+from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
@@ -165,7 +165,7 @@ VERDICT = Verdict(
 def desk(tmp_path):
     """A console over real stores: a verdict and a golden for each piece of markup, which is all they say."""
     database = Database(tmp_path / "evenkeel.db")
-    goldens, log = SqliteGoldens(database), SqliteVerdictLog(database)
+    goldens, log = GoldenStore(SqliteDocuments(database)), SqliteVerdictLog(database)
     for number, text in enumerate(MARKUP):
         said = Answer(text, (ToolCall(text, text),), model=text)
         request = json.dumps({"model": text, "messages": [{"role": text, "content": text}]})

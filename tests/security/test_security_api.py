@@ -13,11 +13,12 @@ from litestar.openapi import OpenAPIConfig
 
 from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, create_app
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
+from evenkeel.stores.audit_log import ActionLog
+from evenkeel.stores.goldens import GoldenStore
+from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.audit_log import SqliteActions
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
@@ -37,9 +38,9 @@ def sources(tmp_path_factory):
         ready=dict,
         pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
         clock=lambda: 1000.0,
-        goldens=GoldenSources(SqliteGoldens(database), archive),
-        labels=SqliteLabels(database),
-        actions=SqliteActions(database),
+        goldens=GoldenSources(GoldenStore(SqliteDocuments(database)), archive),
+        labels=LabelStore(SqliteDocuments(database)),
+        actions=ActionLog(SqliteDocuments(database)),
         change_reports=lambda: (),
     )
     database.close()

@@ -17,7 +17,7 @@ from evenkeel.runtime.data_plane import redactor
 from evenkeel.settings import SettingsError, load
 from evenkeel.settings.storage import Redaction
 from evenkeel.stores.sealing import KEY_VARIABLE
-from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 KEY = base64.b64encode(bytes(range(32))).decode()
@@ -119,7 +119,7 @@ def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
     assert _upstream.received == said
     assert ["redactions", {"kind": "email"}, 2] in counted["counters"]
     assert ["redactions", {"kind": "customer"}, 1] in counted["counters"]
-    database = Database(tmp_path / data_plane.DATABASE_FILE)
+    database = Database(tmp_path / DATABASE_FILE)
     (lease,) = SqliteExchangeQueue(database, time.time).reserve(5, 10.0)
     database.close()
     assert b"Write to [EMAIL_1] of [CUSTOMER_1]." in lease.exchange.request_body

@@ -19,13 +19,12 @@ from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Verdict
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.audit_log import Action
-from evenkeel.stores.goldens import Golden
+from evenkeel.stores.audit_log import Action, ActionLog
+from evenkeel.stores.goldens import Golden, GoldenStore
+from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.audit_log import SqliteActions
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
-from evenkeel.stores.sqlite.labels import SqliteLabels
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
@@ -196,7 +195,11 @@ def test_beyond_loopback_people_or_a_login_are_enough(admin):
 def desk(tmp_path, admin):
     """A console over real stores, behind the guard; with a verdict and a golden."""
     database = Database(tmp_path / "evenkeel.db")
-    goldens, log, actions = SqliteGoldens(database), SqliteVerdictLog(database), SqliteActions(database)
+    goldens, log, actions = (
+        GoldenStore(SqliteDocuments(database)),
+        SqliteVerdictLog(database),
+        ActionLog(SqliteDocuments(database)),
+    )
     goldens.approve(Golden(id="g", route="r", request="{}", answer=Answer("Yes.")), by="start", at=1.0)
     verdict = Verdict("v", "e", 999.0, "r", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3)
     log.append(verdict, None)
@@ -209,7 +212,7 @@ def desk(tmp_path, admin):
         pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
         clock=lambda: 1000.0,
         goldens=GoldenSources(goldens, SqliteExchangeArchive(database, per_route=10, total_bytes=10**6)),
-        labels=SqliteLabels(database),
+        labels=LabelStore(SqliteDocuments(database)),
         actions=actions,
     )
 

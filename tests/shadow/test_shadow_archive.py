@@ -18,10 +18,10 @@ from evenkeel.shadow.archive import Archivist
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.goldens import GoldenError
+from evenkeel.stores.goldens import GoldenError, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.goldens import SqliteGoldens
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.shadow.wild_exchanges import WildExchanges
 
 BODY = '{"model": "asked", "messages": [{"role": "user", "content": "Wie lange, bitte?"}]}'
@@ -101,7 +101,7 @@ def test_whatever_is_archived_can_be_approved_and_written(tmp_path):
     plan = RoutePlan((), (0.3,), 0, None)
     reader = Reader({exchange.route: plan for exchange in exchanges})
     database = Database(tmp_path / "evenkeel.db")
-    archive, store = SqliteExchangeArchive(database), SqliteGoldens(database)
+    archive, store = SqliteExchangeArchive(database), GoldenStore(SqliteDocuments(database))
     tally = Tally()
     approved = refused = 0
     for exchange in exchanges:

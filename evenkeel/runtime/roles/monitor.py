@@ -33,9 +33,9 @@ from evenkeel.runtime.process import (
     supervisor_of,
     threads,
 )
-from evenkeel.runtime.redis_stores import RedisStores, checkpoint_name, counter_store
-from evenkeel.runtime.roles.needs import ToldNeeds
+from evenkeel.runtime.roles.needs import NeedsPublisher
 from evenkeel.runtime.roles.starting import run_alone, run_supervised
+from evenkeel.runtime.stores import RedisStores, checkpoint_name
 
 if TYPE_CHECKING:
     import socket
@@ -44,10 +44,11 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
     from evenkeel.runtime.reload import SettingsSource
-    from evenkeel.runtime.stores import Lease, Stores
+    from evenkeel.runtime.stores import Stores
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
+    from evenkeel.stores.lease import Lease
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 
@@ -243,7 +244,7 @@ async def _serve(
         await asyncio.to_thread(stores.check)
         instruments = await Instruments.set_up(settings, stores)
         health = instruments.health
-        mine = counter_store(stores.store, supervisor_of(supervised=reloaded is None))
+        mine = stores.counters_of(supervisor_of(supervised=reloaded is None))
 
         def counted() -> list[Snapshot]:
             # Other roles export their own counters; exported here too, they would count double. Under a
@@ -254,7 +255,7 @@ async def _serve(
 
         watching = await Watching.set_up(settings, stores, instruments, counted, late=True)
         stopping = threading.Event()
-        needs = ToldNeeds(stores.store, watching.monitor.reports, settings.alert.min_trials)
+        needs = NeedsPublisher(stores.documents, watching.monitor.reports, settings.alert.min_trials)
         bodies: list[Callable[[], object]] = [*watching.bodies(stopping), partial(needs.run, stopping)]
         if reloaded is None:
             bodies.append(partial(publish_counters, stopping, source, mine, instruments.counted))

@@ -1,39 +1,60 @@
-"""What is still to be learnt of each cell: told by the monitors, read by the workers."""
+"""Which cells need trials: published by the monitors, read by the workers."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.shadow.planner import Need, needs_of
+from evenkeel.stores.documents import Collection
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.cells import CellReport
-    from evenkeel.stores.redis.connection import RedisStore
+    from evenkeel.stores.documents import Documents
 
 log = logging.getLogger("evenkeel.monitor")
 
 _EVERY_S: Final = 5.0
 
 
-class ToldNeeds:
+class _RouteNeeds(NamedTuple):
+    """What the cells of a route need: by model and perturbation, the values of a `Need`."""
+
+    route: str
+    models: dict[str, dict[str, list[float]]]
+
+
+_NEEDS: Final = Collection(
+    schema=("CREATE TABLE IF NOT EXISTS needs (route TEXT PRIMARY KEY, body TEXT NOT NULL)",),
+    table="needs",
+    key=("route",),
+    tag="needs",
+    layout="hash",
+    name="routes",
+    pack=lambda needs, _seal: json.dumps(needs.models),
+    unpack=lambda body, _seal, name: _RouteNeeds(name[0], json.loads(body)),
+    key_of=lambda needs: (needs.route,),
+)
+
+
+class NeedsPublisher:
     """Puts the needs of all cells where the workers find them, by route."""
 
-    def __init__(self, store: RedisStore, reports: Callable[[], Sequence[CellReport]], floor: int) -> None:
-        """Args: store: the Redis. reports: of all cells. floor: trials below which nothing is reported."""
-        self._store = store
+    def __init__(self, documents: Documents, reports: Callable[[], Sequence[CellReport]], floor: int) -> None:
+        """Args: documents: where they are put. reports: of all cells. floor: trials below which nothing is reported."""
+        self._documents = documents
+        documents.open(_NEEDS)
         self._reports = reports
         self._floor = floor
-        self._key = store.key("needs", "routes")
 
-    def tell(self) -> None:
-        """Tell them as they are now."""
+    def publish(self) -> None:
+        """Put them there as they are now."""
         cells: dict[str, dict[str, dict[str, CellReport]]] = {}
         for report in self._reports():
             key = report.key
@@ -46,23 +67,23 @@ class ToldNeeds:
                 }
                 for model, found in models.items()
             }
-            self._store.client.hset(self._key, route, json.dumps(needs))
+            self._documents.put(_NEEDS, _RouteNeeds(route, needs))
 
     def run(self, stop: threading.Event) -> None:
-        """Tell them every five seconds until `stop` is set. A store in trouble is tried again."""
-        trouble = Trouble(log, "the workers cannot be told which cells need trials (%s)")
+        """Publish them every five seconds until `stop` is set. A store in trouble is tried again."""
+        trouble = Trouble(log, "the needs of cells cannot be published to the workers (%s)")
         while not stop.wait(_EVERY_S):
             with trouble:
-                self.tell()
+                self.publish()
 
 
-class HeardNeeds:
-    """What the monitors told last, read every few seconds; nothing while Redis is in trouble."""
+class NeedsReader:
+    """What the monitors published last, read every few seconds; nothing while Redis is in trouble."""
 
-    def __init__(self, store: RedisStore, timer: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
+    def __init__(self, documents: Documents, timer: Callable[[], float] = time.monotonic) -> None:
+        self._documents = documents
+        documents.open(_NEEDS)
         self._timer = timer
-        self._key = store.key("needs", "routes")
         self._heard: dict[str, tuple[float, dict[str, dict[str, Need]]]] = {}
 
     def __call__(self, route: str, model: str) -> Mapping[str, Need]:
@@ -76,12 +97,11 @@ class HeardNeeds:
 
     def _hear(self, route: str, before: dict[str, dict[str, Need]]) -> dict[str, dict[str, Need]]:
         try:
-            body = self._store.client.hget(self._key, route)
-            raw: dict[str, dict[str, list[float]]] = json.loads(body) if body else {}
+            found = self._documents.find(_NEEDS, route)
         except Exception as error:  # noqa: BLE001 - a plan without needs is a good plan
             log.warning("which cells need trials cannot be read (%s)", error)
             return before
         return {
             model: {name: Need(int(row[0]), int(row[1]), row[2], row[3]) for name, row in needs.items()}
-            for model, needs in raw.items()
+            for model, needs in (found.models if found else {}).items()
         }

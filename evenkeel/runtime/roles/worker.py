@@ -32,9 +32,9 @@ from evenkeel.runtime.process import (
     supervisor_of,
     threads,
 )
-from evenkeel.runtime.redis_stores import RedisStores, counter_store
-from evenkeel.runtime.roles.needs import HeardNeeds
+from evenkeel.runtime.roles.needs import NeedsReader
 from evenkeel.runtime.roles.starting import run_alone, run_supervised
+from evenkeel.runtime.stores import RedisStores
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import merge
@@ -181,7 +181,7 @@ async def _serve(
         await asyncio.to_thread(stores.queue.check_readable)
         instruments = await Instruments.set_up(settings, stores)
         health = instruments.health
-        working = await Working.set_up(settings, stores, instruments, HeardNeeds(stores.store))
+        working = await Working.set_up(settings, stores, instruments, NeedsReader(stores.documents))
 
         def snapshot() -> Snapshot:
             return merge([instruments.counted(), health.snapshot(), reloaded() if reloaded else {}])
@@ -196,7 +196,7 @@ async def _serve(
             registry.register(SnapshotCollector(lambda: [snapshot()]))
             return create_probes(lambda: generate_latest(registry), problems)
 
-        counters = counter_store(stores.store, supervisor_of(supervised=reloaded is None))
+        counters = stores.counters_of(supervisor_of(supervised=reloaded is None))
         stopping = threading.Event()
         bodies = (
             partial(publish_counters, stopping, source, counters, snapshot),
