@@ -35,12 +35,11 @@ from evenkeel.core.pair import Answer
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.candidates import Source, places
 from evenkeel.experiments.calibrate.columns import (
-    TELLING,
     Field,
-    cheap_columns,
     chosen_columns,
     encoder_columns,
     gather,
+    heuristic_columns,
 )
 from evenkeel.experiments.calibrate.command import write
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
@@ -50,8 +49,9 @@ from evenkeel.experiments.calibrate.score_table import score_table
 from evenkeel.experiments.calibrate.scoring import Task, scored_with_encoder
 from evenkeel.experiments.calibrate.scoring import scored as scored_in_processes
 from evenkeel.metrics.languages import ANY_LANGUAGE
-from evenkeel.metrics.similarity import Embeddings
-from evenkeel.metrics.workflow import write_node_edge
+from evenkeel.metrics.registry import telling
+from evenkeel.metrics.similarity.embeddings import Embeddings
+from evenkeel.metrics.workflow.diagrams import write_node_edge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ def _fields(columns: Sequence[Column]) -> list[Field]:
 
 def timed(sources: Sequence[Source], form: Form, folder: Path) -> tuple[Calibration, Spent]:
     """Calibrate in this process, as the command does with one process, and time it."""
-    names = TELLING[form]
+    names = telling(form)
     run = Run("bench", form, 0, SEVERITIES, {})
     with (
         KeptEncoder(HashedVectors(), "hash", folder / "vectors.sqlite") as kept,
@@ -167,7 +167,7 @@ def timed(sources: Sequence[Source], form: Form, folder: Path) -> tuple[Calibrat
             encoder_columns(Embeddings(kept, model="hash", name="hash"), kept, ANY_LANGUAGE), names
         )
         replaced = {column.metric.name for column in meant}
-        free = chosen_columns(cheap_columns(), [name for name in names if name not in replaced])
+        free = chosen_columns(heuristic_columns(), [name for name in names if name not in replaced])
         marks = [time.process_time()]
         for rows in scored_in_processes([_task(source, form, free) for source in sources], 1):
             for row in rows:
@@ -216,7 +216,7 @@ def speed(count: int) -> Table:
 
 def scored(sources: Sequence[Source], form: Form) -> ScoreTable:
     """A score table by the cheap metrics."""
-    columns = chosen_columns(cheap_columns(), TELLING[form])
+    columns = chosen_columns(heuristic_columns(), telling(form))
     rows = [
         row for rows in scored_in_processes([_task(one, form, columns) for one in sources], 1) for row in rows
     ]

@@ -25,10 +25,11 @@ import yaml
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade import SEVERITIES, Form, as_written, degrade, form_of
-from evenkeel.metrics.similarity import Details, RougeL
+from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import load_embeddings
-from evenkeel.metrics.structured import JsonRouge
-from evenkeel.metrics.workflow import ChainF1
+from evenkeel.metrics.similarity.sequence import RougeL
+from evenkeel.metrics.structured.json_rouge import JsonRouge
+from evenkeel.metrics.workflow.chain import ChainF1
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

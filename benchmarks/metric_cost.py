@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.entity import read_schema
-from evenkeel.metrics.registry import HEURISTICS
+from evenkeel.metrics.registry import heuristics
 from evenkeel.metrics.similarity import normalised, words
 from evenkeel.metrics.similarity.details import read_details
 from evenkeel.metrics.similarity.ngrams import read_ngrams, tokens
@@ -87,12 +87,12 @@ def score(metrics: Sequence[Metric], pair: Pair, *, cold: bool) -> None:
 
 def main() -> None:
     """Print the table."""
-    some = [metric for metric in HEURISTICS if metric.name in LEXICAL_AND_FORMAT]
+    some = [metric for metric in heuristics() if metric.name in LEXICAL_AND_FORMAT]
     print(f"{'pair':10}{'tokens':>8}{'lexical+format cold':>22}{'warm':>8}{'all cold':>17}{'warm':>8}  (ms)")
     for name, pair in pairs().items():
         times = [
             cost_ms(lambda chosen=chosen, cold=cold: score(chosen, pair, cold=cold))  # noqa: B023 - called here
-            for chosen in (some, HEURISTICS)
+            for chosen in (some, heuristics())
             for cold in (True, False)
         ]
         cells = "".join(f"{one:{width}.2f}" for one, width in zip(times, (22, 8, 17, 8), strict=True))

@@ -35,7 +35,7 @@ def drift_notices(reports: Sequence[CellReport]) -> list[str]:
 def _line(state: str, route: str, model: str, moved: Sequence[CellReport]) -> str:
     first = moved[0].drift
     assert first is not None
-    under = wording.listing([rewordings.phrase(report.key.perturbation) for report in moved])
+    under = figures.listing([rewordings.phrase(report.key.perturbation) for report in moved])
     line = f"{'beyond' if state == 'risen' else 'below'} "
     line += figures.percent(first.upper if state == "risen" else first.lower)
     trials = f"{'first' if first.provisional else 'approved'} {first.trials:,} trials"

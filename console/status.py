@@ -185,7 +185,7 @@ def _alert(
         state="alert",
         title=f"▲ {_count(len(alerting), 'alert')} · evenkeel",
         headlines=tuple(
-            Headline(model, route, wording.listing(changes)) for (route, model), changes in groups.items()
+            Headline(model, route, figures.listing(changes)) for (route, model), changes in groups.items()
         ),
         alerts=tuple(_alert_line(report, events, retired, now) for report in alerting),
         summary="",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenkeel.core.labels import label as metric_label
 from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.verdict import Scorer, Stage
 
 RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
@@ -32,15 +31,7 @@ SECOND_RATINGS = {
 }
 """Ratings beside the one that counts, by the name of the detail that holds them."""
 
-_QUALITY = {
-    "faithfulness_proxy": "faithfulness (cheap stand-in)",
-    "completeness_proxy": "completeness (cheap stand-in)",
-    "citations_proxy": "citations (cheap stand-in)",
-}
-
 _SCORES = {
-    "rouge_l": "ROUGE-L",
-    "json_rouge": "JSON ROUGE",
     "cached": "remembered by the judge's cache",
     "swapped": "calls with sides swapped",
 }
@@ -58,16 +49,9 @@ def stage_words(stage: Stage) -> str:
 
 def quality_words(metric: str) -> str:
     """A quality metric's name; a stand-in is marked as one."""
-    return _QUALITY.get(metric, metric.replace("_", " "))
+    return metric_label(metric)
 
 
 def score_words(metric: str) -> str:
     """The name of a score behind a cheap rating."""
-    return _SCORES.get(metric, metric.replace("_", " "))
-
-
-def listing(parts: Sequence[str]) -> str:
-    """Join to "a", "a and b", "a, b and c"."""
-    if len(parts) < 2:  # noqa: PLR2004 - nothing to join
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return _SCORES.get(metric) or metric_label(metric)

@@ -1,10 +1,9 @@
 """Judgement plane: rates how close two answers are, and whether their quality changed.
 
-`tasks` (what the answers are for) → `similarity`, `judge` (rate them; `cascade` asks the judge only where it is
-needed) → `quality` (what else changed) → `scoring` (the two-stage `Judgement`).
+`tasks` (what the answers are for) → `heuristic`, `judge` (rate them; `cascade` asks the judge only where it
+is needed) → `quality` (what else changed) → `scoring` (the two-stage `Judgement`).
 
-`registry` names every metric of `lexical`, `semantic`, `structured`, `entity`, `tool_calls`, `surface` and
-`workflow`.
+`registry` names every metric, ours and those of other packages.
 
 The names in `__all__` are for use without a proxy (`docs/api.md`). Each is loaded when it is first asked for.
 """
@@ -18,12 +17,10 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
     from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.registry import HEURISTICS, METRICS, Listed, UnknownMetricError, metric
+    from evenkeel.metrics.registry import Listed, UnknownMetricError, heuristics, metric, metrics
     from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
 
 __all__ = [
-    "HEURISTICS",
-    "METRICS",
     "Answer",
     "Failure",
     "Judge",
@@ -36,8 +33,10 @@ __all__ = [
     "UnknownMetricError",
     "Wanted",
     "heuristic_scorer",
+    "heuristics",
     "judge_scorer",
     "metric",
+    "metrics",
 ]
 
 if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
@@ -45,7 +44,7 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         "core.pair": ("Answer", "Pair", "ToolCall", "Wanted"),
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
         "metrics.judge": ("Judge",),
-        "metrics.registry": ("HEURISTICS", "METRICS", "Listed", "UnknownMetricError", "metric"),
+        "metrics.registry": ("Listed", "UnknownMetricError", "heuristics", "metric", "metrics"),
         "metrics.scoring": ("TwoStageScorer", "heuristic_scorer", "judge_scorer"),
     }
     _HOME = {name: home for home, names in _HOMES.items() for name in names}

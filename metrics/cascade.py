@@ -204,11 +204,6 @@ def read_bands(text: str) -> Bands:
     return bands
 
 
-def bands_to_json(bands: Bands) -> str:
-    """The bands as JSON, which `read_bands` reads."""
-    return _ADAPTER.dump_json(bands, indent=2).decode()
-
-
 _AUDIT = "cascade_audit"
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
@@ -128,6 +129,7 @@ class SlotMatch:
 
     name: ClassVar[str] = "slot_match"
     version: ClassVar[int] = 2
+    about: ClassVar[About] = About("entity", telling={"data": 3})
 
     def __init__(self, schema: Schema | None = None) -> None:
         """Compare by a schema; None = the one found in each pair's context (see `read_schema`)."""
@@ -166,6 +168,7 @@ class SlotRouge:
 
     name: ClassVar[str] = "slot_rouge"
     version: ClassVar[int] = 2
+    about: ClassVar[About] = About("entity", telling={"data": 4})
 
     def score(self, pair: Pair) -> float | Failure:
         """The ROUGE-L F1 of values under equal keys, over the slots filled in either answer. Symmetric.

@@ -1,15 +1,12 @@
-"""What a similarity metric is, and what a rater of pairs gives back.
-
-Metrics that ask a model: better in batches, or with a wait.
-"""
+"""What a metric is and what it declares about itself, and what a rater of pairs gives back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Failure
@@ -17,6 +14,62 @@ if TYPE_CHECKING:
 
 SCALE = (1, 2, 3)
 """Every rating of this project: 3 is best (or same), 1 is worst (or different)."""
+
+
+Family = Literal[
+    "equality",
+    "lexical",
+    "sequence",
+    "vocabulary",
+    "semantic",
+    "structured",
+    "structural",
+    "order",
+    "entity",
+    "tools",
+    "surface",
+    "judge",
+]
+"""What a metric looks at: "structured" is data in an answer, "structural" are the steps of a workflow,
+"order" is their order. Of the lexical ones, those that look for the longest "sequence" see what moved, those
+that look at the "vocabulary" alone do not, and n-grams lie between."""
+Cost = Literal["microseconds", "model", "judge"]
+"""What a pair costs: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
+HighMeans = Literal["alike", "better"]
+"""The direction: a high value says that the answers are alike, or that the candidate is good."""
+Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
+AnswerForm = Literal["workflow", "prose", "list", "data"]
+"""Of a task's answers, as a calibration sees them."""
+
+ANY = ("*",)
+"""Languages of a metric that reads all of them, as far as the model behind it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What people and calibrations must know of a metric. Each metric declares its own."""
+
+    family: Family
+    akin: Family | None = None
+    """Family whose blind spots it shares, if that is another one than its own."""
+    label: str = ""
+    """Its name for people; "" = the metric's name with spaces."""
+    cost: Cost = "microseconds"
+    high_means: HighMeans = "alike"
+    languages: tuple[str, ...] = ANY
+    """Base tags of the languages it was made for, `ANY` for all."""
+    needs: Needs = "nothing"
+    """What its constructor asks for; a metric that needs nothing is a heuristic."""
+    aligns: bool = False
+    """Whether its constructor takes a `Comparison`, so that steps of workflows can be aligned by meaning."""
+    telling: Mapping[AnswerForm, int] = field(default_factory=dict)
+    """Forms of answers in which it tells damage from a harmless change: there a calibration takes it. The
+    number is its place in reports and where two metrics are equally good, lowest first.
+
+    Left out are those about something else (refusals, language, whether JSON is valid), the ratio of lengths,
+    which falls just as well when a model says the same more briefly, and for workflows the embedding of the
+    whole text, which costs more than all others together. The items of a list are steps to the metrics that
+    read steps."""
 
 
 class Metric(Protocol):

@@ -1,66 +1,74 @@
-"""Every metric over a pair of answers: what it is called, what a high value says, what it costs."""
+"""Every metric over a pair of answers: those of evenkeel, and those that other people's packages offer.
+
+A metric of ours is one file with an `About`, and one line in `BUILTIN`. A metric of somebody else's is an
+entry point of the group `evenkeel.metrics` that names a class with `name`, `version`, `about` and `score`.
+"""
 
 from __future__ import annotations
 
 import difflib
+import logging
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.metrics.entity import SlotMatch, SlotRouge
-from evenkeel.metrics.similarity.bert_score import BertScore
-from evenkeel.metrics.similarity.content_words import ContentWords
-from evenkeel.metrics.similarity.details import Details
-from evenkeel.metrics.similarity.embeddings import Embeddings
-from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
-from evenkeel.metrics.similarity.ngrams import Bleu, Gleu
-from evenkeel.metrics.similarity.normalised import NormalisedEquality
-from evenkeel.metrics.similarity.sequence import EditSimilarity, RougeL
-from evenkeel.metrics.structured.json_rouge import JsonRouge
-from evenkeel.metrics.structured.json_similarity import JsonSimilarity
-from evenkeel.metrics.structured.validity import FormatValidity
-from evenkeel.metrics.surface.language import LanguageMatch
-from evenkeel.metrics.surface.length import LengthRatio
-from evenkeel.metrics.surface.refusal import RefusalAgreement
-from evenkeel.metrics.surface.truncation import TruncationAgreement
-from evenkeel.metrics.tool_calls import ToolArguments, ToolCalls, ToolNames, ToolOrder
-from evenkeel.metrics.workflow import BUILTIN as STRUCTURAL
-from evenkeel.metrics.workflow.chain import ChainF1
-from evenkeel.metrics.workflow.graph import GraphF1
-from evenkeel.metrics.workflow.judge import WorkflowJudge
-from evenkeel.metrics.workflow.meaning import StepBertScore
-from evenkeel.metrics.workflow.tau import Tau, WeightedTau
-from evenkeel.metrics.workflow.wording import WorkflowBleu, WorkflowGleu
+from evenkeel.core import labels
+from evenkeel.core.extensions import ExtensionError, extensions
+from evenkeel.metrics.metric import About
+from evenkeel.metrics.quality.bundles import BUNDLES
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.metric import AsyncMetric, Metric
+    from collections.abc import Collection, Mapping
 
-Family = Literal[
-    "equality",
-    "lexical",
-    "sequence",
-    "vocabulary",
-    "semantic",
-    "structured",
-    "structural",
-    "order",
-    "entity",
-    "tools",
-    "surface",
-    "judge",
-]
-"""What a metric looks at: "structured" is data in an answer, "structural" are the steps of a workflow,
-"order" is their order. Of the lexical ones, those that look for the longest "sequence" see what moved, those
-that look at the "vocabulary" alone do not, and n-grams lie between."""
-Cost = Literal["microseconds", "model", "judge"]
-"""What a pair costs: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
-HighMeans = Literal["alike", "better"]
-"""The direction: a high value says that the answers are alike, or that the candidate is good."""
-Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
+    from evenkeel.core.extensions import Extension
+    from evenkeel.metrics.metric import AnswerForm, AsyncMetric, Family, Metric
 
-ANY = ("*",)
-"""Languages of a metric that reads all of them, as far as the model behind it does."""
-_ENGLISH_BEST = ("en",)
-_REFUSAL_LANGUAGES = ("en", "de", "es", "fr", "it", "ja", "nl", "pt", "zh")
+GROUP: Final = "evenkeel.metrics"
+"""Group of entry points."""
+
+BUILTIN: tuple[str, ...] = (
+    "evenkeel.metrics.similarity.normalised:NormalisedEquality",
+    "evenkeel.metrics.similarity.sequence:RougeL",
+    "evenkeel.metrics.similarity.ngrams:Bleu",
+    "evenkeel.metrics.similarity.ngrams:Gleu",
+    "evenkeel.metrics.similarity.sequence:EditSimilarity",
+    "evenkeel.metrics.similarity.content_words:ContentWords",
+    "evenkeel.metrics.similarity.details:Details",
+    "evenkeel.metrics.similarity.embeddings:Embeddings",
+    "evenkeel.metrics.similarity.endpoint_embeddings:EndpointEmbeddings",
+    "evenkeel.metrics.similarity.bert_score:BertScore",
+    "evenkeel.metrics.structured.json_rouge:JsonRouge",
+    "evenkeel.metrics.structured.json_similarity:JsonSimilarity",
+    "evenkeel.metrics.structured.validity:FormatValidity",
+    "evenkeel.metrics.workflow.chain:ChainF1",
+    "evenkeel.metrics.workflow.graph:GraphF1",
+    "evenkeel.metrics.workflow.tau:Tau",
+    "evenkeel.metrics.workflow.tau:WeightedTau",
+    "evenkeel.metrics.workflow.wording:WorkflowBleu",
+    "evenkeel.metrics.workflow.wording:WorkflowGleu",
+    "evenkeel.metrics.workflow.meaning:StepBertScore",
+    "evenkeel.metrics.workflow.judge:WorkflowJudge",
+    "evenkeel.metrics.entity:SlotMatch",
+    "evenkeel.metrics.entity:SlotRouge",
+    "evenkeel.metrics.tool_calls:ToolCalls",
+    "evenkeel.metrics.tool_calls:ToolNames",
+    "evenkeel.metrics.tool_calls:ToolArguments",
+    "evenkeel.metrics.tool_calls:ToolOrder",
+    "evenkeel.metrics.surface.refusal:RefusalAgreement",
+    "evenkeel.metrics.surface.language:LanguageMatch",
+    "evenkeel.metrics.surface.length:LengthRatio",
+    "evenkeel.metrics.surface.truncation:TruncationAgreement",
+)
+"""Module and class, by what they read. A new metric is one file and one line here."""
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_log: Final = logging.getLogger(__name__)
+
+
+class UnknownMetricError(LookupError):
+    """There is no metric of that name. The message names the nearest ones, or why the metric was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,98 +79,52 @@ class Listed:
     """Its class, to be built with what it needs."""
     name: str
     version: int
-    family: Family
-    cost: Cost = "microseconds"
-    high_means: HighMeans = "alike"
-    languages: tuple[str, ...] = ANY
-    """Base tags of the languages it was made for, `ANY` for all."""
-    needs: Needs = "nothing"
-    """What its constructor asks for; metrics that need nothing are in `HEURISTICS`."""
-    akin: Family | None = None
-    """Family whose blind spots it shares, if that is another one than its own."""
+    about: About
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.about.label or self.name.replace("_", " ")
 
     @property
     def blind_as(self) -> Family:
         """Family in a calibration, where primary and secondary metric must not share their blind spots."""
-        return self.akin or self.family
+        return self.about.akin or self.about.family
 
 
-class UnknownMetricError(LookupError):
-    """There is no metric of that name. The message names the nearest ones."""
+@dataclass(frozen=True, slots=True)
+class _Catalogue:
+    metrics: Mapping[str, Listed]
+    refused: Mapping[str, str]
+    """By name of the entry point: why it is not among the metrics."""
 
 
-def _listed(
-    kind: type[Metric | AsyncMetric],
-    family: Family,
-    *,
-    cost: Cost = "microseconds",
-    high_means: HighMeans = "alike",
-    languages: tuple[str, ...] = ANY,
-    needs: Needs = "nothing",
-    akin: Family | None = None,
-) -> Listed:
-    # The protocol declares both as properties, the classes as constants.
-    name, version = str(kind.name), int(kind.version)  # type: ignore[call-overload]
-    return Listed(kind, name, version, family, cost, high_means, languages, needs, akin)
+def metrics() -> tuple[Listed, ...]:
+    """All of them, ours first. Other people's packages are imported at the first call."""
+    return tuple(_catalogue().metrics.values())
 
 
-METRICS: tuple[Listed, ...] = (
-    _listed(NormalisedEquality, "equality"),
-    _listed(RougeL, "lexical", akin="sequence"),
-    _listed(Bleu, "lexical"),
-    _listed(Gleu, "lexical"),
-    _listed(EditSimilarity, "lexical", akin="sequence"),
-    _listed(ContentWords, "lexical", languages=_ENGLISH_BEST, akin="vocabulary"),
-    _listed(Details, "lexical", languages=_ENGLISH_BEST, akin="entity"),
-    _listed(Embeddings, "semantic", cost="model", needs="encoder"),
-    _listed(EndpointEmbeddings, "semantic", cost="model", needs="client"),
-    _listed(BertScore, "semantic", cost="model", needs="token_matcher"),
-    _listed(JsonRouge, "structured"),
-    _listed(JsonSimilarity, "structured", cost="model", needs="encoder"),
-    _listed(FormatValidity, "structured", high_means="better"),
-    _listed(ChainF1, "structural"),
-    _listed(GraphF1, "structural"),
-    _listed(Tau, "structural", akin="order"),
-    _listed(WeightedTau, "structural", akin="order"),
-    _listed(WorkflowBleu, "structural", akin="lexical"),
-    _listed(WorkflowGleu, "structural", akin="lexical"),
-    _listed(StepBertScore, "structural", cost="model", needs="token_matcher", akin="semantic"),
-    _listed(WorkflowJudge, "judge", cost="judge", needs="judge"),
-    _listed(SlotMatch, "entity"),
-    _listed(SlotRouge, "entity"),
-    _listed(ToolCalls, "tools"),
-    _listed(ToolNames, "tools"),
-    _listed(ToolArguments, "tools"),
-    _listed(ToolOrder, "tools"),
-    _listed(RefusalAgreement, "surface", languages=_REFUSAL_LANGUAGES),
-    _listed(LanguageMatch, "surface", high_means="better", needs="language_identifier"),
-    _listed(LengthRatio, "surface"),
-    _listed(TruncationAgreement, "surface"),
-)
-"""All of them, by what they read. A new metric is one file and one line here."""
+def refused() -> Mapping[str, str]:
+    """Entry points that give no metric, by their names, and why."""
+    return _catalogue().refused
 
-HEURISTICS: tuple[Metric, ...] = (
-    NormalisedEquality(),
-    RougeL(),
-    Bleu(),
-    Gleu(),
-    EditSimilarity(),
-    ContentWords(),
-    Details(),
-    JsonRouge(),
-    FormatValidity(),
-    *STRUCTURAL,
-    SlotMatch(),
-    SlotRouge(),
-    ToolCalls(),
-    ToolNames(),
-    ToolArguments(),
-    ToolOrder(),
-    RefusalAgreement(),
-    LengthRatio(),
-    TruncationAgreement(),
-)
-"""Those that need nothing, ready for use: pure, and safe to call from threads."""
+
+@cache
+def heuristics() -> tuple[Metric, ...]:
+    """The metrics that need nothing, ready for use: pure, and safe to call from threads."""
+    return tuple(built(one) for one in metrics() if one.about.needs == "nothing")
+
+
+def built(listed: Listed, *needed: object) -> Metric:
+    """A metric of that kind.
+
+    Args:
+        listed: The metric.
+        needed: What its constructor takes.
+    """
+    kind: Any = listed.kind
+    made: Metric = kind(*needed)
+    return made
 
 
 def metric(name: str) -> Listed:
@@ -171,10 +133,67 @@ def metric(name: str) -> Listed:
     Raises:
         UnknownMetricError: There is none; the message suggests up to three like it.
     """
-    for listed in METRICS:
-        if listed.name == name:
-            return listed
-    names = [listed.name for listed in METRICS]
-    near = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(names))}"
+    catalogue = _catalogue()
+    if name in catalogue.metrics:
+        return catalogue.metrics[name]
+    if name in catalogue.refused:
+        raise UnknownMetricError(f"no metric {name!r}: {catalogue.refused[name]}")
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), catalogue.metrics, n=3)
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(catalogue.metrics))}"
+    )
     raise UnknownMetricError(f"no metric {name!r}; {hint}")
+
+
+def publish_labels() -> None:
+    """Make the labels of all metrics and qualities known to this process, see `evenkeel.core.labels`."""
+    labels.publish({one.name: one.label for one in metrics()})
+    labels.publish({one.name: one.label for bundle in BUNDLES.values() for one in bundle.stand_ins})
+
+
+def telling(form: AnswerForm) -> tuple[str, ...]:
+    """Names of the metrics that tell damage from a harmless change in such answers, see `About.telling`."""
+    found = [one for one in metrics() if form in one.about.telling]
+    return tuple(one.name for one in sorted(found, key=lambda one: one.about.telling[form]))
+
+
+@cache
+def _catalogue() -> _Catalogue:
+    found: dict[str, Listed] = {}
+    for place in BUILTIN:
+        module, _, kind = place.partition(":")
+        one = _listed(getattr(import_module(module), kind))
+        found[one.name] = one
+    refused_ones: dict[str, str] = {}
+    for extension in extensions(GROUP):
+        try:
+            one = _offered(extension, found)
+        except ExtensionError as error:
+            refused_ones[extension.entry_point.name] = str(error)
+            _log.warning("metric %s", error)
+        else:
+            found[one.name] = one
+    return _Catalogue(found, refused_ones)
+
+
+def _listed(kind: Any) -> Listed:
+    return Listed(kind, kind.name, kind.version, kind.about)
+
+
+def _offered(extension: Extension, known: Collection[str]) -> Listed:
+    """The metric of an entry point.
+
+    Raises: ExtensionError if it cannot be loaded, is no metric, or has the name of a known one.
+    """
+    kind = extension.load()
+    if not isinstance(getattr(kind, "about", None), About) or not callable(getattr(kind, "score", None)):
+        raise ExtensionError(f"{extension} is refused: it is no class with an `about` and a `score`")
+    name, version = getattr(kind, "name", None), getattr(kind, "version", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(version, int) or version < 1:
+        raise ExtensionError(
+            f"{extension} is refused: a metric has a name in snake_case and a version from 1, "
+            f"not {name!r} and {version!r}"
+        )
+    if name in known:
+        raise ExtensionError(f"{extension} is refused: there is a metric {name!r} already")
+    return _listed(kind)

@@ -9,6 +9,7 @@ from rapidfuzz.distance import LCSseq
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.details import detail_overlap, read_details
 from evenkeel.metrics.similarity.normalised import canonical_json, is_empty, json_value, normalise
 from evenkeel.metrics.similarity.sequence import rouge_l
@@ -29,6 +30,7 @@ class ToolArguments:
 
     name: ClassVar[str] = "tool_arguments"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("tools", telling={"workflow": 20})
 
     def score(self, pair: Pair) -> float | Failure:
         """Mean closeness of arguments over the calls both answers make of the same tools.
@@ -103,6 +105,7 @@ class ToolNames:
 
     name: ClassVar[str] = "tool_names"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("tools", telling={"workflow": 10})
 
     def score(self, pair: Pair) -> float | Failure:
         """How many calls of the two answers go to the same tools. Symmetric.
@@ -127,6 +130,7 @@ class ToolOrder:
 
     name: ClassVar[str] = "tool_order"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("tools", telling={"workflow": 30})
 
     def score(self, pair: Pair) -> float | Failure:
         """Longest common subsequence of the tool names, over the calls that both answers make. Symmetric.
@@ -149,6 +153,7 @@ class ToolCalls:
 
     name: ClassVar[str] = "tool_calls"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("tools")
 
     def score(self, pair: Pair) -> float | Failure:
         """How many tool names and argument values the two answers share.

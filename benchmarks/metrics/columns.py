@@ -12,8 +12,9 @@ from benchmarks.metrics.character_ngrams import CharacterNGrams
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.registry import HEURISTICS, METRICS
-from evenkeel.metrics.similarity import Embeddings, bert_score, embeddings
+from evenkeel.metrics.registry import heuristics, metrics
+from evenkeel.metrics.similarity import bert_score, embeddings
+from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 
@@ -54,8 +55,8 @@ def load_models() -> Models | str:
 
 def readers(*families: str) -> tuple[Metric, ...]:
     """The metrics of these families that need no model, the floor first, and the candidate; all of none."""
-    names = [one.name for one in METRICS if not families or one.family in families]
-    found = sorted((one for one in HEURISTICS if one.name in names), key=lambda one: one.name != FLOOR)
+    names = [one.name for one in metrics() if not families or one.about.family in families]
+    found = sorted((one for one in heuristics() if one.name in names), key=lambda one: one.name != FLOOR)
     return (*found, CharacterNGrams())
 
 

@@ -12,7 +12,8 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.quality.completeness_proxy import CompletenessProxy
 from evenkeel.metrics.quality.faithfulness_proxy import FaithfulnessProxy
-from evenkeel.metrics.similarity import ContentWords, RougeL
+from evenkeel.metrics.similarity.content_words import ContentWords
+from evenkeel.metrics.similarity.sequence import RougeL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from benchmarks.metrics.table import Table
     from evenkeel.experiments.calibrate.degrade.workflow import Degradation
-    from evenkeel.metrics.workflow import Workflow
+    from evenkeel.metrics.workflow.workflow import Workflow
 
 _NO_JUDGE = "LLM-as-Judge is not measured: it takes a judge."
 

@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from benchmarks.corpora import DATA
-from evenkeel.metrics.workflow import Workflow, workflow
+from evenkeel.metrics.workflow.workflow import Workflow, workflow
 
 FILE: Final = DATA / "worfbench" / "worfbench_gold.jsonl.gz"
 SOURCES: Final = frozenset(("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca"))

@@ -13,25 +13,22 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, packaged_minilm
-from evenkeel.metrics.workflow import (
-    Embedded,
-    ExactText,
-    StepBertScore,
-    WorkflowError,
-    chain_f1,
-    graph_f1,
-    kendall_tau,
-    workflow_bleu,
-    workflow_gleu,
-)
+from evenkeel.metrics.workflow.alignment import Embedded, ExactText
+from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.compare import Both
+from evenkeel.metrics.workflow.graph import graph_f1
+from evenkeel.metrics.workflow.meaning import StepBertScore
+from evenkeel.metrics.workflow.tau import kendall_tau
+from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
+from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.experiments.calibrate.degrade.workflow import Degradation
     from evenkeel.metrics.similarity.bert_score import BertScore
-    from evenkeel.metrics.workflow import Aligner, Workflow
+    from evenkeel.metrics.workflow.alignment import Aligner
+    from evenkeel.metrics.workflow.workflow import Workflow
 
 PRINTED: Final = "Kendall's τ, as printed"
 WEIGHTED: Final = "Kendall's τ, by coverage"

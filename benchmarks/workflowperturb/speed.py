@@ -7,15 +7,11 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.metrics.table import Cell, Table
-from evenkeel.metrics.workflow import (
-    ExactText,
-    Workflow,
-    chain_f1,
-    graph_f1,
-    kendall_tau,
-    sequence,
-    workflow,
-)
+from evenkeel.metrics.workflow.alignment import ExactText
+from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.graph import graph_f1
+from evenkeel.metrics.workflow.tau import kendall_tau
+from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable

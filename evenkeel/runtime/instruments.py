@@ -21,9 +21,13 @@ from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
 from evenkeel.metrics.judge import Breaker
-from evenkeel.metrics.languages import Coverage, base_tag
+from evenkeel.metrics.languages import Coverage
+from evenkeel.core.languages import base_tag
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.metrics.similarity import EmbeddingsUnavailableError, load_embeddings
+from evenkeel.metrics.similarity.embeddings import (
+    EmbeddingsUnavailableError,
+    load_embeddings,
+)
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.data_plane import LAST_SPANS_S
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Judge, JudgeCache
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.metrics.similarity import Embeddings
+    from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings

@@ -28,7 +28,7 @@ from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmatio
 from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.registry import UnknownMetricError
-from evenkeel.metrics.similarity import EmbeddingsUnavailableError
+from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 from evenkeel.runtime.stores import settings_of_stores
 from evenkeel.settings import SettingsError
 from evenkeel.stores.goldens import GoldenError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import yaml
 from pydantic import (
@@ -20,6 +20,7 @@ from evenkeel.experiments.calibrate.threshold import (
     Threshold,  # noqa: TC001 - the same
 )
 from evenkeel.metrics.cascade import Bands, BandsError
+from evenkeel.metrics.metric import AnswerForm  # noqa: TC001 - read by pydantic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 
 SCHEMA: Final = 1
-AnswerForm = Literal["workflow", "prose", "list", "data"]
-"""What the goldens' answers are made of, as `evenkeel.experiments.calibrate.degrade.form_of` tells it."""
 
 
 class CalibrationError(ValueError):

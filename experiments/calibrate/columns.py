@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.score_table import MetricFacts, Scored
 from evenkeel.metrics.judge.prompts import SIMILARITY
-from evenkeel.metrics.registry import HEURISTICS, METRICS, metric
+from evenkeel.metrics.registry import built, heuristics, metric, metrics
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
-from evenkeel.metrics.workflow import structural_metrics
 from evenkeel.metrics.workflow.alignment import Embedded
+from evenkeel.metrics.workflow.compare import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from evenkeel.core.pair import Pair
-    from evenkeel.experiments.calibrate.calibration import AnswerForm
     from evenkeel.experiments.calibrate.journal import Row
     from evenkeel.metrics.languages import Coverage
     from evenkeel.metrics.metric import Metric
@@ -28,35 +27,6 @@ if TYPE_CHECKING:
 
 SIMILARITY_SCORE: Final = "judge_similarity"
 """Name of a judge's similarity rating as a score: 3 is 1, 2 is ½, 1 is 0."""
-_WORDED: Final = frozenset(("workflow_bleu", "workflow_gleu"))
-"""Metrics of workflows that need no alignment."""
-
-
-_STEPS: Final = (
-    "workflow_chain_f1",
-    "workflow_graph_f1",
-    "workflow_bleu",
-    "workflow_gleu",
-    "workflow_bert_score",
-    "workflow_tau",
-    "workflow_tau_weighted",
-)
-_TOOLS: Final = ("tool_names", "tool_arguments", "tool_order")
-_WORDS: Final = ("rouge_l", "bleu", "gleu", "edit", "content_words")
-_MEANING: Final = ("embeddings", "bert_score")
-TELLING: Final[Mapping[AnswerForm, tuple[str, ...]]] = {
-    "workflow": (*_STEPS, *_TOOLS),
-    "prose": (*_WORDS, "details", *_MEANING),
-    "list": (*_STEPS[:2], *_STEPS[-2:], *_WORDS, "details", *_MEANING),
-    "data": ("json_rouge", "json_similarity", "slot_match", "slot_rouge", *_WORDS, "details", "embeddings"),
-}
-"""By form the metrics that can tell damage from a harmless change, in the order of preference where two are
-equally good.
-
-Left out are those about something else (refusals, language, whether JSON is valid), the ratio of lengths,
-which falls just as well when a model says the same more briefly, and for workflows the embedding of the whole
-text, which costs more than all others together. The items of a list are steps to the metrics that read steps.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +46,9 @@ class Column:
         return own if self.encoder is None else f"{own}:{self.encoder}"
 
 
-def cheap_columns() -> tuple[Column, ...]:
+def heuristic_columns() -> tuple[Column, ...]:
     """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
-    return tuple(_column(one) for one in HEURISTICS)
+    return tuple(_column(one) for one in heuristics())
 
 
 def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
@@ -92,16 +62,15 @@ def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage
         encoder: The same encoder, for the steps of workflows.
         coverage: The languages it knows.
     """
-    aligned: list[Metric] = [
-        one for one in structural_metrics(Embedded(encoder, coverage=coverage)) if one.name not in _WORDED
-    ]
-    chosen: list[Metric] = [embeddings, JsonSimilarity(embeddings), *aligned]
+    aligned = Comparison(Embedded(encoder, coverage=coverage))
+    chosen: list[Metric] = [embeddings, JsonSimilarity(embeddings)]
+    chosen += [built(one, aligned) for one in metrics() if one.about.aligns]
     return tuple(_column(one, embeddings.encoder) for one in chosen)
 
 
 def versions() -> dict[str, int]:
     """Versions by name of all metrics that may have a role: what `Calibration.check` asks for."""
-    return {listed.name: listed.version for listed in METRICS} | {SIMILARITY_SCORE: SIMILARITY.version}
+    return {listed.name: listed.version for listed in metrics()} | {SIMILARITY_SCORE: SIMILARITY.version}
 
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:

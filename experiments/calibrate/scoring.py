@@ -18,18 +18,16 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import Candidate, Source, UnfitGoldensError, keys, made
 from evenkeel.experiments.calibrate.columns import (
     SIMILARITY_SCORE,
-    TELLING,
     Column,
-    cheap_columns,
     chosen_columns,
+    heuristic_columns,
 )
 from evenkeel.experiments.calibrate.encoder import bert_score_column, encoder
 from evenkeel.experiments.calibrate.journal import Row
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.rewriting import is_rewritten
-from evenkeel.metrics.registry import metric
-from evenkeel.metrics.similarity import EmbeddingsUnavailableError
-from evenkeel.metrics.similarity.embeddings import available
+from evenkeel.metrics.registry import metric, telling
+from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, available
 from evenkeel.metrics.workflow.judge import WorkflowJudge
 
 if TYPE_CHECKING:
@@ -91,7 +89,7 @@ def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
 
 def score_task(task: Task) -> list[Row]:
     """Degrade one golden and score what comes out."""
-    columns = cheap_columns()
+    columns = heuristic_columns()
     found = []
     for candidate in made(task.source, task.form, task.seed, task.written, task.missing):
         if isinstance(candidate, Row):
@@ -209,7 +207,7 @@ class Scoring:
         err: Console,
     ) -> None:
         self._options = options
-        self._names = options.metrics or TELLING[form]
+        self._names = options.metrics or telling(form)
         self._form = form
         self._sources = sources
         self._journal = journal
@@ -235,7 +233,7 @@ class Scoring:
             self.embeddings, kept = loaded.embeddings, loaded.kept
             from_encoder = chosen_columns(loaded.columns, self._names)
         replaced = {column.metric.name for column in from_encoder}
-        free = chosen_columns(cheap_columns(), [name for name in self._names if name not in replaced])
+        free = chosen_columns(heuristic_columns(), [name for name in self._names if name not in replaced])
         matched: tuple[Column, ...] = ()
         if self._options.bert_score:
             with self._err.status("loading BERTScore"):
@@ -253,7 +251,7 @@ class Scoring:
         there = {column.metric.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
         for name in self._options.metrics:
             if name not in there:
-                raise UnfitGoldensError(_WHY_NOT.get(metric(name).needs, _ELSEWHERE).format(name=name))
+                raise UnfitGoldensError(_WHY_NOT.get(metric(name).about.needs, _ELSEWHERE).format(name=name))
 
     def _wants_encoder(self) -> bool:
         if self._options.embeddings is False:

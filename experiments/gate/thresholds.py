@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
 from evenkeel.experiments.calibrate.calibration import CalibrationError
-from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
+from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.experiments.calibrate.scoring import bert_score_column, encoder
 from evenkeel.experiments.gate.scoring import Calibrated, roles
 from evenkeel.metrics.judge import JudgeRater
-from evenkeel.metrics.similarity import EmbeddingsUnavailableError
-from evenkeel.metrics.similarity.embeddings import MINILM
+from evenkeel.metrics.registry import metrics
+from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
 
 _JUDGED = frozenset({AskedSimilarity.name, AskedWorkflow.name})
-_BERT_SCORES = frozenset({"bert_score", "workflow_bert_score"})
 
 
 def needs_judge(calibration: Calibration | None) -> bool:
@@ -46,7 +45,7 @@ def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) 
     known = (AskedSimilarity(JudgeRater(judge)), AskedWorkflow(judge)) if judge else ()
     asked = tuple(one for one in known if one.name in roles(calibration))
     try:
-        scorer = PairScorer((*cheap_columns(), *_encoded(calibration, stack)))
+        scorer = PairScorer((*heuristic_columns(), *_encoded(calibration, stack)))
         versions = {**scorer.versions, **{one.name: one.version for one in asked}}
         calibration.check(versions, calibration.encoder)
     except EmbeddingsUnavailableError as error:
@@ -62,6 +61,7 @@ def _encoded(calibration: Calibration, stack: ExitStack) -> tuple[Column, ...]:
     model = None if calibration.encoder == MINILM else calibration.encoder
     columns = stack.enter_context(encoder(model, None, language_of)).columns
     # BERTScore loads a model of its own, so only if a mode is watched by it.
-    if calibration.form is None or not roles(calibration) & _BERT_SCORES:
+    matched = {one.name for one in metrics() if one.about.needs == "token_matcher"}
+    if calibration.form is None or not roles(calibration) & matched:
         return columns
     return (*columns, bert_score_column(calibration.form, model, language_of))

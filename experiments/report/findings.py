@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.sources import RouteFlow, Untried
-from evenkeel.console.wording import listing
+from evenkeel.core.figures import listing
 from evenkeel.experiments.report.folding import Folder
 from evenkeel.experiments.report.period import Period, read_period, span_of
 from evenkeel.experiments.report.sides import Sides, change_sides

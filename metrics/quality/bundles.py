@@ -25,7 +25,7 @@ from evenkeel.metrics.quality.prompts import (
 )
 from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
 from evenkeel.metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
-from evenkeel.metrics.tasks import Task, find_task, nearest, task_named
+from evenkeel.metrics.tasks import Task, nearest, task_named
 from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.judge.prompts import Prompt
-    from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric
+    from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric, StandIn
 
 _PROXY: Final = "_proxy"
 
@@ -42,11 +42,9 @@ _PROXY: Final = "_proxy"
 class Bundle:
     """The metrics of a task."""
 
-    similarity: tuple[str, ...]
-    """Names in `evenkeel.metrics.registry`: what to look at when two answers are compared, most telling first."""
     judged: tuple[Prompt, ...] = ()
     """Qualities for which a judge is asked."""
-    stand_ins: tuple[PairQuality, ...] = ()
+    stand_ins: tuple[StandIn, ...] = ()
     """Measured instead where there is no judge; their names end in `_proxy`. A quality without one can't
     be told by rule and is left out."""
     by_rule: tuple[PairQuality, ...] = ()
@@ -89,68 +87,27 @@ WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (
 )
 """Silent unless an answer is a workflow."""
 
-_FORM: Final = (
-    "format_validity",
-    "language_match",
-    "refusal_agreement",
-    "truncation_agreement",
-    "length_ratio",
-)
-_TEXT: Final = ("details", "content_words", "rouge_l")
-_STEPS: Final = (
-    "workflow_chain_f1",
-    "workflow_graph_f1",
-    "workflow_tau_weighted",
-    "workflow_bleu",
-    "workflow_gleu",
-)
-_TOOLS: Final = ("tool_names", "tool_arguments", "tool_order")
-_GROUNDED: Final[tuple[PairQuality, ...]] = (FaithfulnessProxy(), CompletenessProxy())
+_GROUNDED: Final[tuple[StandIn, ...]] = (FaithfulnessProxy(), CompletenessProxy())
 
 BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
     {
-        Task.CASE_SUMMARY: Bundle(
-            (*_TEXT, "json_rouge", *_FORM),
-            (CASE_FAITHFULNESS, CASE_COMPLETENESS),
-            _GROUNDED,
-            TOOL_QUALITIES,
-        ),
-        Task.CHAT_SUMMARY: Bundle(
-            (*_TEXT, "json_rouge", *_FORM),
-            (CHAT_FAITHFULNESS, CHAT_COMPLETENESS),
-            _GROUNDED,
-            TOOL_QUALITIES,
-        ),
+        Task.CASE_SUMMARY: Bundle((CASE_FAITHFULNESS, CASE_COMPLETENESS), _GROUNDED, TOOL_QUALITIES),
+        Task.CHAT_SUMMARY: Bundle((CHAT_FAITHFULNESS, CHAT_COMPLETENESS), _GROUNDED, TOOL_QUALITIES),
         Task.QUESTION_ANSWERING: Bundle(
-            (*_TEXT, "json_rouge", *_FORM),
             (ANSWER_FAITHFULNESS, ANSWER_COMPLETENESS, RELEVANCE, CITATIONS, CONCISENESS),
             (*_GROUNDED, CitationsProxy()),
             TOOL_QUALITIES,
         ),
         # There is one right answer, so no judge is asked.
-        Task.SLOT_FILLING: Bundle(
-            ("slot_match", "slot_rouge", "json_rouge", "details", *_TOOLS, *_FORM),
-            by_rule=(*SLOT_QUALITIES, *TOOL_QUALITIES),
-        ),
+        Task.SLOT_FILLING: Bundle(by_rule=(*SLOT_QUALITIES, *TOOL_QUALITIES)),
         Task.WORKFLOW: Bundle(
-            (*_STEPS, "json_rouge", *_TEXT, *_TOOLS, *_FORM),
             (FAITHFULNESS, COMPLETENESS),
             _GROUNDED,
             (*WORKFLOW_QUALITIES, *TOOL_QUALITIES),
         ),
-        Task.CHAT: Bundle(
-            (*_TEXT, "json_rouge", *_TOOLS, *_FORM),
-            (FAITHFULNESS, COMPLETENESS),
-            _GROUNDED,
-            TOOL_QUALITIES,
-        ),
+        Task.CHAT: Bundle((FAITHFULNESS, COMPLETENESS), _GROUNDED, TOOL_QUALITIES),
     }
 )
-
-
-def bundle_of(task: str | None) -> Bundle:
-    """The bundle of a task that anybody may have named; that of `Task.CHAT` if it is None or unknown."""
-    return BUNDLES[find_task(task)]
 
 
 def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) -> Bundle:

@@ -158,6 +158,7 @@ class CitationsProxy:
 
     name: ClassVar[str] = "citations_proxy"
     version: ClassVar[int] = 1
+    label: ClassVar[str] = "citations (heuristic stand-in)"
 
     async def measure(self, pair: Pair) -> Measured:
         """Both ratings; None if the prompt has no labelled documents, so that there is nothing to cite."""

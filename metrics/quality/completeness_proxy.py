@@ -27,6 +27,7 @@ class CompletenessProxy:
 
     name: ClassVar[str] = "completeness_proxy"
     version: ClassVar[int] = 2
+    label: ClassVar[str] = "completeness (heuristic stand-in)"
 
     def __init__(self, *, hard_only: bool = False) -> None:
         """Build the stand-in.

@@ -29,6 +29,7 @@ class FaithfulnessProxy:
 
     name: ClassVar[str] = "faithfulness_proxy"
     version: ClassVar[int] = 2
+    label: ClassVar[str] = "faithfulness (heuristic stand-in)"
 
     def __init__(self, *, hard_only: bool = False) -> None:
         """Build the stand-in.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class QualityMetric(Protocol):
-    """Rates one answer on the scale 1–3, 3 = best. Judged metrics and cheap stand-ins share it."""
+    """Rates one answer on the scale 1–3, 3 = best. Judged metrics and heuristic stand-ins share it."""
 
     @property
     def name(self) -> str:
@@ -70,6 +70,15 @@ class PairQuality(Protocol):
 
     async def measure(self, pair: Pair) -> Measured:
         """Measure both answers. Never raises for what an answer, a model or a network can do."""
+        ...
+
+
+class StandIn(PairQuality, Protocol):
+    """A heuristic in the place of a judged quality; its name ends in `_proxy`."""
+
+    @property
+    def label(self) -> str:
+        """Its name for people, marked as a stand-in."""
         ...
 
 

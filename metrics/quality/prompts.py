@@ -14,9 +14,7 @@ from evenkeel.metrics.judge.prompts import Prompt, rubric_prompt
 from evenkeel.metrics.metric import SCALE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from evenkeel.metrics.quality.measurement import QualityMetric
+    from collections.abc import Mapping
 
 
 BY_CONTENT: Final = """\
@@ -266,19 +264,3 @@ def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prom
     digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
     version = _FIRST_VERSION + int.from_bytes(digest[:4], "big") // 4
     return rubric_prompt(name, description, scale, version=version)
-
-
-def custom_quality(
-    name: str, description: str, scale: Mapping[int, str], judged: Callable[[Prompt], QualityMetric]
-) -> QualityMetric:
-    """A quality described in words, as a metric.
-
-    Args:
-        name: See `custom_prompt`, as for the next two.
-        description: What to look at.
-        scale: What 3, 2 and 1 mean.
-        judged: Makes a metric of a prompt, e.g. `partial(JudgedQuality, judge)`.
-
-    Raises: ValueError as of `custom_prompt`.
-    """
-    return judged(custom_prompt(name, description, scale))

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from evenkeel.core.languages import LanguageOf
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.embeddings import (
     MINILM_LANGUAGES,
     EmbeddingsUnavailableError,
@@ -22,6 +22,7 @@ from evenkeel.metrics.similarity.vectors import pieces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
 
 _PIECE_WORDS = 150
@@ -61,6 +62,9 @@ class BertScore:
 
     name: ClassVar[str] = "bert_score"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "semantic", label="BERTScore", cost="model", needs="token_matcher", telling={"prose": 80, "list": 80}
+    )
 
     def __init__(self, matcher: TokenMatcher, *, coverage: Coverage = ANY_LANGUAGE) -> None:
         """Compare by a model's token vectors.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.words import content_words, matched_count
 
@@ -17,6 +18,9 @@ class ContentWords:
 
     name: ClassVar[str] = "content_words"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "lexical", akin="vocabulary", languages=("en",), telling={"prose": 50, "list": 50, "data": 50}
+    )
 
     def score(self, pair: Pair) -> float | Failure:
         """How much of the two vocabularies is shared, function words left out.

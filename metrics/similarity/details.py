@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty, normalise, parse_json
 from evenkeel.metrics.similarity.words import (
     GLUE,
@@ -81,6 +82,9 @@ class Details:
 
     name: ClassVar[str] = "details"
     version: ClassVar[int] = 2
+    about: ClassVar[About] = About(
+        "lexical", akin="entity", languages=("en",), telling={"prose": 60, "list": 60, "data": 60}
+    )
 
     def score(self, pair: Pair) -> float | Failure:
         """F1 over the distinct details of the two texts.

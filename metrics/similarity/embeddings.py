@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from evenkeel.core.budget import NOTHING
-from evenkeel.core.languages import LanguageOf
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.core.budget import Spend
+    from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -55,6 +56,9 @@ class Embeddings:
 
     name: ClassVar[str] = "embeddings"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "semantic", cost="model", needs="encoder", telling={"prose": 70, "list": 70, "data": 70}
+    )
 
     def __init__(
         self,

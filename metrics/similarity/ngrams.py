@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Bleu:
 
     name: ClassVar[str] = "bleu"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("lexical", label="BLEU", telling={"prose": 20, "list": 20, "data": 20})
 
     def score(self, pair: Pair) -> float | Failure:
         """Sentence BLEU of the candidate's text against the reference's. Not symmetric.
@@ -166,6 +168,7 @@ class Gleu:
 
     name: ClassVar[str] = "gleu"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("lexical", label="GLEU", telling={"prose": 30, "list": 30, "data": 30})
 
     def score(self, pair: Pair) -> float | Failure:
         """Sentence GLEU of the two texts. Symmetric.

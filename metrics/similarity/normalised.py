@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair, ToolCall
@@ -177,6 +178,7 @@ class NormalisedEquality:
 
     name: ClassVar[str] = "normalised"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("equality")
 
     def score(self, pair: Pair) -> float | Failure:
         """1.0 if text and tool calls are both equal after normalisation, else 0.0.

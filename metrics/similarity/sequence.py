@@ -13,6 +13,7 @@ from rapidfuzz.distance import Indel, LCSseq
 from rapidfuzz.process import cdist
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.words import words
 
@@ -41,6 +42,9 @@ class RougeL:
 
     name: ClassVar[str] = "rouge_l"
     version: ClassVar[int] = 2
+    about: ClassVar[About] = About(
+        "lexical", akin="sequence", label="ROUGE-L", telling={"prose": 10, "list": 10, "data": 10}
+    )
 
     def score(self, pair: Pair) -> float | Failure:
         """ROUGE-L F1 of the candidate's text against the reference's.
@@ -72,6 +76,7 @@ class EditSimilarity:
 
     name: ClassVar[str] = "edit"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("lexical", akin="sequence", telling={"prose": 40, "list": 40, "data": 40})
 
     def score(self, pair: Pair) -> float | Failure:
         """One minus the normalised insertion-deletion distance of the two texts' letters.

@@ -5,20 +5,3 @@
 `tree`s; `json_rouge` and `json_similarity` compare them; `validity` asks whether anything had to be
 repaired.
 """
-
-from evenkeel.metrics.structured.json_rouge import JsonRouge
-from evenkeel.metrics.structured.json_similarity import JsonSimilarity
-from evenkeel.metrics.structured.reading import Structure, read_structure
-from evenkeel.metrics.structured.tree import Tree, UnreadableError
-from evenkeel.metrics.structured.validity import FormatValidity, is_valid
-
-__all__ = [
-    "FormatValidity",
-    "JsonRouge",
-    "JsonSimilarity",
-    "Structure",
-    "Tree",
-    "UnreadableError",
-    "is_valid",
-    "read_structure",
-]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.similarity.words import words
@@ -24,6 +25,7 @@ class JsonRouge:
 
     name: ClassVar[str] = "json_rouge"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("structured", label="JSON ROUGE", telling={"data": 1})
 
     def score(self, pair: Pair) -> float | Failure:
         """How much of the values' wording the two answers share, keys and form aside.

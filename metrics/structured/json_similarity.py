@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.structured.alignment import align
 from evenkeel.metrics.structured.json_rouge import Trees, read_pair, weight, weighted_mean
 from evenkeel.metrics.structured.tree import UnreadableError
@@ -33,6 +34,9 @@ class JsonSimilarity:
 
     name: ClassVar[str] = "json_similarity"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "structured", label="JSON similarity", cost="model", needs="encoder", telling={"data": 2}
+    )
 
     def __init__(self, meaning: TextSimilarity) -> None:
         self._meaning = meaning

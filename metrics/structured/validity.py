@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import UnreadableError
 
@@ -17,6 +18,7 @@ class FormatValidity:
 
     name: ClassVar[str] = "format_validity"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("structured", high_means="better")
 
     def score(self, pair: Pair) -> float | Failure:
         """Whether an application that expects the format could read the candidate.

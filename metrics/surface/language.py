@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.languages import LanguageOf, base_tag
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import flat
 
@@ -18,6 +19,7 @@ class LanguageMatch:
 
     name: ClassVar[str] = "language_match"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("surface", high_means="better", needs="language_identifier")
 
     def __init__(self, language_of: LanguageOf) -> None:
         """Compare by what tells a text's language."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.words import words
 
@@ -17,6 +18,7 @@ class LengthRatio:
 
     name: ClassVar[str] = "length_ratio"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("surface")
 
     def score(self, pair: Pair) -> float | Failure:
         """How close the two answers are in length. Symmetric.

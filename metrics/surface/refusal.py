@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
@@ -128,6 +129,9 @@ class RefusalAgreement:
 
     name: ClassVar[str] = "refusal_agreement"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "surface", languages=("en", "de", "es", "fr", "it", "ja", "nl", "pt", "zh")
+    )
 
     def score(self, pair: Pair) -> float | Failure:
         """Whether the two answers are alike in declining; see `refused`. Symmetric.

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class TruncationAgreement:
 
     name: ClassVar[str] = "truncation_agreement"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("surface")
 
     def score(self, pair: Pair) -> float | Failure:
         """Whether the two answers are alike in being cut off; see `truncated`. Symmetric.

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.metric import About
+from evenkeel.metrics.workflow.compare import SHARED, Comparison
 from evenkeel.metrics.workflow.workflow import neighbours
 
 if TYPE_CHECKING:
@@ -127,10 +128,11 @@ class ChainF1:
 
     name: ClassVar[str] = "workflow_chain_f1"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("structural", aligns=True, telling={"workflow": 1, "list": 1})
 
     def __init__(self, comparison: Comparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or Comparison()
+        self._comparison = comparison or SHARED
 
     def score(self, pair: Pair) -> float | Failure:
         """Chain F1 of the two answers' workflows, over all orders that the reference allows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.workflow.alignment import CannotAlignError, ExactText
@@ -93,3 +93,7 @@ class Comparison:
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return found
+
+
+SHARED: Final = Comparison()
+"""By equal texts, for all metrics that are given no other, so that a pair is aligned once for all of them."""

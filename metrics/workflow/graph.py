@@ -8,7 +8,8 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.metric import About
+from evenkeel.metrics.workflow.compare import SHARED, Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,7 @@ class GraphF1:
 
     name: ClassVar[str] = "workflow_graph_f1"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("structural", aligns=True, telling={"workflow": 2, "list": 2})
 
     def __init__(self, comparison: Comparison | None = None, *, exact: bool = False) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise.
@@ -50,7 +52,7 @@ class GraphF1:
             comparison: Reads and aligns.
             exact: Search for the largest subgraph where that is affordable; see `graph_f1`.
         """
-        self._comparison = comparison or Comparison()
+        self._comparison = comparison or SHARED
         self._exact = exact
 
     def score(self, pair: Pair) -> float | Failure:

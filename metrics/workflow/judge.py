@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import Prompt
 from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
@@ -90,6 +91,7 @@ class WorkflowJudge:
 
     name: ClassVar[str] = WORKFLOW.name
     version: ClassVar[int] = WORKFLOW.version
+    about: ClassVar[About] = About("judge", cost="judge", needs="judge")
 
     def __init__(self, judge: Asked, *, calls: int = CALLS, read: Reader = read_answer) -> None:
         """Build the metric; nothing is sent.

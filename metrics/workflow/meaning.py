@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.reading import read_answer
 
@@ -24,13 +25,15 @@ class StepBertScore:
 
     name: ClassVar[str] = "workflow_bert_score"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "structural", akin="semantic", cost="model", needs="token_matcher", telling={"workflow": 5}
+    )
 
     def __init__(self, score: BatchMetric, *, baseline: float = 0.0, read: Reader = read_answer) -> None:
         """Compare steps by a metric.
 
         Args:
-            score: From `evenkeel.metrics.similarity.bert_score.load_bert_score`, as the paper has it, or any other
-                that scores many pairs at once.
+            score: `BertScore`, as the paper has it, or any other metric that scores many pairs at once.
             baseline: What unrelated steps have with that model, in [0, 1): it becomes 0, and 1 stays.
                 The paper's figures are rescaled so; 0 leaves the scores as they are.
             read: Reads an answer's workflow.

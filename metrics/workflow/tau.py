@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.metric import About
+from evenkeel.metrics.workflow.compare import SHARED, Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +41,13 @@ class Tau:
 
     name: ClassVar[str] = "workflow_tau"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "structural", akin="order", aligns=True, telling={"workflow": 6, "list": 3}
+    )
 
     def __init__(self, comparison: Comparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or Comparison()
+        self._comparison = comparison or SHARED
 
     def score(self, pair: Pair) -> float | Failure:
         """Kendall's τ as it is printed, negative values cut to 0.
@@ -67,10 +71,13 @@ class WeightedTau:
 
     name: ClassVar[str] = "workflow_tau_weighted"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "structural", akin="order", aligns=True, telling={"workflow": 7, "list": 4}
+    )
 
     def __init__(self, comparison: Comparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or Comparison()
+        self._comparison = comparison or SHARED
 
     def score(self, pair: Pair) -> float | Failure:
         """Kendall's τ weighted by coverage, negative values cut to 0.

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.metric import About
 from evenkeel.metrics.similarity.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.reading import read_answer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
-    """BLEU of the candidate's steps in canonical order, joined into one text; see `evenkeel.metrics.similarity.ngrams`.
+    """BLEU of the candidate's steps in canonical order, joined into one text; see `Bleu`.
 
     Each step is split into words by itself, as a sentence, so that its full stop is a token wherever it
     stands. N-grams go on from step to step.
@@ -29,7 +30,7 @@ def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
 
 
 def workflow_gleu(reference: Workflow, candidate: Workflow) -> float:
-    """GLEU of the steps in canonical order, joined into one text; see `evenkeel.metrics.similarity.ngrams`.
+    """GLEU of the steps in canonical order, joined into one text; see `Gleu`.
 
     Words are split as in `workflow_bleu`.
 
@@ -44,6 +45,7 @@ class WorkflowBleu:
 
     name: ClassVar[str] = "workflow_bleu"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("structural", akin="lexical", telling={"workflow": 3})
 
     def __init__(self, read: Reader = read_answer) -> None:
         """Compare workflows that `read` reads."""
@@ -63,6 +65,7 @@ class WorkflowGleu:
 
     name: ClassVar[str] = "workflow_gleu"
     version: ClassVar[int] = 1
+    about: ClassVar[About] = About("structural", akin="lexical", telling={"workflow": 4})
 
     def __init__(self, read: Reader = read_answer) -> None:
         """Compare workflows that `read` reads."""

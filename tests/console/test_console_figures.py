@@ -5,6 +5,7 @@ import pytest
 from evenkeel.console import wording
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import Estimate
+from evenkeel.metrics.registry import publish_labels
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,7 @@ def test_columns_are_ordered_by_category_then_kind_then_name():
 def test_cheap_metrics_are_never_called_a_judge():
     """A rating without a judge says so."""
     assert wording.scorer_words("metrics") == "decided by cheap metrics, no judge"
+    publish_labels()
     assert "stand-in" in wording.quality_words("faithfulness_proxy")
 
 
@@ -89,4 +91,4 @@ def test_cheap_metrics_are_never_called_a_judge():
 )
 def test_listings_end_in_and(parts, joined):
     """Several things read as a sentence."""
-    assert wording.listing(parts) == joined
+    assert figures.listing(parts) == joined

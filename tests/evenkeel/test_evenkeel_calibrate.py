@@ -21,7 +21,7 @@ from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import DECIDED_BY, Evidence, Verdict
 from evenkeel.experiments.calibrate.calibration import read_calibration
-from evenkeel.experiments.calibrate.columns import PairScorer, cheap_columns
+from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, read_table
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.stores.goldens import GoldenStore
@@ -53,7 +53,7 @@ def test_goldens_become_a_calibration_that_flags_what_lost_its_parts(calibrated)
     found = read_calibration((folder / "calibration.yaml").read_text())
     assert (found.form, found.encoder, found.goldens.count) == ("prose", None, 24)
     assert {result.mode for result in found.modes} == set(FailureMode) - {FailureMode.NONE}
-    scorer = PairScorer(cheap_columns())
+    scorer = PairScorer(heuristic_columns())
     found.check(scorer.versions, None)
     flagged = 0
     for golden in load_goldens(folder / "goldens.jsonl"):

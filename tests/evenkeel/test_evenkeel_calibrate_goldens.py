@@ -7,11 +7,12 @@ from typing import get_args
 import pytest
 
 from evenkeel.core.pair import Answer
-from evenkeel.experiments.calibrate.calibration import AnswerForm
 from evenkeel.experiments.calibrate.candidates import UnfitGoldensError, choose
-from evenkeel.experiments.calibrate.columns import TELLING, versions
+from evenkeel.experiments.calibrate.columns import versions
 from evenkeel.experiments.calibrate.degrade import Form
 from evenkeel.experiments.calibrate.report.page import UNITS
+from evenkeel.metrics.metric import AnswerForm
+from evenkeel.metrics.registry import telling
 from evenkeel.stores.goldens import Golden
 
 PROSE = "The kettle is hot. The cup is cold."
@@ -65,6 +66,6 @@ def test_the_digest_follows_ids_and_answers_whatever_their_order():
 def test_forms_are_the_same_everywhere():
     """Those that are degraded, written into the file, measured and named in the report."""
     forms = set(get_args(Form))
-    assert set(get_args(AnswerForm)) == forms == set(TELLING)
+    assert set(get_args(AnswerForm)) == forms
     assert set(UNITS) == forms | {None}
-    assert all(name in versions() for names in TELLING.values() for name in names)
+    assert all(name in versions() for form in forms for name in telling(form))

@@ -10,10 +10,11 @@ import pytest
 
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.candidates import places, source_of
-from evenkeel.experiments.calibrate.columns import TELLING, Field, cheap_columns, chosen_columns, gather
+from evenkeel.experiments.calibrate.columns import Field, chosen_columns, gather, heuristic_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, score_table
 from evenkeel.experiments.calibrate.scoring import Task, score_task
 from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.metrics.registry import telling
 from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
 
 GOLDENS = 160
@@ -23,7 +24,7 @@ MAKE = {"prose": prose, "workflow": workflow, "data": data}
 
 def scored(tmp_path, form):
     """A score table of made-up goldens, as `evenkeel calibrate` makes it."""
-    columns = chosen_columns(cheap_columns(), TELLING[form])
+    columns = chosen_columns(heuristic_columns(), telling(form))
     missing = dict.fromkeys(places(form), frozenset(column.key for column in columns))
     rows = []
     for golden in load_goldens(write_goldens(tmp_path / "goldens.jsonl", GOLDENS, MAKE[form], seed=3)):

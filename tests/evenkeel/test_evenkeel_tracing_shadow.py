@@ -43,7 +43,7 @@ from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
 
 KEY = "sk-never-in-a-trace"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-HEURISTICS = ["general.whitespace", "general.casing"]
+BY_RULE = ["general.whitespace", "general.casing"]
 
 
 @dataclasses.dataclass
@@ -98,7 +98,7 @@ def work(tmp_path, upstream):
         return Exchange(**{**fields, **changes})
 
     def run(
-        kinds=HEURISTICS, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes
+        kinds=BY_RULE, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes
     ):
         exporter = InMemorySpanExporter()
         spans = ExportedSpans(exporter, content=content)
@@ -283,7 +283,7 @@ def test_content_on_request_follows_the_convention(work):
 
 def test_a_failed_replay_is_an_error_with_its_reason(work):
     """Nobody listens: call and trial say "connection", there is nothing to evaluate, the exchange is done."""
-    traced = work(HEURISTICS[:1], target="http://127.0.0.1:9")
+    traced = work(BY_RULE[:1], target="http://127.0.0.1:9")
     replay = traced.named("chat simulated-1")[0]
     assert replay.attributes["error.type"] == "connection"
     assert replay.status.status_code is StatusCode.ERROR

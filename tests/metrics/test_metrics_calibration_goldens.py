@@ -13,14 +13,12 @@ from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
 from evenkeel.experiments.calibrate.degrade.workflow import REORDERED, compressed, missing
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
-from evenkeel.metrics.workflow import (
-    ExactText,
-    chain_f1,
-    graph_f1,
-    kendall_tau,
-    workflow,
-    workflow_bleu,
-)
+from evenkeel.metrics.workflow.alignment import ExactText
+from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.graph import graph_f1
+from evenkeel.metrics.workflow.tau import kendall_tau
+from evenkeel.metrics.workflow.wording import workflow_bleu
+from evenkeel.metrics.workflow.workflow import workflow
 from tests.conftest import SHARED_DATA
 
 FACTS = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass, field, replace
+import json
+from dataclasses import asdict, dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -29,15 +30,14 @@ from evenkeel.metrics.cascade import (
     Bands,
     BandsError,
     CascadeRater,
-    bands_to_json,
     read_bands,
 )
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.noise import JudgeNoise
 from evenkeel.metrics.metric import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
-from evenkeel.metrics.similarity import NormalisedEquality
 from evenkeel.metrics.similarity.meaning import Measured
+from evenkeel.metrics.similarity.normalised import NormalisedEquality
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
 NEAR = "The import of order 4711 failed at nooon"
@@ -62,6 +62,11 @@ class Script:
         """The planted outcome, at ten tokens."""
         self.seen.append(pair)
         return Rating(self.outcome, "the judge's words", {"spread": 0.0}, tokens=10, cost_usd=0.5)
+
+
+def written(bands):
+    """As a file, which `read_bands` reads."""
+    return json.dumps(asdict(bands))
 
 
 def rated(pair: Pair, judge: Script, bands: Bands = ALL, share: float = 0.0) -> Rating:
@@ -189,7 +194,7 @@ def test_bands_of_embeddings_hold_for_one_encoder():
     CascadeRater(other, Script(), replace(bands, encoder="other"))
     with pytest.raises(BandsError, match="set on embeddings by all-MiniLM-L6-v2, these are by other"):
         CascadeRater(other, Script(), bands)
-    assert read_bands(bands_to_json(replace(bands, encoder="other"))).encoder == "other"
+    assert read_bands(written(replace(bands, encoder="other"))).encoder == "other"
 
 
 def test_nothing_to_compare_is_nobodys_case():
@@ -246,7 +251,7 @@ def test_what_bands_decide_is_the_cheap_rating(outcome, scores):
 
 def test_bands_survive_being_written_and_read():
     """JSON as a calibration writes it, and YAML as a person would."""
-    assert read_bands(bands_to_json(DEFAULT_BANDS)) == DEFAULT_BANDS
+    assert read_bands(written(DEFAULT_BANDS)) == DEFAULT_BANDS
     by_hand = """
     version: 7
     source: test

@@ -27,7 +27,8 @@ from evenkeel.experiments.calibrate.degrade import (
 )
 from evenkeel.experiments.calibrate.degrade.writing import write_like
 from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
-from evenkeel.metrics.workflow import read_answer, read_workflow, workflow
+from evenkeel.metrics.workflow.reading import read_answer, read_workflow
+from evenkeel.metrics.workflow.workflow import workflow
 
 NODES = """Here you are:
 

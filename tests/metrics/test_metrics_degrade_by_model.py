@@ -13,7 +13,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade import form_of
 from evenkeel.experiments.calibrate.degrade.by_model import faults, model_degraded, read_parts
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.metrics.workflow import read_workflow
+from evenkeel.metrics.workflow.reading import read_workflow
 
 PROSE = " ".join(f"Tank {n} holds {n}0 litres at noon." for n in range(1, 11))
 LIST = "\n".join(f"{n}. Tank {n} holds {n}0 litres at noon." for n in range(1, 11))

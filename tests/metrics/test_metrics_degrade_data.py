@@ -21,8 +21,9 @@ from evenkeel.experiments.calibrate.degrade import (
 from evenkeel.experiments.calibrate.degrade.data import shorter
 from evenkeel.experiments.calibrate.degrade.data_formats import at, leaf_paths, read_document, weight
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.metrics.structured import is_valid, read_structure
+from evenkeel.metrics.structured.reading import read_structure
 from evenkeel.metrics.structured.tree import leaves
+from evenkeel.metrics.structured.validity import is_valid
 
 ORDER = """{
   "customer": {"name": "Ann Weiss", "vip": true},

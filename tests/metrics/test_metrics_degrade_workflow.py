@@ -24,15 +24,12 @@ from evenkeel.experiments.calibrate.degrade.workflow import (
     missing,
     without,
 )
-from evenkeel.metrics.workflow import (
-    ExactText,
-    WorkflowError,
-    chain_f1,
-    graph_f1,
-    kendall_tau,
-    sequence,
-    workflow,
-)
+from evenkeel.metrics.workflow.alignment import ExactText
+from evenkeel.metrics.workflow.workflow import WorkflowError, sequence
+from evenkeel.metrics.workflow.chain import chain_f1
+from evenkeel.metrics.workflow.graph import graph_f1
+from evenkeel.metrics.workflow.tau import kendall_tau
+from evenkeel.metrics.workflow import workflow
 
 ALL = [*STEPS, compressed("together")]
 TEN = sequence([f"Check the valve of tank {n}." for n in range(1, 11)])

@@ -16,19 +16,15 @@ from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.judge import JudgedQuality, Reply
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.metrics.quality import (
+from evenkeel.metrics.quality.bundles import (
     BUNDLES,
     Bundle,
-    bundle_of,
     bundles_by,
     chosen,
-    custom_prompt,
-    custom_quality,
-    measure_all,
 )
-from evenkeel.metrics.quality.prompts import RESERVED
-from evenkeel.metrics.registry import METRICS
-from evenkeel.metrics.tasks import Task
+from evenkeel.metrics.quality.measurement import measure_all
+from evenkeel.metrics.quality.prompts import RESERVED, custom_prompt
+from evenkeel.metrics.tasks import Task, find_task
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
@@ -66,13 +62,9 @@ def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[ScriptedJudge, 
     return judge, partial(JudgedQuality, cast("Judge", judge))
 
 
-def test_every_task_has_a_bundle_of_known_metrics() -> None:
-    """Each task is an entry, whose similarity metrics are all in the registry, without repetition."""
+def test_every_task_has_a_bundle() -> None:
+    """Each task is an entry of the table."""
     assert set(BUNDLES) == set(Task)
-    names = {listed.name for listed in METRICS}
-    for bundle in BUNDLES.values():
-        assert set(bundle.similarity) <= names
-        assert len(set(bundle.similarity)) == len(bundle.similarity)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +87,7 @@ def test_qualities_of_a_task_with_and_without_a_judge(
     task: str | None, judged: list[str], without: list[str]
 ) -> None:
     """The paper's qualities by judge, stand-ins for what can be told by rule, and rules in both."""
-    bundle = bundle_of(task)
+    bundle = BUNDLES[find_task(task)]
     _, judges = scripted({})
     rules = ["tool_names", "tool_arguments_match", "tool_order"]
     if task == "slot_filling":
@@ -146,7 +138,7 @@ def test_a_scripted_judge_scores_a_bundle() -> None:
         }
     )
     pair = Pair(Answer("good"), Answer("vague"), CONTEXT, "case_summary")
-    qualities = asyncio.run(measure_all(bundle_of(pair.task).measures(judged), pair))
+    qualities = asyncio.run(measure_all(BUNDLES[find_task(pair.task)].measures(judged), pair))
     assert qualities.scores == (
         QualityScore("faithfulness", 101, 3, 3),
         QualityScore("completeness", 101, 3, 1),
@@ -169,7 +161,7 @@ def test_a_failed_quality_stands_beside_the_others() -> None:
         }
     )
     pair = Pair(Answer("a"), Answer("b"), CONTEXT)
-    qualities = asyncio.run(measure_all(bundle_of(None).measures(judged), pair))
+    qualities = asyncio.run(measure_all(BUNDLES[Task.CHAT].measures(judged), pair))
     assert qualities.scores == (QualityScore("completeness", 1, 2, 2),)
     assert [(one.metric, one.reason) for one in qualities.failures] == [("faithfulness", "timeout")]
     assert qualities.tokens == 4 * 120
@@ -184,7 +176,9 @@ def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
         for text in ('call open({"id": 4})', 'call close({"id": 4})')
     }
     before, after = (Answer("", (ToolCall(name, '{"id": 4}'),)) for name in ("open", "close"))
-    scores = asyncio.run(measure_all(bundle_of("chat").measures(judged), Pair(before, after, CONTEXT))).scores
+    scores = asyncio.run(
+        measure_all(BUNDLES[Task.CHAT].measures(judged), Pair(before, after, CONTEXT))
+    ).scores
     assert [(score.metric, score.changed) for score in scores] == [
         ("faithfulness", False), ("completeness", False), ("tool_names", True),
     ]  # fmt: skip
@@ -194,7 +188,7 @@ def test_stand_ins_score_a_bundle() -> None:
     """Without a judge a vague answer is less complete and as faithful."""
     good = Answer("VPN client 4.2.1 on BER-12 failed with 0x80070005 on 2024-03-05; CHG-881 helped 35 users.")
     pair = Pair(good, Answer("The VPN client failed."), CONTEXT, "case_summary")
-    qualities = asyncio.run(measure_all(bundle_of(pair.task).measures(), pair))
+    qualities = asyncio.run(measure_all(BUNDLES[find_task(pair.task)].measures(), pair))
     assert [(score.metric, score.direction) for score in qualities.scores] == [
         ("faithfulness_proxy", None), ("completeness_proxy", "worse"),
     ]  # fmt: skip
@@ -203,7 +197,7 @@ def test_stand_ins_score_a_bundle() -> None:
 def test_a_described_quality_is_asked_in_its_words() -> None:
     """Name, description and scale reach the judge, and the rating comes back under the name."""
     judge, judged = scripted({("politeness", "Hello."): 2})
-    quality = custom_quality("politeness", "Would the reader feel respected?", SCALE, judged)
+    quality = judged(custom_prompt("politeness", "Would the reader feel respected?", SCALE))
     rating = asyncio.run(quality.rate(Answer("Hello."), CONTEXT))
     assert (quality.name, rating.outcome, rating.tokens) == ("politeness", 2, 120)
     asked = judge.asked[0].messages[1].content
@@ -247,17 +241,17 @@ def test_every_built_in_judged_name_is_reserved() -> None:
 def test_settings_choose_qualities_by_name() -> None:
     """In the order named, in the task's words where it has them, with the stand-ins of those named."""
     polite = custom_prompt("politeness", "Is it polite?", SCALE)
-    bundle = chosen(bundle_of("case_summary"), ["politeness", "completeness", "conciseness"], [polite])
+    bundle = chosen(BUNDLES[Task.CASE_SUMMARY], ["politeness", "completeness", "conciseness"], [polite])
     assert [(prompt.name, prompt.version) for prompt in bundle.judged] == [
         ("politeness", polite.version), ("completeness", 101), ("conciseness", 1),
     ]  # fmt: skip
     assert [quality.name for quality in bundle.stand_ins] == ["completeness_proxy"]
-    assert bundle.by_rule == bundle_of("case_summary").by_rule
+    assert bundle.by_rule == BUNDLES[Task.CASE_SUMMARY].by_rule
 
 
 def test_no_judged_quality_may_be_wanted() -> None:
     """An empty list leaves what is measured by rule."""
-    bundle = chosen(bundle_of("chat"), [])
+    bundle = chosen(BUNDLES[Task.CHAT], [])
     assert (bundle.judged, bundle.stand_ins) == ((), ())
     assert bundle.by_rule
 
@@ -288,13 +282,13 @@ def test_unknown_and_repeated_names_are_errors() -> None:
     """The nearest name is suggested, described ones included."""
     polite = custom_prompt("politeness", "Is it polite?", SCALE)
     with pytest.raises(ValueError, match="no quality 'faithfullness'; did you mean \"faithfulness\""):
-        chosen(bundle_of("chat"), ["faithfullness"])
+        chosen(BUNDLES[Task.CHAT], ["faithfullness"])
     with pytest.raises(ValueError, match='did you mean "politeness"'):
-        chosen(bundle_of("chat"), ["polite_ness"], [polite])
+        chosen(BUNDLES[Task.CHAT], ["polite_ness"], [polite])
     with pytest.raises(ValueError, match="there are citations, completeness, conciseness, faithfulness, rel"):
-        chosen(bundle_of("chat"), ["zzz"])
+        chosen(BUNDLES[Task.CHAT], ["zzz"])
     with pytest.raises(ValueError, match="named twice"):
-        chosen(bundle_of("chat"), ["relevance", "relevance"])
+        chosen(BUNDLES[Task.CHAT], ["relevance", "relevance"])
 
 
 @given(st.text(max_size=30), st.text(max_size=60))

@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.quality import (
-    SlotCoverage,
-    SlotGrounding,
-    ToolArgumentsMatch,
-    bundle_of,
-    measure_all,
-)
-from evenkeel.metrics.quality.bundles import TOOL_QUALITIES
+from evenkeel.metrics.quality.bundles import BUNDLES, TOOL_QUALITIES
+from evenkeel.metrics.quality.measurement import measure_all
+from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
+from evenkeel.metrics.tasks import Task
+from evenkeel.metrics.tool_calls import ToolArgumentsMatch
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Format
@@ -48,7 +45,7 @@ def measured(
 ) -> dict[str, QualityScore]:
     """The scores of the bundle for slots, by name; there must be no failure."""
     pair = Pair(answer(reference), answer(candidate), PROMPT, "slot_filling", wanted)
-    qualities = asyncio.run(measure_all(bundle_of("slot_filling").measures(), pair))
+    qualities = asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), pair))
     assert qualities.failures == ()
     assert (qualities.tokens, qualities.cost_usd) == (0, 0)
     return {score.metric: score for score in qualities.scores}
@@ -134,11 +131,11 @@ def test_headings_of_a_document_are_the_keys_of_the_data(form: Format) -> None:
         titles[form].format(key.replace("_", " ").capitalize(), value) for key, value in slots.items()
     )
     pair = Pair(answer(slots), Answer(document), PROMPT, "slot_filling", Wanted(format=form))
-    scores = asyncio.run(measure_all(bundle_of("slot_filling").measures(), pair)).scores
+    scores = asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), pair)).scores
     assert [score.metric for score in scores if score.changed] == []
     assert len(scores) == 4
     unasked = replace(pair, wanted=AS_BEFORE)
-    scores = asyncio.run(measure_all(bundle_of("slot_filling").measures(), unasked)).scores
+    scores = asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), unasked)).scores
     assert scores[0] == QualityScore("slot_match", 2, 1.0, 0.0, "agreement")
 
 
@@ -154,7 +151,7 @@ def test_no_schema_counts_the_slots_that_anyone_fills() -> None:
 def test_a_candidate_without_slots_fills_none() -> None:
     """Prose instead of slots: nothing claimed, nothing covered."""
     pair = Pair(answer(FULL), Answer("I would rather talk about it."), PROMPT, "slot_filling")
-    scores = asyncio.run(measure_all(bundle_of("slot_filling").measures(), pair)).scores
+    scores = asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), pair)).scores
     assert {score.metric: score.candidate for score in scores} == {
         "slot_match": 0.0, "slot_rouge": 0.0, "slot_grounding": 1.0, "slot_coverage": 0.0,
     }  # fmt: skip
@@ -163,7 +160,7 @@ def test_a_candidate_without_slots_fills_none() -> None:
 def test_a_reference_without_slots_is_a_failure() -> None:
     """There is nothing to agree with, so quality is unknown."""
     pair = Pair(Answer("I would rather talk about it."), answer(FULL), PROMPT, "slot_filling")
-    qualities = asyncio.run(measure_all(bundle_of("slot_filling").measures(), pair))
+    qualities = asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), pair))
     assert qualities.scores == ()
     assert {(failure.metric, failure.reason) for failure in qualities.failures} == {
         (name, "no_slots") for name in ("slot_match", "slot_rouge", "slot_grounding", "slot_coverage")
@@ -266,5 +263,5 @@ def test_tool_arguments_are_symmetric_and_bounded(
 def test_any_texts_give_scores_or_reasons(reference: str, candidate: str, context: str) -> None:
     """Never an exception; values in [0, 1]."""
     pair = Pair(Answer(reference), Answer(candidate), context, "slot_filling")
-    qualities = asyncio.run(measure_all(bundle_of("slot_filling").measures(), pair))
+    qualities = asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), pair))
     assert all(0 <= value <= 1 for score in qualities.scores for value in (score.reference, score.candidate))

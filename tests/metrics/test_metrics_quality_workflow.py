@@ -10,7 +10,7 @@ from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.bundles import WORKFLOW_QUALITIES
 from evenkeel.metrics.quality.workflow_steps import SharedWords, WorkflowSteps
-from evenkeel.metrics.workflow import sequence
+from evenkeel.metrics.workflow.workflow import sequence
 
 STEPS = (
     "Open the valve of the boiler",

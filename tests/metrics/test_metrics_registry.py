@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel.core.labels import label
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.registry import HEURISTICS, METRICS, UnknownMetricError, metric
+from evenkeel.experiments.calibrate.columns import heuristic_columns
+from evenkeel.metrics import registry
+from evenkeel.metrics.registry import UnknownMetricError, heuristics, metric, metrics, publish_labels, refused, telling
+from tests.house import modules
 
 
 def test_names_are_unique_labels_and_versions_count_from_one() -> None:
     """A name is a Prometheus label and belongs to one metric."""
-    names = [listed.name for listed in METRICS]
+    names = [listed.name for listed in metrics()]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in names)
-    assert all(listed.version >= 1 for listed in METRICS)
-    assert all(listed.languages for listed in METRICS)
+    assert all(listed.version >= 1 for listed in metrics())
+    assert all(listed.about.languages for listed in metrics())
 
 
 def test_every_metric_that_needs_nothing_is_ready_for_use() -> None:
     """The list of heuristics holds exactly those."""
-    assert [one.name for one in HEURISTICS] == [
-        listed.name for listed in METRICS if listed.needs == "nothing"
+    assert [one.name for one in heuristics()] == [
+        listed.name for listed in metrics() if listed.about.needs == "nothing"
     ]
-    assert all(listed.cost == "microseconds" for listed in METRICS if listed.needs == "nothing")
-    assert all(type(one) is metric(one.name).kind for one in HEURISTICS)
+    assert all(listed.about.cost == "microseconds" for listed in metrics() if listed.about.needs == "nothing")
+    assert all(type(one) is metric(one.name).kind for one in heuristics())
 
 
 def test_every_metric_documents_its_range() -> None:
     """The docstring of its score says what comes back."""
-    for listed in METRICS:
+    for listed in metrics():
         told = listed.kind.score.__doc__ or ""
         assert "Returns:" in told, listed.name
         assert "Failure" in told, listed.name
@@ -41,7 +47,7 @@ def test_every_metric_documents_its_range() -> None:
 
 def test_metrics_are_akin_to_those_that_are_blind_to_the_same() -> None:
     """The steps' BLEU is blind to what BLEU is; looking for the longest sequence is another matter."""
-    kin = {listed.name: listed.blind_as for listed in METRICS}
+    kin = {listed.name: listed.blind_as for listed in metrics()}
     assert kin["workflow_bleu"] == kin["bleu"] == "lexical"
     assert kin["workflow_tau"] == kin["workflow_tau_weighted"] == "order"
     assert kin["workflow_chain_f1"] == kin["workflow_graph_f1"] == "structural"
@@ -55,6 +61,103 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         metric("Rogue-L")
     with pytest.raises(UnknownMetricError, match="there are bert_score, bleu"):
         metric("zzzzzz")
+
+
+ECHO = """
+from evenkeel.metrics.metric import About
+
+class Echo:
+    name = "{name}"
+    version = 1
+    about = About("surface", label="Echo of the answer", telling={{"prose": 5}})
+
+    def score(self, pair):
+        return float(pair.reference.text == pair.candidate.text)
+"""
+
+
+@pytest.fixture
+def offered(monkeypatch, tmp_path):
+    """Installs a distribution that offers metrics: `offered(name of the entry point=source of its module)`."""
+
+    def install(**modules: str) -> None:
+        info = tmp_path / "acme_metrics-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-metrics\nVersion: 1.0\n")
+        lines = [f"{name} = acme_{name}:Echo" for name in modules]
+        (info / "entry_points.txt").write_text("\n".join(["[evenkeel.metrics]", *lines, ""]))
+        for name, source in modules.items():
+            (tmp_path / f"acme_{name}.py").write_text(source)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        forget()
+
+    def forget() -> None:
+        registry._catalogue.cache_clear()
+        heuristics.cache_clear()
+
+    yield install
+    monkeypatch.undo()
+    forget()
+
+
+def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> None:
+    """It is scored, named, ordered and calibrated as it declares, like one of ours."""
+    offered(echo=ECHO.format(name="acme_echo"))
+    found = metric("acme_echo")
+    assert found.kind.__module__ == "acme_echo"
+    assert found is metrics()[-1]
+    assert heuristics()[-1].score(Pair(Answer("a"), Answer("a"), "")) == 1.0
+    assert telling("prose")[0] == "acme_echo"
+    publish_labels()
+    assert label("acme_echo") == "Echo of the answer"
+    assert heuristic_columns()[-1].key == "acme_echo@1"
+
+
+def test_other_packages_are_not_imported_before_somebody_asks_for_metrics(offered) -> None:
+    """Whoever imports the registry pays for nobody's package."""
+    offered(broken="raise SystemError('not now')")
+    assert "acme_broken" not in sys.modules
+
+
+def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog) -> None:
+    """One that breaks at its import, one that is no metric, and one under a name of ours."""
+    offered(
+        broken="raise OSError('no such disk')",
+        odd="class Echo: pass",
+        loud=ECHO.format(name="Not a label"),
+        rouge_l=ECHO.format(name="rouge_l"),
+    )
+    assert metric("rouge_l").kind.__module__ == "evenkeel.metrics.similarity.sequence"
+    assert {name: said.split(": ", 1)[0] for name, said in refused().items()} == {
+        "broken": "'broken' of the package acme-metrics cannot be loaded",
+        "odd": "'odd' of the package acme-metrics is refused",
+        "loud": "'loud' of the package acme-metrics is refused",
+        "rouge_l": "'rouge_l' of the package acme-metrics is refused",
+    }
+    assert "there is a metric 'rouge_l' already" in caplog.text
+    with pytest.raises(UnknownMetricError, match="broken.*acme-metrics.*OSError: no such disk"):
+        metric("broken")
+
+
+def test_a_new_metric_of_ours_is_one_file_and_one_line() -> None:
+    """Metrics that nothing else is built on are named by their own file and by the registry alone."""
+    sources = {path: path.read_text(encoding="utf-8") for path in modules().values()}
+    for place in registry.BUILTIN:
+        module, _, kind = place.partition(":")
+        if module.rpartition(".")[2] not in ("length", "truncation", "wording", "validity"):
+            continue
+        name = metric(getattr(importlib.import_module(module), kind).name).name
+        pattern = re.compile(rf"\b{kind}\b|[\"']{name}[\"']")
+        touched = sorted(path.name for path, source in sources.items() if pattern.search(source))
+        assert touched == sorted([f"{module.rpartition('.')[2]}.py", "registry.py"])
+
+
+def test_every_line_of_the_registry_is_a_metric_with_a_declaration() -> None:
+    """What people see of a metric stands in its own file."""
+    for place, listed in zip(registry.BUILTIN, metrics(), strict=True):
+        assert place == f"{listed.kind.__module__}:{listed.kind.__name__}"
+        assert listed.kind.about is listed.about
+        assert listed.label
 
 
 TEXTS = st.one_of(
@@ -96,7 +199,7 @@ def test_no_answer_breaks_a_cheap_metric(
 ) -> None:
     """Each gives a ratio or a failure with its own name and a label as reason; the same one each time."""
     one = Pair(reference, candidate, context, wanted=wanted)
-    for each in HEURISTICS:
+    for each in heuristics():
         score = each.score(one)
         assert score == each.score(one)
         if isinstance(score, Failure):
@@ -110,9 +213,9 @@ def test_no_answer_breaks_a_cheap_metric(
 @given(ANSWERS, TEXTS)
 def test_an_answer_is_like_itself_in_every_heuristic(answer: Answer, context: str) -> None:
     """1 wherever there is a number, validity aside: two answers can be broken alike."""
-    for each in HEURISTICS:
+    for each in heuristics():
         score = each.score(Pair(answer, answer, context))
-        if not isinstance(score, Failure) and metric(each.name).high_means == "alike":
+        if not isinstance(score, Failure) and metric(each.name).about.high_means == "alike":
             assert score == pytest.approx(1.0), each.name
 
 
@@ -129,7 +232,7 @@ def test_hostile_answers_cost_seconds_at_most() -> None:
     )
     for text in texts:
         call = (ToolCall("get", text),)
-        for each in HEURISTICS:
+        for each in heuristics():
             if each.name not in elsewhere:
                 score = each.score(Pair(Answer(text, call), Answer(text[1:], call), text))
                 assert isinstance(score, Failure) or 0 <= score <= 1

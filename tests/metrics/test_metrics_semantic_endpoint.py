@@ -19,10 +19,10 @@ from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.embeddings import EmbeddingsClient
 from evenkeel.metrics.languages import Coverage, languages_of
-from evenkeel.metrics.similarity import Embeddings
+from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
 from evenkeel.metrics.similarity.vectors import VectorCache, cosine, pieces, pool, unit
-from evenkeel.metrics.structured import JsonSimilarity
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

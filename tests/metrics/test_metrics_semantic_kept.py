@@ -11,7 +11,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.columns import encoder_columns
 from evenkeel.experiments.calibrate.encoder import KeptEncoder, NotKeptError
 from evenkeel.metrics.languages import ANY_LANGUAGE
-from evenkeel.metrics.similarity import Embeddings
+from evenkeel.metrics.similarity.embeddings import Embeddings
 
 
 class Counted:

@@ -10,10 +10,10 @@ import pytest
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
-from evenkeel.metrics.similarity import Embeddings
 from evenkeel.metrics.similarity import (
     words as turned,
 )
+from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:

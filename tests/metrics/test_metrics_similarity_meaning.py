@@ -14,8 +14,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer
-from evenkeel.metrics.similarity import Embeddings
-from evenkeel.metrics.similarity.embeddings import MINILM, name_of
+from evenkeel.metrics.similarity.embeddings import MINILM, Embeddings, name_of
 from evenkeel.metrics.similarity.meaning import EncoderMeaning, Measured, PairBatches
 from evenkeel.metrics.tasks import Task
 

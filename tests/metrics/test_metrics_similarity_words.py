@@ -11,9 +11,17 @@ from rapidfuzz.distance import Indel, LCSseq
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.similarity import ContentWords, Details, EditSimilarity, NormalisedEquality, RougeL
-from evenkeel.metrics.similarity.content_words import word_overlap
-from evenkeel.metrics.similarity.sequence import common_length, edit_similarity, indel_similarity, rouge_l
+from evenkeel.metrics.similarity.content_words import ContentWords, word_overlap
+from evenkeel.metrics.similarity.details import Details
+from evenkeel.metrics.similarity.normalised import NormalisedEquality
+from evenkeel.metrics.similarity.sequence import (
+    EditSimilarity,
+    RougeL,
+    common_length,
+    edit_similarity,
+    indel_similarity,
+    rouge_l,
+)
 from evenkeel.metrics.similarity.words import _WORD as WORD
 from evenkeel.metrics.similarity.words import (
     GLUE,

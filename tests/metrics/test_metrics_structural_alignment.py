@@ -9,14 +9,10 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.workflow import (
-    CannotAlignError,
-    Embedded,
-    ExactText,
-    chain_f1,
-    sequence,
-    structural_metrics,
-)
+from evenkeel.metrics.workflow.alignment import CannotAlignError, Embedded, ExactText
+from evenkeel.metrics.workflow.chain import ChainF1, chain_f1
+from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.workflow.workflow import sequence
 
 pytest.importorskip("scipy", reason="SKIPPED LOUDLY: scipy is not installed")
 
@@ -87,7 +83,7 @@ def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
 
 def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
     """Whatever it raises, and vectors that are no numbers, become a reason."""
-    chain = structural_metrics(Embedded(Planted()))[0]
+    chain = ChainF1(Comparison(Embedded(Planted())))
     found = chain.score(Pair(Answer("1. a\n2. b"), Answer("1. a"), ""))
     assert isinstance(found, Failure)
     assert found.reason == "encoder_failed"

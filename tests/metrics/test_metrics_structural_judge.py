@@ -9,8 +9,8 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.reply import Reply, Ruling
-from evenkeel.metrics.workflow import sequence
 from evenkeel.metrics.workflow.judge import WORKFLOW, WorkflowJudge
+from evenkeel.metrics.workflow.workflow import sequence
 from tests.metrics.scripted_judge import judging, rated
 
 GOLD, CANDIDATE = sequence(["open tray", "add paper"]), sequence(["open tray"])

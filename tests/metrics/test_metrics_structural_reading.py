@@ -10,16 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.metrics.workflow import (
-    Workflow,
-    WorkflowError,
-    read_answer,
-    read_calls,
-    read_workflow,
-    sequence,
-    workflow,
-    write_node_edge,
-)
+from evenkeel.metrics.workflow.diagrams import write_node_edge
+from evenkeel.metrics.workflow.reading import read_answer, read_calls, read_workflow
+from evenkeel.metrics.workflow.workflow import Workflow, WorkflowError, sequence, workflow
 
 DIAMOND = workflow(
     ["unlock door", "switch on fan", "switch on light", "start press"], [(0, 1), (0, 2), (1, 3), (2, 3)]

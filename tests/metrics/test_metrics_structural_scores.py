@@ -11,21 +11,17 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.workflow import (
-    BUILTIN,
-    ExactText,
-    Workflow,
-    chain_f1,
-    graph_f1,
-    kendall_tau,
-    sequence,
-    workflow,
-    write_node_edge,
-)
-from evenkeel.metrics.workflow.chain import largest_antichain, longest_increasing
-from evenkeel.metrics.workflow.tau import inversions
+from evenkeel.metrics.registry import heuristics
+from evenkeel.metrics.workflow.alignment import ExactText
+from evenkeel.metrics.workflow.chain import chain_f1, largest_antichain, longest_increasing
+from evenkeel.metrics.workflow.diagrams import write_node_edge
+from evenkeel.metrics.workflow.graph import graph_f1
+from evenkeel.metrics.workflow.tau import inversions, kendall_tau
+from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
 
 scipy_stats = pytest.importorskip("scipy.stats", reason="SKIPPED LOUDLY: scipy is not installed")
+
+BUILTIN = [one for one in heuristics() if one.name.startswith("workflow_")]
 
 
 def aligned(reference: Workflow, candidate: Workflow):

@@ -6,14 +6,10 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.workflow import (
-    StepBertScore,
-    sequence,
-    workflow,
-    workflow_bleu,
-    workflow_gleu,
-)
 from evenkeel.metrics.workflow.compare import Both
+from evenkeel.metrics.workflow.meaning import StepBertScore
+from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
+from evenkeel.metrics.workflow.workflow import sequence, workflow
 
 
 def test_words_are_compared_in_canonical_order() -> None:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.metrics.workflow import Edge, WorkflowError, sequence, workflow
-from evenkeel.metrics.workflow.workflow import MOST_STEPS
+from evenkeel.metrics.workflow.workflow import MOST_STEPS, Edge, WorkflowError, sequence, workflow
 
 
 def refused(steps, edges):

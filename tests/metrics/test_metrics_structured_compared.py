@@ -13,18 +13,12 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.structured import (
-    FormatValidity,
-    JsonRouge,
-    JsonSimilarity,
-    Structure,
-    is_valid,
-    read_structure,
-)
 from evenkeel.metrics.structured.alignment import ValuePair, align, best_assignment, canonical_key
-from evenkeel.metrics.structured.json_rouge import json_rouge
+from evenkeel.metrics.structured.json_rouge import JsonRouge, json_rouge
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
+from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat
-from evenkeel.metrics.structured.validity import format_found
+from evenkeel.metrics.structured.validity import FormatValidity, format_found, is_valid
 
 RECORD = {
     "summary": "The drive of the mail server is full.",

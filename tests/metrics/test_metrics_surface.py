@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.surface import (
-    LanguageMatch,
-    LengthRatio,
-    RefusalAgreement,
-    TruncationAgreement,
-    refused,
-    truncated,
-)
-from evenkeel.metrics.surface.refusal import REFUSALS
+from evenkeel.metrics.surface.language import LanguageMatch
+from evenkeel.metrics.surface.length import LengthRatio
+from evenkeel.metrics.surface.refusal import REFUSALS, RefusalAgreement, refused
+from evenkeel.metrics.surface.truncation import TruncationAgreement, truncated
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 REFUSING = {

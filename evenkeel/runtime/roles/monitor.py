@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel import __version__
 from evenkeel.console import ConsoleSources, GoldenSources, create_app
+from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.labels.exporter import LabelCollector
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.monitor.notify import Notifier, Webhook
@@ -158,6 +159,7 @@ class Watching:
             actions=stores.actions,
             trace_url=settings.telemetry.trace_url,
         )
+        publish_labels()
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))
         responding = stores.lease(f"respond {' '.join(sorted(settings.monitor.routes))}", LEASE_S)
         return cls(monitor, app, notifier, changes, exposition, notifying, responding)
