@@ -31,7 +31,7 @@ from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.prompt import PromptView
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.metric import Rating
+    from evenkeel.metrics.protocol import Rating
 
 _LANGUAGES = ("de", "es", "fr", "it", "ja", "nl", "pt")
 _SEVERITIES = (0.1, 0.3)

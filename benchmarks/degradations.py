@@ -34,7 +34,7 @@ from evenkeel.metrics.workflow.chain import ChainF1
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenkeel.metrics.metric import Metric
+    from evenkeel.metrics.protocol import Metric
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 _LANGUAGES: Final = ("en", "de", "es", "fr", "it", "ja", "nl", "pt")

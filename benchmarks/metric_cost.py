@@ -23,7 +23,7 @@ from evenkeel.metrics.structured import reading
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from evenkeel.metrics.metric import Metric
+    from evenkeel.metrics.protocol import Metric
 
 LEXICAL_AND_FORMAT = ("rouge_l", "bleu", "gleu", "edit", "json_rouge", "format_validity")
 ROUNDS, CALLS = 7, 20

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Stage
-    from evenkeel.metrics.metric import Rater, Rating
+    from evenkeel.metrics.protocol import Rater, Rating
 
 
 _SAME, _OTHER = 3, 1

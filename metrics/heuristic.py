@@ -10,7 +10,7 @@ from evenkeel.core.budget import NOTHING
 from evenkeel.core.languages import base_tag
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.content import read_content
-from evenkeel.metrics.metric import SCALE, Rating
+from evenkeel.metrics.protocol import SCALE, Rating
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.details import Details, detail_overlap, read_details
 from evenkeel.metrics.similarity.embeddings import MINILM, Embeddings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.content import Content
-    from evenkeel.metrics.metric import Metric
+    from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.similarity.meaning import Meaning
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core import labels
 from evenkeel.core.extensions import ExtensionError, extensions
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.quality.bundles import BUNDLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from evenkeel.core.extensions import Extension
-    from evenkeel.metrics.metric import AnswerForm, AsyncMetric, Family, Metric
+    from evenkeel.metrics.protocol import AnswerForm, AsyncMetric, Family, Metric
 
 GROUP: Final = "evenkeel.metrics"
 """Group of entry points."""

@@ -12,7 +12,7 @@ from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.noise import JudgeNoise
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
-from evenkeel.metrics.metric import SCALE
+from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measurement import measure_all
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
     from evenkeel.metrics.cascade import Bands
     from evenkeel.metrics.judge.client import Judge
-    from evenkeel.metrics.metric import Rater
+    from evenkeel.metrics.protocol import Rater
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.quality.measurement import PairQuality
 

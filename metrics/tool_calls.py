@@ -9,7 +9,7 @@ from rapidfuzz.distance import LCSseq
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.details import detail_overlap, read_details
 from evenkeel.metrics.similarity.normalised import canonical_json, is_empty, json_value, normalise
 from evenkeel.metrics.similarity.sequence import rouge_l

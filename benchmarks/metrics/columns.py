@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evenkeel.core.pair import Wanted
-    from evenkeel.metrics.metric import BatchMetric, Metric
+    from evenkeel.metrics.protocol import BatchMetric, Metric
 
 FLOOR: Final = "rouge_l"
 """What every other metric has to beat."""

@@ -18,7 +18,7 @@ from benchmarks.metrics.corpus import gpt4o, pbss, runs
 from benchmarks.metrics.human import fitted
 from benchmarks.metrics.ranking import area, area_error
 from benchmarks.metrics.table import Cell, Table
-from evenkeel.metrics.metric import SCALE
+from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

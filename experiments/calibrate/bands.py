@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.experiments.calibrate.candidates import Candidate
-    from evenkeel.metrics.metric import Rating
+    from evenkeel.metrics.protocol import Rating
     from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import LoggedVerdict
 

@@ -20,7 +20,7 @@ from evenkeel.experiments.calibrate.threshold import (
     Threshold,  # noqa: TC001 - the same
 )
 from evenkeel.metrics.cascade import Bands, BandsError
-from evenkeel.metrics.metric import AnswerForm  # noqa: TC001 - read by pydantic
+from evenkeel.metrics.protocol import AnswerForm  # noqa: TC001 - read by pydantic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

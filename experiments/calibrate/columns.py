@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.experiments.calibrate.journal import Row
     from evenkeel.metrics.languages import Coverage
-    from evenkeel.metrics.metric import Metric
+    from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
 
 

@@ -24,7 +24,7 @@ from evenkeel.llm.price import Price, free
 from evenkeel.metrics.judge.cache import CarefulCache, ruling_key
 from evenkeel.metrics.judge.prompts import PROBE, question_tokens_at_most, reminded
 from evenkeel.metrics.judge.reply import Reply, Ruling, Unreadable, Usage, read_completion, reported
-from evenkeel.metrics.metric import SCALE
+from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.core.pair import Pair
-    from evenkeel.metrics.metric import Rater, Rating
+    from evenkeel.metrics.protocol import Rater, Rating
 
 _PURPOSE: Final = "judge_noise"
 

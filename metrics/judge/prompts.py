@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from evenkeel.metrics.metric import SCALE
+from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.similarity.statements import render
 
 if TYPE_CHECKING:

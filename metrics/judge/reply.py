@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from evenkeel.metrics.metric import SCALE
+from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

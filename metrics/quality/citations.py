@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide, Measured
 from evenkeel.metrics.similarity.statements import claims
 from evenkeel.metrics.similarity.words import words

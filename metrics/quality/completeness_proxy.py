@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide, Measured
 from evenkeel.metrics.similarity.details import read_details
 from evenkeel.metrics.similarity.statements import hard, read_statements

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from evenkeel.core.pair import Answer, Pair
-    from evenkeel.metrics.metric import Metric, Rating
+    from evenkeel.metrics.protocol import Metric, Rating
 
 
 class QualityMetric(Protocol):

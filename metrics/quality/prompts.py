@@ -11,7 +11,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.metrics.judge.prompts import Prompt, rubric_prompt
-from evenkeel.metrics.metric import SCALE
+from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

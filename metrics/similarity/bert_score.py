@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.embeddings import (
     MINILM_LANGUAGES,
     EmbeddingsUnavailableError,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from evenkeel.core.budget import NOTHING
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:

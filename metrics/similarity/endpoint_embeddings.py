@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.meaning import Measured, PairBatches, endpoint_encoder
 from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Indel, LCSseq
 from rapidfuzz.process import cdist
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.words import words
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.normalised import is_empty
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.similarity.words import words

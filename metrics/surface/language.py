@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.languages import LanguageOf, base_tag
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import flat
 

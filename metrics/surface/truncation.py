@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.normalised import is_empty
 
 if TYPE_CHECKING:

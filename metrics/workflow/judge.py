@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import Prompt
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.reading import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.metrics.metric import BatchMetric
+    from evenkeel.metrics.protocol import BatchMetric
     from evenkeel.metrics.workflow.compare import Both, Reader
     from evenkeel.metrics.workflow.workflow import Workflow
 

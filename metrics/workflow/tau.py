@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.workflow.compare import SHARED, Comparison
 
 if TYPE_CHECKING:

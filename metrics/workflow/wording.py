@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.reading import read_answer

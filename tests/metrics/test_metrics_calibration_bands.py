@@ -17,7 +17,7 @@ from evenkeel.experiments.calibrate.bands import (
 )
 from evenkeel.metrics.cascade import Band, read_bands
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.protocol import Rating
 
 
 def written(bands):

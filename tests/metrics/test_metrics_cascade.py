@@ -34,7 +34,7 @@ from evenkeel.metrics.cascade import (
 )
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.noise import JudgeNoise
-from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity.meaning import Measured
 from evenkeel.metrics.similarity.normalised import NormalisedEquality

@@ -14,7 +14,7 @@ from evenkeel.metrics.judge import Judge, JudgeRater
 from tests.metrics.scripted_judge import Canned, ScriptedJudge, error, judging, rated, run, said
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.metric import Rating
+    from evenkeel.metrics.protocol import Rating
 
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 RIGHT = rated(2)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.metric import Rating
+    from evenkeel.metrics.protocol import Rating
 
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
 

@@ -27,7 +27,7 @@ from evenkeel.core.verdict import (
     Verdict,
 )
 from evenkeel.metrics.judge.noise import JudgeNoise
-from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.protocol import Rating
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState

@@ -15,7 +15,15 @@ from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.columns import heuristic_columns
 from evenkeel.metrics import registry
-from evenkeel.metrics.registry import UnknownMetricError, heuristics, metric, metrics, publish_labels, refused, telling
+from evenkeel.metrics.registry import (
+    UnknownMetricError,
+    heuristics,
+    metric,
+    metrics,
+    publish_labels,
+    refused,
+    telling,
+)
 from tests.house import modules
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure, Judgement
-from evenkeel.metrics.metric import Rating
+from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer
 from evenkeel.metrics.tasks import Task

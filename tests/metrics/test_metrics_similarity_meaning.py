@@ -21,7 +21,7 @@ from evenkeel.metrics.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.metrics.metric import Rating
+    from evenkeel.metrics.protocol import Rating
 
 APART = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
 """No word in common: a 1 by words."""
