@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.console import wording
 from evenkeel.core import figures, rewordings
 
 if TYPE_CHECKING:

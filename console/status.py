@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.alerts import explanation
 from evenkeel.console.drift import drift_notices
 from evenkeel.console.heatmap import cell_id, retired_models

@@ -16,13 +16,12 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.core.languages import language_of
+from evenkeel.core.languages import base_tag, language_of
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
 from evenkeel.metrics.judge import Breaker
 from evenkeel.metrics.languages import Coverage
-from evenkeel.core.languages import base_tag
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.similarity.embeddings import (
     EmbeddingsUnavailableError,

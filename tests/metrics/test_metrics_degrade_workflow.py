@@ -25,11 +25,10 @@ from evenkeel.experiments.calibrate.degrade.workflow import (
     without,
 )
 from evenkeel.metrics.workflow.alignment import ExactText
-from evenkeel.metrics.workflow.workflow import WorkflowError, sequence
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.graph import graph_f1
 from evenkeel.metrics.workflow.tau import kendall_tau
-from evenkeel.metrics.workflow import workflow
+from evenkeel.metrics.workflow.workflow import WorkflowError, sequence, workflow
 
 ALL = [*STEPS, compressed("together")]
 TEN = sequence([f"Check the valve of tank {n}." for n in range(1, 11)])

@@ -72,7 +72,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 
 
 ECHO = """
-from evenkeel.metrics.metric import About
+from evenkeel.metrics.protocol import About
 
 class Echo:
     name = "{name}"

@@ -14,8 +14,8 @@ from evenkeel.metrics.workflow.alignment import ExactText
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.graph import graph_f1
 from evenkeel.metrics.workflow.tau import kendall_tau
-from evenkeel.metrics.workflow import workflow
 from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
+from evenkeel.metrics.workflow.workflow import workflow
 from tests.conftest import SHARED_DATA
 
 SOURCES = frozenset(("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca"))
