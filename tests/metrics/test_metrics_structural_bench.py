@@ -16,7 +16,7 @@ from benchmarks.workflowperturb.measure import (
     measure,
 )
 from evenkeel.experiments.calibrate.degrade.workflow import REORDERED, missing
-from evenkeel.metrics.workflow import sequence
+from evenkeel.metrics.workflow.workflow import sequence
 
 
 def test_scores_of_two_workflows_are_averaged() -> None:
