@@ -44,6 +44,8 @@ _MARK = re.compile(r"[^0-9A-Za-z]")
 _WINDOW_CHARS: Final = 8_192
 _LONGEST_CHARS: Final = 512
 """Of a value that is looked for window by window."""
+_LONGEST_SECRET_CHARS: Final = 65_536
+"""Of any other."""
 _BREATH_S: Final = 5e-5
 
 
@@ -76,12 +78,26 @@ class Pattern:
         for start in range(0, len(text), window):
             if start:
                 time.sleep(_BREATH_S)
-            for match in self.look.finditer(text, start, start + window + _LONGEST_CHARS):
-                if match.start() >= start + window:
-                    break
-                length = self.length(match[group])
-                if length:
-                    yield Found(match.start(group), match.start(group) + length, self.kind)
+            yield from self._in_window(text, start, min(start + window, len(text)), group)
+
+    def _in_window(self, text: str, start: int, stop: int, group: int | str) -> Iterator[Found]:
+        """The values that begin in a stretch of a text."""
+        while (match := self.look.search(text, start, stop + _LONGEST_CHARS)) and match.start() < stop:
+            start, at = match.end(), match.start(group)
+            length = self.length(match[group])
+            while length:
+                yield Found(at, at + length, self.kind)
+                at += length
+                length = self._behind_value(text, at, group)
+            start = max(start, at)
+
+    def _behind_value(self, text: str, at: int, group: int | str) -> int:
+        """Length of a value right behind another one, which hides it from a search; 0 for none."""
+        rest = text[at : at + (_LONGEST_CHARS if self.short else _LONGEST_SECRET_CHARS)]
+        match = self.look.match(rest)
+        if match is None or match.start(group) or (match.end() == len(rest) and at + len(rest) < len(text)):
+            return 0
+        return self.length(match[group])
 
 
 def luhn_valid(digits: str) -> bool:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 
 _SEPARATORS = re.compile(r"[\s().\-/]+")
+_PLACEHOLDER = re.compile(r"\[[A-Z0-9_]+_\d+\]")
+_MOST_SEARCHES = 4
+"""Of one text: enough for what values of different kinds hide from each other, and no more for any text."""
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[\s\S]*")
 """Pictures and signatures: no text, and long."""
 
@@ -48,18 +51,34 @@ class Placeholders:
         """Values replaced so far, by kind."""
 
     def redact(self, text: str) -> str:
-        """The text with placeholders; the very same text if there is nothing to replace."""
+        """The text with placeholders; the very same text if there is nothing to replace.
+
+        A placeholder ends what stood beside it, so it may bring to light a value that its neighbour hid: the
+        text is searched again until nothing is found. So redacting it once more changes nothing.
+        """
         if not text or _OPAQUE.fullmatch(text):
             return text
-        chosen: list[Found] = []
+        found = self._found(text, ())
+        for _ in range(_MOST_SEARCHES):
+            if not found:
+                break
+            text = self._replaced(text, found)
+            found = self._found(text, [match.span() for match in _PLACEHOLDER.finditer(text)])
+        return text
+
+    def _found(self, text: str, placeholders: Sequence[tuple[int, int]]) -> list[Found]:
+        """The values of a text in order, none of which lies in a placeholder or cuts one in two."""
+        found: list[Found] = []
         for detector in self._detectors:
             for one in detector.find(text):
-                _add_if_free(chosen, one)
-        if not chosen:
-            return text
+                if not _spoils(one, placeholders):
+                    _add_if_free(found, one)
+        return found
+
+    def _replaced(self, text: str, found: Sequence[Found]) -> str:
         pieces: list[str] = []
         at = 0
-        for one in chosen:
+        for one in found:
             pieces += (text[at : one.start], self._placeholder(one.kind, text[one.start : one.end]))
             at = one.end
         return "".join(pieces) + text[at:]
@@ -71,6 +90,20 @@ class Placeholders:
             self._numbers[kind] += 1
             self._known[key] = f"[{kind.upper()}_{self._numbers[kind]}]"
         return self._known[key]
+
+
+def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
+    """Whether a value lies in a placeholder, or overlaps with one that it does not contain."""
+    at_start = bisect(placeholders, (one.start, one.start)) - 1
+    at_end = bisect(placeholders, (one.end, 0)) - 1
+    for start, end in {
+        placeholders[at] for at in (at_start, at_start + 1, at_end) if 0 <= at < len(placeholders)
+    }:
+        apart = one.end <= start or end <= one.start
+        contains = one.start <= start and end <= one.end and (one.start, one.end) != (start, end)
+        if not apart and not contains:
+            return True
+    return False
 
 
 def _add_if_free(chosen: list[Found], one: Found) -> None:
