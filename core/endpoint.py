@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
+API_ROOT: Final = b"/v1"
+_PATH_ENDS = (b"/", b"?", b"")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
 
@@ -78,8 +81,34 @@ class Upstream:
             base_path=base_path,
         )
 
+    @property
+    def origin(self) -> str:
+        """Scheme and authority."""
+        return f"{'https' if self.tls else 'http'}://{self.authority.decode('ascii')}"
+
+    def target(self, path: bytes) -> bytes:
+        """The request target for one that a client of the API sent.
+
+        A path under `/v1` moves to the base path; every other path, and every path if there is no base path,
+        stays as it is.
+        """
+        if self.base_path and self.base_path != API_ROOT and is_under(path, API_ROOT):
+            return self.base_path + path[len(API_ROOT) :]
+        return path
+
+    def url(self, path: str) -> str:
+        """The absolute URL for a request target that a client of the API sent, such as "/v1/models"."""
+        target = self.target(path.encode("latin-1", "replace")).decode("latin-1")
+        return f"{self.origin}{target}"
+
     def __str__(self) -> str:
         """Scheme and authority, for messages; holds no credentials."""
         if self.unix_path is not None:
             return f"unix:{self.unix_path}"
-        return f"{'https' if self.tls else 'http'}://{self.authority.decode('ascii')}"
+        return self.origin
+
+
+def is_under(target: bytes, prefix: bytes) -> bool:
+    """Whether a target's path is the prefix or goes on below it."""
+    size = len(prefix)
+    return target.startswith(prefix) and target[size : size + 1] in _PATH_ENDS

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.core.endpoint import Upstream
+from evenkeel.core.endpoint import API_ROOT, Upstream, is_under
 from evenkeel.proxy.credentials import FINGERPRINT_DIGITS, Injection, key_fingerprints
 from evenkeel.proxy.headers import TOKEN, selected, selector
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Route", "RouteTable", "Timeouts", "Upstream"]
 
-_API_ROOT = b"/v1"
-_PATH_ENDS = (b"/", b"?", b"")
 
 _NAME = re.compile(TOKEN.decode("ascii") + "+")
 _HOST = re.compile(r"[^\s/@]+")
@@ -131,14 +129,11 @@ class Route:
         """
         prefix = self.prefix.encode("ascii")
         rest = received
-        if prefix and _under(received, prefix):
+        if prefix and is_under(received, prefix):
             rest = received[len(prefix) :]
             if not rest.startswith(b"/"):
                 rest = b"/" + rest
-        base_path = (upstream or self.upstream).base_path
-        if base_path and base_path != _API_ROOT and _under(rest, _API_ROOT):
-            rest = base_path + rest[len(_API_ROOT) :]
-        return rest
+        return (upstream or self.upstream).target(rest)
 
 
 class RouteTable:
@@ -192,7 +187,7 @@ class RouteTable:
         if self._direct is not None:
             return self._direct, target
         for entry in self._entries:
-            if not entry.conditional and (not entry.prefix or _under(target, entry.prefix)):
+            if not entry.conditional and (not entry.prefix or is_under(target, entry.prefix)):
                 return entry.route, target if entry.verbatim else entry.route.target(target)
         return None
 
@@ -210,7 +205,7 @@ class RouteTable:
             return self.match(target)
         keys: frozenset[str] | None = None
         for entry in self._entries:
-            if entry.prefix and not _under(target, entry.prefix):
+            if entry.prefix and not is_under(target, entry.prefix):
                 continue
             if entry.conditional:
                 if entry.keys and keys is None:
@@ -235,7 +230,7 @@ class _Entry:
         )
         self.keys = frozenset(route.key_fingerprints)
         self.conditional = bool(self.hosts or self.headers or self.keys)
-        self.verbatim = not self.prefix and route.upstream.base_path in {b"", _API_ROOT}
+        self.verbatim = not self.prefix and route.upstream.base_path in {b"", API_ROOT}
         """Whether the target passes as it is."""
         headers = frozenset((name.lower(), value) for name, value in route.headers)
         self.rules = (self.prefix, self.hosts, headers, self.keys)
@@ -258,9 +253,3 @@ class _Entry:
             if host in self.hosts or _PORT.sub("", host) in self.hosts:
                 return True
         return False
-
-
-def _under(target: bytes, prefix: bytes) -> bool:
-    """Whether a target's path is the prefix or goes on below it."""
-    size = len(prefix)
-    return target.startswith(prefix) and target[size : size + 1] in _PATH_ENDS

@@ -138,10 +138,9 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
         upstream = route.upstreams[exchange.upstream if exchange.upstream < len(route.upstreams) else 0]
         path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
         credential = credentials[exchange.route]
-        origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
         kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
         headers = ((credential.header, credential.value),) if credential else ()
-        return Target(f"{origin}{path}", (*kept, *headers), upstream.unix_path)
+        return Target(f"{upstream.origin}{path}", (*kept, *headers), upstream.unix_path)
 
     return target
 

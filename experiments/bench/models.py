@@ -16,7 +16,6 @@ from evenkeel.experiments.bench.items import described
 from evenkeel.experiments.kit.asking import UnusableError, advised
 from evenkeel.experiments.kit.journal import Answers
 from evenkeel.llm.price import estimate_tokens
-from evenkeel.proxy.routing import Route
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.shadow.replay import Target
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 PARAMETERS: Mapping[str, Any] = {"temperature": 0, "seed": 0}
 """Sent with every request unless said otherwise: as little chance as a model can do with."""
-_PATH = b"/v1/chat/completions"
+_PATH = "/v1/chat/completions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +91,11 @@ def model_at(
         upstream = Upstream.parse(url)
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    path = Route("bench", upstream).target(_PATH).decode("latin-1")
-    origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
     credential = Credential.read(key_env, key_header)
     headers = ((credential.header, credential.value),) if credential else ()
     kept = {key: value for key, value in parameters.items() if value is not None}
     return ModelUnderTest(
-        name, model or name, Target(f"{origin}{path}", headers, upstream.unix_path), kept, key_env
+        name, model or name, Target(upstream.url(_PATH), headers, upstream.unix_path), kept, key_env
     )
 
 
