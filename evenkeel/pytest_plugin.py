@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Unpack
 
-    from evenkeel.experiments.gate.keywords import AnyPath, GateKeywords
-    from evenkeel.experiments.gate.ruling import Ruling
+    from evenkeel.pytest_gate import AnyPath, GateKeywords, Ruling
 
 __all__ = ["EvenkeelGate"]
 
@@ -132,18 +131,19 @@ class EvenkeelGate:
             `--evenkeel-unmeasured` says; TypeError for an unknown option.
         """
         # Every run of pytest loads this module: what only gates need is loaded by the first of them.
-        from evenkeel.experiments.gate.keywords import options_from  # noqa: PLC0415
-        from evenkeel.experiments.gate.ruling import ruling  # noqa: PLC0415
+        from evenkeel.experiments.kit.arguments import InputError  # noqa: PLC0415
         from evenkeel.monitor.detect.gate import Verdict  # noqa: PLC0415
+        from evenkeel.pytest_gate import ruling, wanted_run  # noqa: PLC0415
         from evenkeel.settings import SettingsError  # noqa: PLC0415
         from evenkeel.stores.errors import StoreError  # noqa: PLC0415
+        from evenkeel.stores.goldens import GoldenError  # noqa: PLC0415
 
         config = self._item.config
         allowed = yes or config.getoption("--evenkeel-yes")
         try:
-            wanted = options_from(files, self._together(options), config.rootpath)
+            wanted = wanted_run(files, self._together(options), config.rootpath)
             found = ruling(wanted, confirmed=allowed, how="--evenkeel-yes", memory=self._cache())
-        except (SettingsError, StoreError) as error:
+        except (SettingsError, InputError, GoldenError, StoreError) as error:
             self._error(f"evenkeel gate: {error}")
         except Exception:  # a fault of the gate itself must not read as a regression
             self._item.stash[_UNMEASURED] = True

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import click
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from evenkeel.core.endpoint import Upstream
+    from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.experiments.gate.edits import Edit
+    from evenkeel.experiments.gate.run import GateOptions, Outcome, Raters
+    from evenkeel.experiments.gate.sides import Side
+    from evenkeel.llm.price import Prices
+    from evenkeel.monitor.detect.gate import GateRules
+    from evenkeel.settings import Settings
+    from evenkeel.stores.goldens import Golden
+    from evenkeel.stores.sqlite.database import Database
+
+log = logging.getLogger("evenkeel")
+
+COULD_NOT_MEASURE: Final = 2
+"""Exit code of a gate that says nothing about the candidate; 1 would read as a verdict."""
+_EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE}
+_PIPED_WIDTH: Final = 140
+"""Columns of the table where the output is not a terminal."""
 _FILE = click.Path(path_type=Path)
 
 
@@ -17,35 +40,50 @@ _FILE = click.Path(path_type=Path)
     "--data-dir",
     type=_FILE,
     metavar="DIR",
-    help="Without FILES: goldens of the store in there, not of that of --config.",
+    help="Without FILES: read the goldens of the store in this folder.",
 )
 @click.option("--route", metavar="NAME", help="Only goldens of this route.")
 @click.option("--base-url", metavar="URL", help="Endpoint of the candidate.  [the routes' upstreams]")
 @click.option("--model", metavar="NAME", help="Model of the candidate.  [each golden's own]")
 @click.option("--prompt", type=_FILE, metavar="FILE", help="New system prompt.")
 @click.option("--template", type=_FILE, metavar="FILE", help="Prompt as it was, with {placeholders}.")
-@click.option("--new-template", type=_FILE, metavar="FILE", help="Prompt as it shall be.")
+@click.option("--new-template", type=_FILE, metavar="FILE", help="Prompt as it will be.")
 @click.option(
     "--reference-url", metavar="URL", help="Endpoint of the reference.  [the route's, or --base-url]"
 )
 @click.option("--reference-model", metavar="NAME", help="Model of the reference.  [each golden's own]")
-@click.option("--no-reference", is_flag=True, help="Ask the candidate alone: noise is not taken off.")
-@click.option("--api-key-env", metavar="VARIABLE", help="Holds the key.  [EVENKEEL_SHADOW_API_KEY]")
-@click.option("--reference-key-env", metavar="VARIABLE", help="Key of the reference.  [--api-key-env]")
-@click.option("--api-key-header", metavar="NAME", help="Header of the keys.  [authorization]")
+@click.option("--no-reference", is_flag=True, help="Ask the candidate alone, without taking noise off.")
+@click.option(
+    "--api-key-env", metavar="VARIABLE", help="Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"
+)
+@click.option(
+    "--reference-key-env",
+    metavar="VARIABLE",
+    help="Variable that holds the key of the reference.  [--api-key-env]",
+)
+@click.option("--api-key-header", metavar="NAME", help="Header that carries the keys.  [authorization]")
 @click.option(
     "--config", type=_FILE, metavar="FILE", help="Settings: upstreams, judge, prices, qualities, store."
 )
 @click.option("--calibration", type=_FILE, metavar="FILE", help="Thresholds made by `evenkeel calibrate`.")
-@click.option("--rate", is_flag=True, help="With --calibration: rate answers as well.")
-@click.option("--task", metavar="NAME", help="Task of goldens that name none.  [told by the prompt]")
-@click.option("--judge-model", metavar="NAME", help="Model that rates answers; none: cheap metrics.")
-@click.option("--judge-url", metavar="URL", help="Its endpoint.  [https://api.openai.com/v1]")
-@click.option("--judge-key-env", metavar="VARIABLE", help="Holds its key.  [EVENKEEL_JUDGE_API_KEY]")
-@click.option("--embeddings/--no-embeddings", default=None, help="Sentence embeddings.  [if installed]")
-@click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [all but harmless modes]")
+@click.option("--rate", is_flag=True, help="With --calibration: rate answers, too.")
+@click.option("--task", metavar="NAME", help="Task of goldens that name none.  [recognised from the prompt]")
+@click.option("--judge-model", metavar="NAME", help="Model that rates answers; without one, heuristics do.")
+@click.option("--judge-url", metavar="URL", help="Endpoint of the judge.  [https://api.openai.com/v1]")
 @click.option(
-    "--tolerance", type=float, default=0.0, show_default=True, metavar="SHARE", help="Excess that is none."
+    "--judge-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_JUDGE_API_KEY]"
+)
+@click.option(
+    "--embeddings/--no-embeddings", default=None, help="Compare by sentence embeddings.  [if installed]"
+)
+@click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [all but harmless ones]")
+@click.option(
+    "--tolerance",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Difference treated as zero.",
 )
 @click.option(
     "--margin",
@@ -53,20 +91,30 @@ _FILE = click.Path(path_type=Path)
     default=0.1,
     show_default=True,
     metavar="SHARE",
-    help="Above it: never overlooked.",
+    help="Smallest regression the gate must detect.",
 )
 @click.option(
-    "--alpha", type=float, default=0.05, show_default=True, metavar="P", help="False regressions at most."
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="P",
+    help="Largest probability of a false regression.",
 )
 @click.option(
-    "--beta", type=float, default=0.05, show_default=True, metavar="P", help="False passes at most."
+    "--beta",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="P",
+    help="Largest probability of a false pass.",
 )
 @click.option(
     "--undecided",
     type=click.Choice(["pass", "fail"]),
     default="pass",
     show_default=True,
-    help="If all goldens settle nothing.",
+    help="Verdict if all goldens settle nothing.",
 )
 @click.option(
     "--max-failures",
@@ -74,34 +122,45 @@ _FILE = click.Path(path_type=Path)
     default=0.1,
     show_default=True,
     metavar="SHARE",
-    help="Not measured at most.",
+    help="Largest share of goldens that may fail to be measured.",
 )
 @click.option(
-    "--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Calls for each golden."
+    "--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Calls per golden and side."
 )
-@click.option("--seed", default=0, show_default=True, help="Of the order of the goldens.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the order of the goldens.")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Calls at once."
-)
-@click.option("--timeout", type=click.FloatRange(0.1), default=60.0, show_default=True, metavar="SECONDS")
-@click.option(
-    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop, undecided, once so much is spent."
+    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Calls at a time."
 )
 @click.option(
-    "--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks the candidate."
+    "--timeout",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Limit of a call.",
 )
-@click.option("--cache", type=_FILE, metavar="FILE", help="Keeps answers; a stopped run goes on.")
+@click.option(
+    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop, undecided, once this much is spent."
+)
+@click.option(
+    "--price",
+    metavar="IN/OUT",
+    help="Price of the candidate in USD per million tokens, if the public list lacks it.",
+)
+@click.option(
+    "--cache", type=_FILE, metavar="FILE", help="Keep answers here, so that a stopped run can go on."
+)
 @click.option("--markdown", type=_FILE, metavar="FILE", help="Write the report for a pull request.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write JUnit XML.")
 @click.option("--json", type=_FILE, metavar="FILE", help="Write everything as JSON.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending; needed where there is no terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending; needed without a terminal.")
 def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
     """Decide whether a candidate (model, endpoint or prompt) answers your goldens worse than before.
 
-    FILES hold goldens: requests with an answer that somebody approved (JSON lines). Each is put to the
+    FILES hold goldens: requests with an answer that somebody approved (JSON lines). Each is sent to the
     candidate and to the reference, which is what you run today, and both answers are compared with the
-    approved one. What the reference gets wrong as well is noise and is taken off. The run stops as soon as
-    the difference is statistically settled.
+    approved one. What the reference gets wrong, too, is noise and is taken off. The run stops as soon as the
+    difference is statistically settled.
 
     Exit code: 0 pass, 1 regression, 2 could not measure (or wrong options).
 
@@ -112,6 +171,308 @@ def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
       evenkeel gate --config evenkeel.yaml --template now.txt --new-template next.txt --yes
       evenkeel gate goldens.jsonl --base-url … --model … --yes --markdown gate.md --junit gate.xml
     """
-    from evenkeel.experiments.gate.arguments import run_from_command_line
+    sys.exit(_run(files, given, confirmed=yes))
 
-    sys.exit(run_from_command_line(files, given, confirmed=yes))
+
+def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) -> int:
+    """Run the gate as the options say.
+
+    Returns: the exit code. A fault of the gate itself counts as not measured.
+    Raises: SettingsError, InputError and GoldenError for options and files that cannot be used; StoreError
+        for such a store.
+    """
+    from evenkeel.experiments.gate.reports import document
+    from evenkeel.experiments.gate.run import run_gate
+    from evenkeel.experiments.kit.arguments import InputError
+    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+    from evenkeel.experiments.kit.renderings import show
+    from evenkeel.experiments.kit.terminal import consoles
+    from evenkeel.settings import SettingsError
+    from evenkeel.stores.errors import StoreError
+    from evenkeel.stores.goldens import GoldenError
+
+    out, err = consoles(_PIPED_WIDTH)
+    try:
+        outputs = Outputs.of(given)
+        confirm = confirmation(confirmed=confirmed, in_pipelines=True)
+        outcome = run_gate(options_of(files, given), err=err, confirm=confirm)
+        show(document(outcome), out)
+        outputs.write(outcome)
+    except NotConfirmedError:
+        click.echo("evenkeel: nothing was asked; --yes asks without confirmation", err=True)
+        return COULD_NOT_MEASURE
+    except KeyboardInterrupt:
+        again = "run it again to go on from there" if given["cache"] else "with --cache FILE it could go on"
+        click.echo(f"evenkeel: stopped before the verdict; {again}", err=True)
+        return COULD_NOT_MEASURE
+    except (SettingsError, InputError, StoreError, GoldenError):
+        raise
+    except Exception:
+        log.exception("the gate failed; nothing is known about the candidate")
+        return COULD_NOT_MEASURE
+    return _EXIT_CODES[outcome.report.verdict.value]
+
+
+class Outputs(NamedTuple):
+    """Files to write, each if wanted."""
+
+    markdown: Path | None = None
+    junit: Path | None = None
+    json: Path | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Outputs:
+        """The files that the options name.
+
+        Raises: InputError for a file, or a cache, that cannot be written.
+        """
+        from evenkeel.experiments.kit.arguments import check_writable
+
+        found = cls(given["markdown"], given["junit"], given["json"])
+        check_writable((*found, given["cache"]))
+        return found
+
+    def write(self, outcome: Outcome) -> None:
+        """Write the reports that are wanted."""
+        from evenkeel.experiments.gate.reports import as_json, as_junit, document
+        from evenkeel.experiments.kit.renderings import markdown
+
+        self.write_texts(markdown(document(outcome), level=2), as_junit(outcome), as_json(outcome))
+
+    def write_texts(self, markdown: str, junit: str, json: str) -> None:
+        """Write what has been rendered already."""
+        for target, text in zip(self, (markdown, junit, json), strict=True):
+            if target is not None:
+                target.write_text(text, encoding="utf-8", errors="replace")
+
+
+def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions:
+    """What a run needs.
+
+    Raises: SettingsError, InputError and GoldenError in one line; StoreError.
+    """
+    from evenkeel.experiments.gate.run import GateOptions
+    from evenkeel.experiments.gate.thresholds import needs_judge
+    from evenkeel.experiments.kit.arguments import words
+    from evenkeel.runtime.replays import prices
+
+    settings = _settings(given)
+    calibration = _calibration(given["calibration"], settings)
+    rated = calibration is None or settings.judge is not None or given["rate"]
+    costs = prices(settings)
+    goldens, source = _goldens(files, settings, given["route"])
+    return GateOptions(
+        goldens=goldens,
+        source=source,
+        sides=_sides(given, settings),
+        task=_task(given["task"]),
+        route_tasks={route.name: route.task for route in settings.routes},
+        raters=lambda database: _raters(
+            settings, costs, database, rated=rated, judged=rated or needs_judge(calibration)
+        ),
+        raters_name=f"{rated} {settings.model_dump_json()}",
+        prices=costs,
+        calibration=calibration,
+        deciding=words(given["gate_on"]),
+        rules=_rules(given),
+        repeats=given["repeats"],
+        seed=given["seed"],
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+        cache=given["cache"],
+        most_usd=given["max_usd"],
+    )
+
+
+@asynccontextmanager
+async def _raters(
+    settings: Settings, prices: Prices, database: Database, *, rated: bool, judged: bool
+) -> AsyncIterator[Raters]:
+    """Judge and heuristics of the settings; loading an encoder takes seconds."""
+    from evenkeel.experiments.gate.run import Raters
+    from evenkeel.metrics.judge import SqliteJudgeCache
+    from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
+    from evenkeel.stores.counters import Tally
+
+    judge = make_judge(settings, SqliteJudgeCache(database), prices)[0] if judged else None
+    encoder = make_encoder(settings, prices) if rated else None
+    try:
+        yield Raters(judge, None if encoder is None else make_scorer(settings, judge, encoder, Tally()))
+    finally:
+        if judge is not None:
+            await judge.close()
+        if encoder is not None:
+            await encoder.close()
+
+
+def _goldens(
+    files: tuple[Path, ...], settings: Settings, route: str | None
+) -> tuple[tuple[Golden, ...], str]:
+    """The goldens of files, else of the store, and where they are from."""
+    from evenkeel.experiments.goldens.files import load_goldens, newest_versions
+    from evenkeel.experiments.kit.arguments import InputError
+    from evenkeel.runtime.stores import opened
+
+    if files:
+        versions = (golden for path in files for golden in load_goldens(path))
+        found = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
+        source = ", ".join(path.name for path in files)
+    else:
+        with opened(settings) as stores:
+            found, source = stores.goldens.select(), stores.place
+    found = tuple(golden for golden in found if route is None or golden.route == route)
+    if not found:
+        of = f' of the route "{route}"' if route else ""
+        raise InputError(
+            f"{source}: there are no goldens{of} in use; approve some with `evenkeel goldens approve`, or "
+            "give a file of them"
+        )
+    return found, source
+
+
+def _settings(given: Mapping[str, Any]) -> Settings:
+    from evenkeel.cli.options import experiment_settings
+    from evenkeel.experiments.kit.arguments import price
+    from evenkeel.settings import SettingsError
+
+    if given["config"] is None and given["base_url"] is None:
+        raise SettingsError(
+            "which endpoint is asked? Name it with --base-url, or give the routes' upstreams with --config"
+        )
+    prices = {}
+    if given["price"] is not None:
+        if given["model"] is None:
+            raise SettingsError("--price: is that of the candidate; name it with --model")
+        prices[given["model"]] = price(given["price"])
+    return experiment_settings(given, prices=prices)
+
+
+def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
+    """Candidate and, unless there is none, reference."""
+    from evenkeel.core.endpoint import Upstream
+    from evenkeel.settings import SettingsError
+
+    key_env = given["api_key_env"] or settings.shadow.api_key_env
+    url, reference_url = given["base_url"], given["reference_url"]
+    try:
+        routes = {}
+        if given["config"] is not None:
+            routes = {route.name: Upstream.parse(route.upstream) for route in settings.routes}
+        own = Upstream.parse(url) if url else None
+        other = Upstream.parse(reference_url) if reference_url else None
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    header = given["api_key_header"] or settings.shadow.api_key_header
+    candidate = _side(
+        "candidate", {} if own else routes, own, (key_env, header), given["model"], _edit(given)
+    )
+    if given["no_reference"]:
+        named = [name for name in ("reference_url", "reference_model") if given[name] is not None]
+        if named:
+            option = named[0].replace("_", "-")
+            raise SettingsError(
+                f"--no-reference and --{option}: either there is a reference, or there is none"
+            )
+        return (candidate,)
+    reference = _side(
+        "reference",
+        {} if other else routes,
+        other or own,
+        (given["reference_key_env"] or key_env, header),
+        given["reference_model"],
+    )
+    return candidate, reference
+
+
+def _side(
+    name: Literal["candidate", "reference"],
+    upstreams: Mapping[str, Upstream],
+    upstream: Upstream | None,
+    key: tuple[str, str],
+    model: str | None,
+    edit: Edit | None = None,
+) -> Side:
+    """A side of the comparison.
+
+    Args:
+        name: Which.
+        upstreams: By route.
+        upstream: For the routes that are not listed.
+        key: Variable that holds its key, and the header that carries it.
+        model: None = the goldens'.
+        edit: Of the prompt.
+    """
+    from evenkeel.experiments.gate.sides import Side
+    from evenkeel.settings import Credential
+
+    credential = Credential.read(*key)
+    headers = ((credential.header, credential.value),) if credential else ()
+    return Side(
+        name=name,
+        upstreams=upstreams,
+        upstream=upstream,
+        headers=headers,
+        key_variable=key[0],
+        model=model,
+        edit=edit,
+    )
+
+
+def _rules(given: Mapping[str, Any]) -> GateRules:
+    from evenkeel.experiments.kit.arguments import InputError
+    from evenkeel.monitor.detect.gate import GateRules
+
+    try:
+        return GateRules(
+            alpha=given["alpha"],
+            beta=given["beta"],
+            tolerance=given["tolerance"],
+            margin=given["margin"],
+            undecided=given["undecided"],
+            most_unmeasured=given["max_failures"],
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def _edit(given: Mapping[str, Any]) -> Edit | None:
+    from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
+    from evenkeel.experiments.kit.arguments import InputError, read_text
+
+    prompt, old, new = given["prompt"], given["template"], given["new_template"]
+    if prompt is not None and (old is not None or new is not None):
+        raise InputError("--prompt and --template: change one of them at a time")
+    try:
+        if prompt is not None:
+            return NewSystemPrompt(read_text(prompt), f"system prompt of {prompt.name}")
+        if (old is None) != (new is None):
+            raise InputError("--template and --new-template: give both, the text before and after the edit")
+        if old is not None:
+            said = f"template {new.name} in place of {old.name}"
+            return NewTemplate(read_text(old), read_text(new), said)
+    except EditError as error:
+        raise InputError(f"{prompt or old}: {error}") from error
+    return None
+
+
+def _calibration(path: Path | None, settings: Settings) -> Calibration | None:
+    from evenkeel.experiments.calibrate.calibration import read_calibration
+    from evenkeel.experiments.kit.arguments import InputError, read_text
+    from evenkeel.runtime import choices
+
+    try:
+        return choices.calibration(settings) if path is None else read_calibration(read_text(path))
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{path or 'scoring.calibration'}: {error}") from error
+
+
+def _task(name: str | None) -> str | None:
+    from evenkeel.experiments.kit.arguments import InputError
+    from evenkeel.metrics.tasks import task_named
+
+    try:
+        return None if name is None else task_named(name)
+    except ValueError as error:
+        raise InputError(f"--task: {error}") from error

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from evenkeel.settings import Settings, SettingsError, load, route_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.llm.price import ModelPrice
+
+NOWHERE: Final = "http://127.0.0.1:9"
+"""Stands for the upstream that settings must have where none is named; never asked."""
 
 
 def store_options(command: Any) -> Any:
@@ -65,6 +75,41 @@ def settings_options(command: Any) -> Any:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def experiment_settings(
+    given: Mapping[str, Any],
+    *,
+    services: Sequence[str] = ("judge",),
+    prices: Mapping[str, ModelPrice] = MappingProxyType({}),
+) -> Settings:
+    """The settings of an experiment: those of --config with its other options laid over them.
+
+    Args:
+        given: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
+            `…_model`, `…_url` and `…_key_env`.
+        services: Sections of models that are asked, such as "rewriter".
+        prices: Of models, by name.
+
+    Raises: SettingsError with a one-line message.
+    """
+    overrides: dict[str, Any] = {}
+    if given.get("data_dir") is not None:
+        overrides |= {"data_dir": given["data_dir"], "redis": None}
+    for section in services:
+        named = {
+            name: given[f"{section}_{option}"]
+            for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env"))
+            if given[f"{section}_{option}"] is not None
+        }
+        if named:
+            overrides[section] = named
+    if given["embeddings"] is not None:
+        overrides["scoring"] = {"embeddings": {"enabled": given["embeddings"]}}
+    if prices:
+        overrides["prices"] = {model: asdict(price) for model, price in prices.items()}
+    config = given["config"]
+    return load(config, overrides, {} if config else {"upstream": NOWHERE})
 
 
 def settings_of(

@@ -26,14 +26,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.gate.scoring import Scoring
-from evenkeel.experiments.goldens.replay import GoldenReplayer
+from evenkeel.experiments.goldens.replay import GoldenReplayer, GoldenRoute
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.runtime import choices, replays
-from evenkeel.settings import SettingsError
+from evenkeel.settings import Credential
 from evenkeel.shadow.trials import Stamp
 from evenkeel.stores.bursts import Override
 
@@ -284,6 +286,19 @@ class Asking:
     prices: Prices
 
 
+def golden_routes(settings: Settings) -> list[GoldenRoute]:
+    """Where the goldens of each route are asked: with the credential of replays, else the route's own."""
+    shadow = settings.shadow
+    replays_own = Credential.read(shadow.api_key_env, shadow.api_key_header)
+    found = []
+    for route in settings.routes:
+        own = Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None
+        credential = replays_own or own
+        headers = ((credential.header, credential.value),) if credential else ()
+        found.append(GoldenRoute(route.name, Upstream.parse(route.upstream), headers, route.task))
+    return found
+
+
 class ChangeResponse:
     """The parts that a process runs and shows."""
 
@@ -311,7 +326,7 @@ class ChangeResponse:
         self.collector = ChangeCollector(self.book.reports, self.book.latest_runs)
         scoring = Scoring(asking.scorer, self._calibrated(settings, asking.judge))
         goldens = GoldenReplayer(
-            settings,
+            golden_routes(settings),
             asking.goldens,
             asking.archive,
             asking.log,
@@ -319,6 +334,7 @@ class ChangeResponse:
             scoring,
             asking.ledger,
             asking.prices,
+            most=settings.changes.goldens_per_round,
             clock=time.time,
         )
         self.responder = Responder(
@@ -340,7 +356,7 @@ class ChangeResponse:
 
         try:
             return calibrated(found, self._stack, judge)
-        except SettingsError as error:
+        except InputError as error:
             log.warning("goldens are rated without the calibration: %s", error)
             return None
 

@@ -20,6 +20,7 @@ from evenkeel.experiments.calibrate.degrade import (
 )
 from evenkeel.experiments.calibrate.degrade.variants import form_of
 from evenkeel.experiments.calibrate.journal import Key, Place, Row
+from evenkeel.experiments.goldens.files import newest_versions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -165,14 +166,10 @@ def choose(goldens: Iterable[Golden], form: Form | None = None) -> Chosen:
 
     Raises: UnfitGoldensError if none or one is left, or if no form has so many.
     """
-    newest: dict[str, Golden] = {}
-    for golden in goldens:
-        known = newest.get(golden.id)
-        if known is None or golden.version > known.version:
-            newest[golden.id] = golden
+    newest = sorted(newest_versions(goldens), key=lambda golden: golden.id)
     if not newest:
         raise UnfitGoldensError("no goldens; approve some with `evenkeel goldens approve`")
-    used = [golden for _, golden in sorted(newest.items()) if golden.retired_at is None]
+    used = [golden for golden in newest if golden.retired_at is None]
     if not used:
         raise UnfitGoldensError(f"all {len(newest)} goldens are retired; approve others")
     forms = {golden.id: form_of(golden.answer, golden.task) for golden in used}

@@ -1,32 +1,49 @@
-"""The outcome for people and machines: terminal, Markdown, JUnit XML and JSON."""
+"""The outcome for people, as a document, and for machines: JSON and JUnit XML."""
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import fields, is_dataclass
 from difflib import unified_diff
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
-from xml.etree import ElementTree as ET
-
-from rich.table import Table
 
 from evenkeel import __version__
 from evenkeel.core.figures import duration, number, percent, usd
-from evenkeel.core.text import well_formed
+from evenkeel.core.text import one_line
+from evenkeel.experiments.kit.document import (
+    Bullets,
+    Column,
+    Document,
+    Folded,
+    Form,
+    Paragraph,
+    Section,
+    Table,
+)
+from evenkeel.experiments.kit.renderings import JUnitCase, json_text, junit, plain
 from evenkeel.monitor.detect.gate import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rich.console import Console
-
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.run import Fallen, Outcome
+    from evenkeel.experiments.kit.document import Block, Rendering, Tone
     from evenkeel.monitor.detect.gate import Finding, GateReport
 
-
+SCHEMA: Final = 1
+MOST_FALLEN: Final = 5
+"""Goldens that are named, or shown with a diff."""
+MOST_LINES: Final = 12
+"""Of a diff."""
+MOST_CHARS: Final = 200
+"""Of a diff's line."""
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
+_MARKS: Final = {Verdict.PASS: "✅", Verdict.REGRESSION: "❌", Verdict.COULD_NOT_MEASURE: "⚠️"}
+_UNDECIDED: Final = "⚠️"
+"""A pass that nothing proves must not look like one that something does."""
+_TONES: Final[Mapping[Verdict, Tone]] = {Verdict.PASS: "better", Verdict.REGRESSION: "worse"}
+_TERMINAL: Final[frozenset[Rendering]] = frozenset(("terminal",))
+_MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
 VERDICTS: Final = {
     Verdict.PASS: "PASS",
     Verdict.REGRESSION: "REGRESSION",
@@ -79,11 +96,6 @@ def settled(finding: Finding) -> str:
     if finding.needed <= finding.n:
         return "at the next golden or so"
     return f"about {number(finding.needed)} needed"
-
-
-def noise(finding: Finding) -> str:
-    """The reference's share, "–" without one."""
-    return "–" if finding.reference is None else percent(finding.reference)
 
 
 def role(finding: Finding) -> str:
@@ -142,109 +154,66 @@ def goldens_asked(report: GateReport) -> str:
     return f"{number(report.asked)} of {number(report.goldens)} goldens, {number(report.measured)} measured"
 
 
-_STYLES = {Verdict.PASS: "green", Verdict.REGRESSION: "bold red", Verdict.COULD_NOT_MEASURE: "yellow"}
-_SHOWN_IDS = 5
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def show(outcome: Outcome, console: Console) -> None:
-    """Print the table of measures, the worst goldens, what it took and, last, the verdict."""
-    report = outcome.report
-    console.print(_safe(f"candidate  {outcome.candidate}"), soft_wrap=True)
-    console.print(_safe(f"reference  {outcome.reference or 'none'}"), soft_wrap=True)
-    table = Table(title=None, header_style="dim")
-    for name in ("measure", "", "candidate", "reference", "excess", "goldens", "settled"):
-        table.add_column(name, justify="right" if name in {"candidate", "reference", "goldens"} else "left")
-    for finding in report.findings:
-        table.add_row(
-            finding.measure.name, role(finding), percent(finding.candidate), noise(finding),
-            excess(finding), number(finding.n), settled(finding),
-        )  # fmt: skip
-    if report.measured:
-        console.print(table)
-    for fallen in outcome.fallen[:_SHOWN_IDS]:
-        console.print(_safe(f"worse: {fallen.golden.id} ({', '.join(fallen.differences)})"), style="dim")
-    if len(outcome.fallen) > _SHOWN_IDS:
-        console.print(f"and {number(len(outcome.fallen) - _SHOWN_IDS)} more", style="dim")
-    lines = (*lost(report, outcome.failures), *outcome.notes, outcome.scored_by)
-    for line in (*lines, f"{goldens_asked(report)}; {effort(outcome)}"):
-        console.print(_safe(line), style="dim", soft_wrap=True)
-    console.print(_safe(headline(report)), style=_STYLES[report.verdict], soft_wrap=True)
-
-
-def _safe(text: str) -> str:
-    """Without what a terminal would obey or could not write."""
-    return _CONTROL.sub("\ufffd", well_formed(text))
-
-
-_MARKS: Final = {Verdict.PASS: "✅", Verdict.REGRESSION: "❌", Verdict.COULD_NOT_MEASURE: "⚠️"}
-_UNDECIDED: Final = "⚠️"
-"""A pass that nothing proves must not look like one that something does."""
-MOST_FALLEN: Final = 5
-"""Goldens that are shown with a diff."""
-MOST_LINES: Final = 12
-MOST_CHARS: Final = 200
-"""Of a diff's line."""
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
-
-
-def markdown(outcome: Outcome) -> str:
-    """The whole page; safe for any text that goldens and answers may hold."""
-    return "\n".join(_lines(outcome)) + "\n"
-
-
-def _lines(outcome: Outcome) -> Iterator[str]:
+def document(outcome: Outcome) -> Document:
+    """The outcome for people. A terminal shows the verdict last, a pull request first."""
     report = outcome.report
     undecided = report.verdict is Verdict.PASS and not report.settled
     mark, more = (_UNDECIDED, ", undecided") if undecided else (_MARKS[report.verdict], "")
-    yield f"## {mark} evenkeel gate: {VERDICTS[report.verdict].lower()}{more}"
-    yield ""
-    yield _plain(headline(report))
-    yield ""
+    verdict = headline(report)
+    blocks: list[Block] = [
+        Paragraph(verdict, on=_MARKDOWN),
+        Bullets(
+            (
+                f"Candidate: {outcome.candidate}",
+                f"Reference: {outcome.reference or 'none; the noise floor is not taken off'}",
+            )
+        ),
+    ]
     if report.measured:
-        yield "| measure | | candidate | reference | excess | goldens | settled |"
-        yield "|---|---|--:|--:|---|--:|---|"
-        for finding in report.findings:
-            cells = (
-                f"`{finding.measure.name}`", role(finding), percent(finding.candidate),
-                noise(finding), excess(finding), number(finding.n), settled(finding),
-            )  # fmt: skip
-            yield f"| {' | '.join(cells)} |"
-        yield ""
-    yield f"Candidate: {_plain(outcome.candidate)}  "
-    yield f"Reference: {_plain(outcome.reference) or 'none; the noise floor is not taken off'}"
-    yield ""
-    for line in (*lost(report, outcome.failures), *outcome.notes):
-        yield f"- {_plain(line)}"
-    yield f"- {_plain(goldens_asked(report))}; {_plain(effort(outcome))}"
-    yield f"- {_plain(outcome.scored_by)}"
-    yield f"- {rule(report)}"
-    for fallen in outcome.fallen[:MOST_FALLEN]:
-        yield ""
-        yield from _details(fallen)
+        blocks.append(_measures(report))
+    named = [f"worse: {one.golden.id} ({', '.join(one.differences)})" for one in outcome.fallen[:MOST_FALLEN]]
+    lines = (
+        *lost(report, outcome.failures),
+        *outcome.notes,
+        f"{goldens_asked(report)}; {effort(outcome)}",
+        outcome.scored_by,
+    )
+    blocks += [
+        Bullets(tuple(named), quiet=True, on=_TERMINAL),
+        Bullets(lines, quiet=True),
+        Bullets((rule(report),), on=_MARKDOWN),
+        *(_details(one) for one in outcome.fallen[:MOST_FALLEN]),
+    ]
     left = len(outcome.fallen) - MOST_FALLEN
     if left > 0:
-        yield ""
-        yield f"{number(left)} more goldens were answered worse than by the reference."
+        blocks.append(Paragraph(f"{number(left)} more goldens were answered worse than by the reference."))
+    blocks.append(Paragraph(verdict, tone=_TONES.get(report.verdict, ""), on=_TERMINAL))
+    title = f"{mark} evenkeel gate: {VERDICTS[report.verdict].lower()}{more}"
+    return Document(title=title, kind="gate", sections=(Section("", tuple(blocks), key="verdict"),))
 
 
-def _details(fallen: Fallen) -> Iterator[str]:
+def _measures(report: GateReport) -> Table:
+    columns = (
+        Column("Measure"), Column("State", wide=True), Column("Candidate", Form.PERCENT),
+        Column("Reference", Form.PERCENT), Column("Excess"), Column("Goldens", Form.NUMBER),
+        Column("Settled", wide=True),
+    )  # fmt: skip
+    rows = tuple(
+        (one.measure.name, role(one), one.candidate, one.reference, excess(one), one.n, settled(one))
+        for one in report.findings
+    )
+    return Table(columns, rows)
+
+
+def _details(fallen: Fallen) -> Folded:
     rating = f", rated {fallen.rating} of 3" if fallen.rating is not None else ""
-    yield f"<details><summary>{_html(fallen.golden.id)}: {', '.join(fallen.differences)}{rating}</summary>"
-    yield ""
-    if fallen.explanation:
-        yield _plain(_cut(fallen.explanation))
-        yield ""
-    found = list(diff(fallen.golden.answer, fallen.answer))
-    # A fence must be longer than any run of backticks inside it.
-    longest = max((len(run) for line in found for run in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield f"{fence}diff"
-    yield from found
-    yield fence
-    yield ""
-    yield "</details>"
+    return Folded(
+        f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}",
+        text=one_line(fallen.explanation, MOST_CHARS),
+        code="\n".join(diff(fallen.golden.answer, fallen.answer)),
+        language="diff",
+        on=_MARKDOWN,
+    )
 
 
 def diff(approved: Answer, answer: Answer) -> Iterator[str]:
@@ -266,99 +235,18 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_CHARS else f"{text[: MOST_CHARS - 1]}…"
 
 
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", text.replace("\n", " "))
+def as_json(outcome: Outcome) -> str:
+    """The whole outcome; field names are those of the classes behind it.
 
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")
-
-
-_SUITE: Final = "evenkeel gate"
-_UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold."""
-
-
-def junit(outcome: Outcome) -> str:
-    """XML in the shape that CI servers read.
-
-    A regression is a failure. Where nothing could be measured, one test case has an error. A measure that
-    is not settled fails if the rules say so; else it passes with that said in its output. One that does
-    not decide is skipped.
+    Shares are in [0, 1]. Goldens are named by id and version; those that were answered worse come with the
+    approved answer and the candidate's.
     """
-    report = outcome.report
-    if report.verdict is Verdict.COULD_NOT_MEASURE:
-        case = _case("measurement", outcome)
-        ET.SubElement(case, "error", {"type": "could_not_measure", "message": _clean(report.reason)})
-        cases = [case]
-    else:
-        cases = [_measured_case(finding, outcome) for finding in report.findings]
-    counts = {
-        "tests": str(len(cases)),
-        "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": str(sum(case.find("error") is not None for case in cases)),
-        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
-        "time": f"{outcome.duration_s:.3f}",
-    }
-    suites = ET.Element("testsuites", {"name": _SUITE, **counts})
-    suite = ET.SubElement(suites, "testsuite", {"name": _SUITE, **counts})
-    properties = ET.SubElement(suite, "properties")
-    for name, value in (("candidate", outcome.candidate), ("reference", outcome.reference)):
-        ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})
-    suite.extend(cases)
-    ET.SubElement(suite, "system-out").text = _clean(
-        "\n".join((headline(report), f"{goldens_asked(report)}; {effort(outcome)}"))
-    )
-    ET.indent(suites)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
-
-
-def _measured_case(finding: Finding, outcome: Outcome) -> ET.Element:
-    case = _case(finding.measure.name, outcome)
-    said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
-    report = outcome.report
-    # Where evidence settled the gate, what is still open has not failed.
-    open_ = finding.state == "not_settled" and not report.settled
-    failed = finding.state == "regression" or open_
-    if not finding.measure.decides:
-        ET.SubElement(case, "skipped", {"message": _clean(f"{finding.measure.why_not}: does not decide")})
-    elif failed and report.verdict is Verdict.REGRESSION:
-        failure = ET.SubElement(case, "failure", {"type": finding.state, "message": _clean(said)})
-        named = ", ".join(
-            fallen.golden.id for fallen in outcome.fallen if finding.measure.name in fallen.differences
-        )
-        failure.text = _clean(f"worse than by the reference: {named}" if named else "")
-    ET.SubElement(case, "system-out").text = _clean(said)
-    return case
-
-
-def _case(name: str, outcome: Outcome) -> ET.Element:
-    return ET.Element(
-        "testcase",
-        {"classname": "evenkeel.experiments.gate", "name": name, "time": f"{outcome.duration_s:.3f}"},
-    )
-
-
-def _clean(text: str) -> str:
-    return _UNWRITABLE.sub("\ufffd", text)
-
-
-SCHEMA: Final = 1
-
-
-def document(outcome: Outcome) -> str:
-    """The whole outcome as indented JSON; field names are those of the classes behind it.
-
-    Shares are in [0, 1]; of goldens only id and version stand there, with the approved answer and the
-    candidate's for those that were answered worse.
-    """
-    written = {
+    found: dict[str, Any] = {
         "schema_version": SCHEMA,
         "evenkeel": __version__,
         "verdict": outcome.report.verdict.value,
         "headline": headline(outcome.report),
-        **_json_value(outcome),
+        **plain(outcome),
         "saved_calls": outcome.saved_calls,
         "fallen": [
             {
@@ -367,20 +255,47 @@ def document(outcome: Outcome) -> str:
                 "differences": dict(fallen.differences),
                 "rating": fallen.rating,
                 "explanation": fallen.explanation,
-                "approved": _json_value(fallen.golden.answer),
-                "answer": _json_value(fallen.answer),
+                "approved": fallen.golden.answer,
+                "answer": fallen.answer,
             }
             for fallen in outcome.fallen
         ],
     }
-    return json.dumps(written, indent=2, allow_nan=False) + "\n"
+    return json_text(found)
 
 
-def _json_value(value: Any) -> Any:
-    if is_dataclass(value):
-        return {each.name: _json_value(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
+def as_junit(outcome: Outcome) -> str:
+    """JUnit XML, one test case a measure.
+
+    A regression is a failure. If nothing could be measured, one test case has an error. A measure that is not
+    settled fails if the rules say so; otherwise it passes with that said in its output. One that does not
+    decide is skipped.
+    """
+    report = outcome.report
+    if report.verdict is Verdict.COULD_NOT_MEASURE:
+        cases = [JUnitCase(name="measurement", error=("could_not_measure", report.reason))]
+    else:
+        cases = [_case(finding, outcome) for finding in report.findings]
+    return junit(
+        "evenkeel gate",
+        "evenkeel.gate",
+        cases,
+        properties={"candidate": outcome.candidate, "reference": outcome.reference},
+        output=f"{headline(report)}\n{goldens_asked(report)}; {effort(outcome)}",
+        duration_s=outcome.duration_s,
+    )
+
+
+def _case(finding: Finding, outcome: Outcome) -> JUnitCase:
+    said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
+    report, name = outcome.report, finding.measure.name
+    if not finding.measure.decides:
+        return JUnitCase(name=name, output=said, skipped=f"{finding.measure.why_not}: does not decide")
+    # Where evidence settled the gate, what is still open has not failed.
+    still_open = finding.state == "not_settled" and not report.settled
+    failed = finding.state == "regression" or still_open
+    if not failed or report.verdict is not Verdict.REGRESSION:
+        return JUnitCase(name=name, output=said)
+    named = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
+    text = f"worse than by the reference: {named}" if named else ""
+    return JUnitCase(name=name, output=said, failure=(finding.state, said, text))

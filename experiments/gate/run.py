@@ -3,26 +3,116 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel import __version__
+from evenkeel.core.budget import Spend
+from evenkeel.core.figures import number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.gate.asking import BudgetUsedUpError, EndpointUnusableError
-from evenkeel.experiments.gate.sides import Task, Unasked
-from evenkeel.monitor.detect.gate import Shares
+from evenkeel.experiments.gate.scoring import Scoring
+from evenkeel.experiments.gate.sides import Task, Unasked, check_different, described, task_of, tasks
+from evenkeel.experiments.gate.thresholds import calibrated
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.asking import Asker, Call, UnusableError, advised
+from evenkeel.experiments.kit.cost import JUDGE, BudgetUsedUpError, Costs, Estimate
+from evenkeel.experiments.kit.journal import Answers, open_database
+from evenkeel.experiments.kit.progress import progress
+from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_goldens
+from evenkeel.shadow.replay import Replayer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from rich.console import Console
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.gate.asking import Asker, Ledger
-    from evenkeel.experiments.gate.scoring import Scored, Scoring
-    from evenkeel.experiments.gate.sides import SideName
-    from evenkeel.monitor.detect.gate import Gate, GateReport, Measured
+    from evenkeel.experiments.calibrate.calibration import Calibration
+    from evenkeel.experiments.gate.scoring import Scored
+    from evenkeel.experiments.gate.sides import Side, SideName
+    from evenkeel.experiments.kit.confirmation import Confirm
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.monitor.detect.gate import GateReport, Measured
     from evenkeel.stores.goldens import Golden
+    from evenkeel.stores.sqlite.database import Database
+
+_PATIENCE: Final = 10
+"""Failures in a row of a side that has answered before, after which the run ends."""
+
+
+class Raters(NamedTuple):
+    """Who scores answers, as the settings name them."""
+
+    judge: Judge | None
+    rating: TwoStageScorer | None
+    """None if answers are only held against a calibration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions:
+    """Everything that a run needs."""
+
+    goldens: Sequence[Golden]
+    source: str
+    """Where they come from."""
+    sides: Sequence[Side]
+    """Candidate and, if there is one, reference; else the tolerance is all that is taken off."""
+    task: str | None = None
+    """Of goldens that name none and whose route has none."""
+    route_tasks: Mapping[str, str | None] = field(default_factory=dict)
+    raters: Callable[[Database], AbstractAsyncContextManager[Raters]]
+    """Opens them; the database remembers what a judge said."""
+    raters_name: str = ""
+    """Everything that decides what they say; a verdict is only remembered for the same."""
+    prices: Prices = field(default_factory=Prices)
+    calibration: Calibration | None = None
+    deciding: tuple[str, ...] = ()
+    """Measures that can fail the gate; none = all but harmless ones."""
+    rules: GateRules = field(default_factory=GateRules)
+    repeats: int = 1
+    seed: int = 0
+    concurrency: int = 8
+    timeout_s: float = 60.0
+    cache: Path | None = None
+    most_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was asked, and what it cost."""
+
+    calls: int = 0
+    remembered: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    """0 for a model without a price. Of answers and of the judge."""
+    judge_tokens: int = 0
+
+    @classmethod
+    def of(cls, costs: Costs) -> Spent:
+        """What a run has spent."""
+        accounts = costs.accounts.values()
+        return cls(
+            costs.calls,
+            costs.remembered,
+            costs.failed,
+            sum(one.prompt_tokens for one in accounts),
+            sum(one.completion_tokens for one in accounts),
+            costs.usd,
+            costs.of(JUDGE).tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +148,7 @@ class Outcome:
     scored_by: str
     planned_calls: int
     """Calls to both sides that asking all goldens takes."""
-    ledger: Ledger
+    ledger: Spent
     fallen: tuple[Fallen, ...]
     """Worst first."""
     failures: Mapping[str, str]
@@ -109,10 +199,10 @@ class Run:
         asker: Asker,
         scoring: Scoring,
         *,
-        ledger: Ledger,
+        costs: Costs,
         repeats: int = 1,
         concurrency: int = 8,
-        task_of: Callable[[Golden], str | None] = lambda golden: golden.task,
+        task: Callable[[Golden], str | None] = lambda golden: golden.task,
         progress: Callable[[], None] = lambda: None,
     ) -> None:
         """Put a run together.
@@ -121,19 +211,19 @@ class Run:
             gate: Takes what is found.
             asker: Asks both sides.
             scoring: Scores each answer beside the approved one.
-            ledger: Where the judge's costs are added.
+            costs: Where the judge's are added.
             repeats: Calls to each side for each golden.
             concurrency: Calls under way at the same time, roughly: as many goldens are begun as make so many.
-            task_of: Name of a golden's task.
-            progress: Told after each golden.
+            task: Name of a golden's task.
+            progress: Called after each golden.
         """
         self._gate = gate
         self._asker = asker
         self._scoring = scoring
-        self._ledger = ledger
+        self._costs = costs
         self._repeats = repeats
         self._concurrency = concurrency
-        self._task_of = task_of
+        self._task = task
         self._progress = progress
 
     async def run(self, tasks: Sequence[Task | Unasked]) -> Course:
@@ -159,7 +249,7 @@ class Run:
                 if not begun:
                     break
                 self._take(await begun.popleft(), course)
-        except EndpointUnusableError as error:
+        except UnusableError as error:
             course.cut_short = str(error)
         except BudgetUsedUpError:
             course.cut_short = "the budget was used up before the evidence settled anything"
@@ -187,7 +277,8 @@ class Run:
     async def _look(self, task: Task) -> Looked:
         places = [(side, number) for side in task.requests for number in range(self._repeats)]
         calls = [
-            asyncio.create_task(self._asker.ask(side, task.requests[side], number)) for side, number in places
+            asyncio.create_task(self._asker.ask(task.requests[side].call(side, number)))
+            for side, number in places
         ]
         try:
             answers = await asyncio.gather(*calls)
@@ -212,12 +303,12 @@ class Run:
         for answer in answers:
             key = (answer.text, answer.tool_calls)
             if key not in by_content:
-                pair = Pair(task.golden.answer, answer, task.context, self._task_of(task.golden))
+                pair = Pair(task.golden.answer, answer, task.context, self._task(task.golden))
                 by_content[key] = scored = await self._scoring.score(pair)
-                self._ledger.cost_usd += scored.opinions_usd
+                account = self._costs.of(JUDGE)
+                account.book(Spend(0, scored.opinions_usd))
                 if scored.judgement is not None:
-                    self._ledger.cost_usd += scored.judgement.cost_usd
-                    self._ledger.judge_tokens += scored.judgement.tokens
+                    account.book(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             scores.append(by_content[key])
         return scores
 
@@ -250,3 +341,175 @@ def _share(scored: Sequence[Scored], name: str) -> float | Failure:
     breaches = [one.breaches[name] for one in scored]
     failure = next((breach for breach in breaches if isinstance(breach, Failure)), None)
     return failure or sum(breach is True for breach in breaches) / len(breaches)
+
+
+def give_up(sides: Sequence[Side]) -> Callable[[Call, Failure], None]:
+    """What to do about a side that does not answer: asking on would only collect failures."""
+    by_name = {side.name: side for side in sides}
+
+    def end(call: Call, failure: Failure) -> None:
+        side = by_name["candidate" if call.payee == "candidate" else "reference"]
+        told = advised(
+            failure.reason,
+            failure.detail,
+            variable=side.key_variable,
+            key_option="--api-key-env" if side.name == "candidate" else "--reference-key-env",
+            url_option="--base-url" if side.name == "candidate" else "--reference-url",
+            members="the goldens' requests",
+        )
+        raise UnusableError(f"the {side.name} at {call.target.url} gives no answers: {told}")
+
+    return end
+
+
+def estimate(
+    asked: Sequence[Task],
+    answers: Answers,
+    options: GateOptions,
+    scoring: Scoring,
+    *,
+    judged: bool,
+) -> Estimate | None:
+    """What asking and judging all goldens costs at most, if answers are as long as the approved ones.
+
+    Args:
+        asked: The goldens that can be asked.
+        answers: What need not be asked for.
+        options: Of the run.
+        scoring: What is asked about each answer.
+        judged: Whether a judge rates.
+
+    Returns: None if nobody is asked at all.
+    """
+    calls = remembered = 0
+    spend = Spend(0, 0.0)
+    by_judge = scoring.calibrated.asked if scoring.calibrated else ()
+    for task in asked:
+        answer = task.golden.answer
+        said = answer.completion_tokens or estimate_tokens(answer.text)
+        for side, request in task.requests.items():
+            for repeat in range(options.repeats):
+                if answers.get(request.call(side, repeat).key) is not None:
+                    remembered += 1
+                    continue
+                calls += 1
+                cost = options.prices.usd(request.model, request.prompt_tokens, said)
+                spend = spend.plus(Spend(request.prompt_tokens + said, cost))
+        name = task_of(task.golden, options.route_tasks, options.task)
+        each = [one.expense(Pair(answer, answer, task.context, name)) for one in by_judge]
+        if judged and scoring.rating is not None:
+            each.append(scoring.rating.estimate(2 * len(answer.text), len(task.context), name))
+        pairs = len(task.requests) * options.repeats
+        for one in each:
+            spend = spend.plus(Spend(pairs * one.tokens, pairs * one.usd))
+    judges = judged or bool(by_judge)
+    if not calls and not judges:
+        return None
+    return Estimate(f"{number(calls)} calls{' and those of the judge' if judges else ''}", spend, remembered)
+
+
+def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome:
+    """Ask, score and decide.
+
+    Args:
+        options: What to do.
+        err: Gets progress.
+        confirm: Called once before the first call, with an estimate of the cost.
+
+    Raises: InputError for what cannot be used; NotConfirmedError.
+    """
+    ordered = shuffled(tasks(options.goldens, options.sides), options.seed)
+    asked = [task for task in ordered if isinstance(task, Task)]
+    check_different(asked, options.sides)
+    with ExitStack() as stack:
+        path = options.cache
+        if path is None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="evenkeel-gate-"))
+            path = Path(folder) / "answers"
+        database = open_database(path, "--cache")
+        stack.callback(database.close)
+        return asyncio.run(_decided(options, ordered, asked, database, stack, err, confirm))
+
+
+async def _decided(
+    options: GateOptions,
+    ordered: Sequence[Task | Unasked],
+    asked: Sequence[Task],
+    database: Database,
+    stack: ExitStack,
+    err: Console,
+    confirm: Confirm,
+) -> Outcome:
+    answers, costs, sides = Answers(database), Costs(options.most_usd), options.sides
+    async with AsyncExitStack() as services:
+        with err.status("loading metrics"):
+            raters = await services.enter_async_context(options.raters(database))
+            found = options.calibration
+            thresholds = None if found is None else calibrated(found, stack, raters.judge)
+            scoring = Scoring(raters.rating, thresholds)
+        try:
+            gate = Gate(
+                options.rules,
+                scoring.measures(options.deciding),
+                goldens=len(ordered),
+                with_reference=len(sides) > 1,
+            )
+        except ValueError as error:
+            raise InputError(f"--gate-on: {error}") from error
+        ahead = estimate(asked, answers, options, scoring, judged=raters.judge is not None)
+        if ahead is not None:
+            confirm(ahead)
+        started = time.monotonic()
+        replayer = Replayer(
+            concurrency=options.concurrency, timeout_s=options.timeout_s, user_agent=f"evenkeel/{__version__}"
+        )
+        services.push_async_callback(replayer.close)
+        asker = Asker(replayer, answers, options.prices, costs, patience=_PATIENCE, give_up=give_up(sides))
+        with progress("asking", "goldens", len(asked), err, details=lambda: _spent_so_far(costs)) as made:
+            course = await Run(
+                gate,
+                asker,
+                scoring,
+                costs=costs,
+                repeats=options.repeats,
+                concurrency=options.concurrency,
+                task=lambda golden: task_of(golden, options.route_tasks, options.task),
+                progress=made.add,
+            ).run(ordered)
+        took_s = time.monotonic() - started
+    return Outcome(
+        report=gate.report(course.cut_short),
+        source=options.source,
+        candidate=described(sides[0]),
+        reference=described(sides[1]) if len(sides) > 1 else "",
+        scored_by=scoring.said,
+        planned_calls=len(asked) * len(sides) * options.repeats,
+        ledger=Spent.of(costs),
+        fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
+        failures=course.failures,
+        notes=tuple(_notes(options, len(ordered))),
+        seed=options.seed,
+        repeats=options.repeats,
+        duration_s=took_s,
+    )
+
+
+def _spent_so_far(costs: Costs) -> str:
+    return (
+        f"{number(costs.calls)} calls, {number(costs.remembered)} remembered, {number(costs.failed)} failed, "
+        f"{usd(costs.usd)}"
+    )
+
+
+def _notes(options: GateOptions, goldens: int) -> Iterator[str]:
+    least = least_goldens(options.rules)
+    if goldens < least:
+        yield (
+            f"{number(goldens)} goldens cannot settle a pass: it takes {number(least)} even if no answer "
+            "differs."
+        )
+    if len(options.sides) == 1:
+        yield (
+            "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
+            "answers differently by chance counts against the candidate."
+        )

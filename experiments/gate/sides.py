@@ -6,23 +6,21 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.kit.asking import call_key
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.asking import Call, call_key
 from evenkeel.llm.price import estimate_tokens
-from evenkeel.proxy.routing import Route
-from evenkeel.settings import Credential, SettingsError
+from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evenkeel.core.endpoint import Upstream
     from evenkeel.experiments.gate.edits import Edit
-    from evenkeel.experiments.gate.run_options import GateOptions
     from evenkeel.shadow.prompt import Api
     from evenkeel.stores.goldens import Golden
-
 
 SideName = Literal["candidate", "reference"]
 
@@ -43,6 +41,15 @@ class Request:
     prompt_tokens: int
     """Estimated, for endpoints that report no usage."""
 
+    def call(self, side: SideName, repeat: int) -> Call:
+        """The call among those with the same request.
+
+        The side is part of the answer's key: where both are asked the very same, the two answers must be two
+        draws.
+        """
+        key = call_key([side, self.target.url, self.target.unix_path, repeat], self.body)
+        return Call(side, self.target, self.body, key, self.model, self.prompt_tokens, self.api)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
@@ -53,7 +60,10 @@ class Side:
     """By route."""
     upstream: Upstream | None = None
     """For the routes that are not listed."""
-    credential: Credential | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """The credential."""
+    key_variable: str = ""
+    """Environment variable that holds it, for messages."""
     model: str | None = None
     """None = the one that the golden's request names, or else that gave its answer."""
     edit: Edit | None = None
@@ -75,22 +85,11 @@ class Side:
         model = self.model or (golden.model if view.model is None else None)
         if model is not None:
             view = view.with_members({"model": json.dumps(model)})
-        path = Route("gate", upstream).target(golden.path.encode("latin-1", "replace")).decode("latin-1")
-        origin = f"{'https' if upstream.tls else 'http'}://{upstream.authority.decode()}"
-        headers = ((self.credential.header, self.credential.value),) if self.credential else ()
         extra = _MESSAGES_HEADERS if view.api == "messages" else ()
-        target = Target(f"{origin}{path}", (*extra, *headers), upstream.unix_path)
+        target = Target(upstream.url(golden.path), (*extra, *self.headers), upstream.unix_path)
         return Request(
             target, view.for_replay(), view.api, model or view.model or "", estimate_tokens(view.text)
         )
-
-
-def request_key(side: SideName, request: Request, repeat: int) -> bytes:
-    """Of the answer in the journal.
-
-    The side is part of it: where both are asked the very same, the two answers must be two draws.
-    """
-    return call_key([side, request.target.url, request.target.unix_path, repeat], request.body)
 
 
 def view_of(golden: Golden) -> PromptView | Failure:
@@ -106,6 +105,17 @@ def view_of(golden: Golden) -> PromptView | Failure:
         return _failure(error.reason, error.detail)
     refused = refusal(view)
     return view if refused is None else _failure(refused.reason, refused.detail)
+
+
+def task_of(golden: Golden, by_route: Mapping[str, str | None], otherwise: str | None = None) -> str | None:
+    """Its task: as the golden says, else its route, else as stated, else as the prompt plainly shows."""
+    said = golden.task or by_route.get(golden.route) or otherwise
+    if said is not None:
+        return said
+    view = view_of(golden)
+    if isinstance(view, Failure):
+        return None
+    return recognise(Turn(message.role, message.text) for message in view.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,60 +157,10 @@ def _failure(reason: str, detail: str) -> Failure:
     return Failure("gate", _VERSION, reason, detail)
 
 
-def sides_of(options: GateOptions) -> tuple[Side, ...]:
-    """Candidate and, if one is wanted, reference.
-
-    Raises: SettingsError for a URL that is none.
-    """
-    routes: Mapping[str, Upstream] = {}
-    if options.has_routes:
-        routes = {route.name: Upstream.parse(route.upstream) for route in options.settings.routes}
-    chosen, beside = options.candidate, options.reference
-    sides = [_side("candidate", chosen.url, None, routes, options)]
-    if beside is not None:
-        sides.append(_side("reference", beside.url, chosen.url, routes, options))
-    return tuple(sides)
-
-
-def _side(
-    name: SideName,
-    url: str | None,
-    otherwise: str | None,
-    routes: Mapping[str, Upstream],
-    options: GateOptions,
-) -> Side:
-    """A side of the comparison.
-
-    Args:
-        name: Which.
-        url: Its own endpoint, which all its goldens are put to; None = the routes' upstreams.
-        otherwise: Endpoint for goldens whose route has no upstream.
-        routes: Upstreams by route.
-        options: Of the run.
-
-    Raises: SettingsError for a URL that is none.
-    """
-    chosen = options.candidate if name == "candidate" else options.reference
-    assert chosen is not None
-    try:
-        own = Upstream.parse(url) if url else None
-        spare = Upstream.parse(otherwise) if otherwise else None
-    except ValueError as error:
-        raise SettingsError(str(error)) from error
-    return Side(
-        name=name,
-        upstreams={} if own else routes,
-        upstream=own or spare,
-        credential=Credential.read(chosen.key_env, options.key_header),
-        model=chosen.model,
-        edit=options.candidate.edit if name == "candidate" else None,
-    )
-
-
 def check_different(asked: Sequence[Task], sides: Sequence[Side]) -> None:
     """Refuse to compare something with itself: it would pass and say nothing.
 
-    Raises: SettingsError.
+    Raises: InputError.
     """
     if len(sides) == 1 or not asked:
         return
@@ -210,7 +170,7 @@ def check_different(asked: Sequence[Task], sides: Sequence[Side]) -> None:
         for task in asked
     )
     if alike:
-        raise SettingsError(
+        raise InputError(
             "candidate and reference are the same: name what is new with --model, --base-url, --prompt or "
             "--template and --new-template, or what it is compared with by --reference-url or "
             "--reference-model"

@@ -8,12 +8,15 @@ from evenkeel.core.languages import language_of
 from evenkeel.experiments.calibrate.calibration import CalibrationError
 from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
-from evenkeel.experiments.calibrate.scoring import bert_score_column, encoder
+from evenkeel.experiments.calibrate.encoder import bert_score_column, encoder
 from evenkeel.experiments.gate.scoring import Calibrated, roles
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.registry import metrics
 from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError
 from evenkeel.settings import SettingsError
+from evenkeel.metrics.similarity import EmbeddingsUnavailableError
+from evenkeel.metrics.similarity.embeddings import MINILM
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -38,10 +41,10 @@ def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) 
         stack: Closes what the encoder holds.
         judge: For modes that are watched by what it says.
 
-    Raises: SettingsError if a metric or the encoder is not there, or is of another version.
+    Raises: InputError if a metric or the encoder is not there, or is of another version.
     """
     if judge is None and needs_judge(calibration):
-        raise SettingsError("--calibration: a mode is watched by a judge; name it with --judge-model")
+        raise InputError("--calibration: a mode is watched by a judge; name it with --judge-model")
     known = (AskedSimilarity(JudgeRater(judge)), AskedWorkflow(judge)) if judge else ()
     asked = tuple(one for one in known if one.name in roles(calibration))
     try:
@@ -49,9 +52,9 @@ def calibrated(calibration: Calibration, stack: ExitStack, judge: Judge | None) 
         versions = {**scorer.versions, **{one.name: one.version for one in asked}}
         calibration.check(versions, calibration.encoder)
     except EmbeddingsUnavailableError as error:
-        raise SettingsError(f"--calibration: needs the encoder {calibration.encoder}: {error}") from error
+        raise InputError(f"--calibration: needs the encoder {calibration.encoder}: {error}") from error
     except CalibrationError as error:
-        raise SettingsError(f"--calibration: {error}") from error
+        raise InputError(f"--calibration: {error}") from error
     return Calibrated(calibration, scorer, asked)
 
 

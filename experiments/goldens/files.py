@@ -241,6 +241,16 @@ def read_goldens(lines: Iterable[str], where: str) -> tuple[Golden, ...]:
     return tuple(goldens)
 
 
+def newest_versions(goldens: Iterable[Golden]) -> tuple[Golden, ...]:
+    """The newest version of each golden, retired ones included."""
+    newest: dict[str, Golden] = {}
+    for golden in goldens:
+        known = newest.get(golden.id)
+        if known is None or golden.version > known.version:
+            newest[golden.id] = golden
+    return tuple(newest.values())
+
+
 def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
     """One line of JSON a golden, without the line's end, that `read_goldens` reads as the same golden.
 

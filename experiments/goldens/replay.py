@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, Spend
-from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import NewSystemPrompt
-from evenkeel.experiments.gate.sides import Side, Task, tasks, view_of
+from evenkeel.experiments.gate.sides import Side, Task, task_of, tasks
 from evenkeel.llm.price import estimate_tokens
-from evenkeel.metrics.tasks import Turn, recognise
-from evenkeel.settings import Credential
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -25,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.budget import CostTracker
+    from evenkeel.core.endpoint import Upstream
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.scoring import Scored, Scoring
     from evenkeel.llm.price import Prices
-    from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.changes import Trigger
@@ -56,12 +53,23 @@ class Today:
     """The one system message of the latest exchange with that prompt; None if there is not exactly one."""
 
 
+@dataclass(frozen=True, slots=True)
+class GoldenRoute:
+    """A route whose goldens are asked again."""
+
+    name: str
+    upstream: Upstream
+    headers: tuple[tuple[str, str], ...] = ()
+    """The credential."""
+    task: str | None = None
+
+
 class GoldenReplayer:
     """Asks goldens and scores them. Needs an event loop."""
 
     def __init__(
         self,
-        settings: Settings,
+        routes: Sequence[GoldenRoute],
         store: GoldenStore,
         archive: ExchangeArchive,
         log: VerdictLog,
@@ -70,12 +78,13 @@ class GoldenReplayer:
         ledger: CostTracker,
         prices: Prices,
         *,
+        most: int,
         clock: Callable[[], float],
     ) -> None:
         """Wire it.
 
         Args:
-            settings: Routes, and how many goldens are asked at most.
+            routes: Whose goldens are asked, and where.
             store: The goldens.
             archive: Where the prompt of today is found.
             log: Where the model of today is found.
@@ -83,9 +92,9 @@ class GoldenReplayer:
             scoring: Holds answers against the approved ones.
             ledger: The budgets.
             prices: Of models.
+            most: Goldens of a route that are asked in one run.
             clock: Unix time in seconds.
         """
-        self._settings = settings
         self._store = store
         self._archive = archive
         self._log = log
@@ -94,7 +103,9 @@ class GoldenReplayer:
         self._ledger = ledger
         self._prices = prices
         self._clock = clock
-        self._routes = {route.name: route for route in settings.routes}
+        self._most = most
+        self._routes = {route.name: route for route in routes}
+        self._tasks = {route.name: route.task for route in routes}
 
     def has_goldens(self, route: str) -> bool:
         """Whether there is anything to ask. Blocks on storage."""
@@ -142,7 +153,7 @@ class GoldenReplayer:
         """Those of a route that can be asked; the same ones each time, spread by the hash of their ids."""
         found = [golden for golden in self._store.select(route=route) if golden.request is not None]
         found.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
-        return tuple(found[: self._settings.changes.goldens_per_round])
+        return tuple(found[: self._most])
 
     def _today(self, route: str) -> Today:
         latest = self._log.latest(1, route=route)
@@ -165,14 +176,10 @@ class GoldenReplayer:
 
     def _side(self, route: str, today: Today, edit: Edit | None) -> Side:
         own = self._routes[route]
-        shadow = self._settings.shadow
-        credential = Credential.read(shadow.api_key_env, shadow.api_key_header) or (
-            Credential.read(own.api_key_env, own.api_key_header) if own.api_key_env else None
-        )
         return Side(
             name="candidate",
-            upstreams={route: Upstream.parse(own.upstream)},
-            credential=credential,
+            upstreams={route: own.upstream},
+            headers=own.headers,
             model=today.model,
             edit=edit,
         )
@@ -202,7 +209,9 @@ class GoldenReplayer:
                 answer = replay.answer
                 replayed = self._spent(task, answer)
                 context = task.context
-                scored = await self._scoring.score(Pair(golden.answer, answer, context, self._task(golden)))
+                scored = await self._scoring.score(
+                    Pair(golden.answer, answer, context, task_of(golden, self._tasks))
+                )
                 judged = Spend(0, scored.opinions_usd)
                 if scored.judgement is not None:
                     judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
@@ -212,23 +221,13 @@ class GoldenReplayer:
                 )
         return result_of(key, scored), answer.model or request.model or None
 
-    def _task(self, golden: Golden) -> str | None:
-        """As the golden says, else its route, else as the prompt plainly shows."""
-        said = golden.task or self._routes[golden.route].task
-        if said is not None:
-            return said
-        view = view_of(golden)
-        if isinstance(view, Failure):
-            return None
-        return recognise(Turn(message.role, message.text) for message in view.messages)
-
     def _estimate(self, task: Task) -> Spend:
         answer = task.golden.answer
         replay = self._spent(task, answer)
         if self._scoring.rating is None:
             return replay
         expense = self._scoring.rating.estimate(
-            2 * len(answer.text), len(task.context), self._task(task.golden)
+            2 * len(answer.text), len(task.context), task_of(task.golden, self._tasks)
         )
         return replay.plus(Spend(expense.tokens, expense.usd))
 

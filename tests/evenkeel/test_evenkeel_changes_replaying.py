@@ -16,6 +16,7 @@ from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.goldens.replay import GoldenReplayer
 from evenkeel.llm.price import Prices
+from evenkeel.runtime.changes import golden_routes
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.changes.goldens import GoldenWatch
@@ -95,7 +96,7 @@ def bench(tmp_path, upstream):
             async def ask():
                 replayer = Replayer(concurrency=4, timeout_s=20)
                 asking = GoldenReplayer(
-                    settings,
+                    golden_routes(settings),
                     goldens,
                     archive,
                     log,
@@ -103,6 +104,7 @@ def bench(tmp_path, upstream):
                     Scoring(heuristic_scorer(HeuristicRater()), None),
                     SqliteCostTracker(database, budget or Budget(), time.time),
                     Prices(),
+                    most=per_round,
                     clock=time.time,
                 )
                 try:

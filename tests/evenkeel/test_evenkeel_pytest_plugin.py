@@ -10,9 +10,8 @@ import re
 import pytest
 
 from evenkeel.cli.gate import gate
-from evenkeel.experiments.gate.keywords import GateKeywords, options_from
-from evenkeel.experiments.gate.ruling import ruling
 from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.pytest_gate import GateKeywords, ruling, wanted_run
 from evenkeel.simulate import (
     Message,
     ModelState,
@@ -107,7 +106,7 @@ def test_an_equal_model_passes_and_a_worse_one_fails_with_the_report(project, si
     done.assert_outcomes(passed=1, failed=1)
     text = done.stdout.str()
     assert "## ❌ evenkeel gate: regression" in text
-    assert "| `content_shift` | regression |" in text
+    assert "| content\\_shift | regression |" in text
     assert "Traceback" not in text
     assert "pytest_plugin.py:" not in text
     assert re.search(r"^test_gates.py::test_equal: PASS: an excess of 50.% or more", text, re.MULTILINE)
@@ -122,7 +121,7 @@ def test_nothing_is_asked_unless_allowed_and_what_is_known_is_free(project, simu
     done = project(SHIP)
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines(
-        ["*COULD NOT MEASURE: nobody was asked, which takes --evenkeel-yes (40 calls at most*"]
+        ["*COULD NOT MEASURE: nobody was asked, which takes --evenkeel-yes (40 calls, at most *"]
     )
     assert calls(simulation) == before
     project(SHIP, "--evenkeel-yes").assert_outcomes(passed=1)
@@ -203,9 +202,9 @@ def test_keywords_are_read_as_the_command_line_is(tmp_path):
         "gate_on": ["content_shift"],
         "route": None,
     }
-    found = options_from(["goldens.jsonl"], keywords, tmp_path)
-    assert found.files == (tmp_path / "goldens.jsonl",)
-    assert (found.cache, found.deciding, found.route) == (tmp_path / "kept", ("content_shift",), None)
+    found = wanted_run(["goldens.jsonl"], keywords, tmp_path).options
+    assert [golden.id for golden in found.goldens] == ["a"]
+    assert (found.cache, found.deciding) == (tmp_path / "kept", ("content_shift",))
     assert (found.repeats, found.rules.alpha) == (1, 0.05)
 
 
@@ -230,7 +229,7 @@ def test_a_verdict_is_remembered_for_the_same_question_only(simulation, goldens,
     def decide(*, text=goldens, confirmed=False, **more):
         path.write_text(text, encoding="utf-8")
         given = {"base_url": simulation[1], "model": "equal", "embeddings": False, "margin": 0.5, **more}
-        wanted = options_from([path], given, tmp_path)
+        wanted = wanted_run([path], given, tmp_path)
         return ruling(wanted, confirmed=confirmed, how="a yes", memory=memory, clock=lambda: 60.0)
 
     assert decide().verdict is Verdict.COULD_NOT_MEASURE

@@ -9,11 +9,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from evenkeel.cli.gate import gate, options_of
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, DECIDED_BY, Evidence
 from evenkeel.experiments.calibrate.calibration import read_calibration
-from evenkeel.experiments.gate.chosen_goldens import load as goldens_of_a_gate
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import load
@@ -76,10 +76,10 @@ def test_exchanges_are_approved_where_the_settings_say(run, stores):
 def test_the_gate_takes_the_goldens_that_the_settings_lead_to(run, stores, config, tmp_path):
     """Without a file of goldens; a folder that is named wins over the settings."""
     run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 3), "--by", "ann")
-    settings = load(config, {}, {})
-    source = goldens_of_a_gate((), settings, None)
-    assert len(source.goldens) == 3
-    assert source.name == stores.place
+    given = gate.make_context("gate", ["--config", str(config), "--model", "m"]).params
+    options = options_of((), given)
+    assert len(options.goldens) == 3
+    assert options.source == stores.place
     without = ["gate", "--data-dir", tmp_path / "empty", "--model", "m", "--yes"]
     assert f"there is no store in {tmp_path / 'empty'}" in run(*without, code=2)
 

@@ -12,8 +12,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.experiments.gate.sides import Side, request_key
-from evenkeel.settings import Credential
+from evenkeel.experiments.gate.sides import Side
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.stores.goldens import Golden
 
@@ -40,7 +39,7 @@ def asked(one, body, **more):
 
 def test_a_side_asks_its_model_at_its_endpoint_without_effects():
     """The path moves under the endpoint's own; streams and storing are off, all else stays."""
-    one = side(model="new", credential=Credential("authorization", "Bearer k"))
+    one = side(model="new", headers=(("authorization", "Bearer k"),))
     request, body = asked(one, chat(("user", "Hi"), model="old", stream=True, store=True, temperature=0.2))
     assert request.target.url == "https://models.example/openai/v1/chat/completions"
     assert request.target.headers == (("authorization", "Bearer k"),)
@@ -164,5 +163,5 @@ def test_goldens_without_a_request_or_an_endpoint_cannot_be_asked():
 def test_both_sides_and_every_repeat_are_remembered_apart():
     """The same request to both sides is two draws, and so is each repeat."""
     request, _ = asked(side(), chat(("user", "Hi")))
-    keys = {request_key(name, request, repeat) for name in ("candidate", "reference") for repeat in range(3)}
+    keys = {request.call(name, repeat).key for name in ("candidate", "reference") for repeat in range(3)}
     assert len(keys) == 6

@@ -11,19 +11,18 @@ from rich.console import Console
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.gate.asking import Ledger
 from evenkeel.experiments.gate.reports import (
     MOST_CHARS,
     MOST_LINES,
     VERDICTS,
+    as_json,
+    as_junit,
     diff,
     document,
     headline,
-    junit,
-    markdown,
-    show,
 )
-from evenkeel.experiments.gate.run import Fallen, Outcome
+from evenkeel.experiments.gate.run import Fallen, Outcome, Spent
+from evenkeel.experiments.kit.renderings import markdown, show
 from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares
 from evenkeel.stores.goldens import Golden
 
@@ -54,7 +53,7 @@ def outcome(shares=1.0, *, goldens=60, failing=0, with_reference=True, fall=(), 
         reference="in use" if with_reference else "",
         scored_by="rated by metrics, without a judge",
         planned_calls=2 * goldens,
-        ledger=Ledger(calls=2 * gate.asked, prompt_tokens=1000, completion_tokens=500, cost_usd=0.02),
+        ledger=Spent(calls=2 * gate.asked, prompt_tokens=1000, completion_tokens=500, cost_usd=0.02),
         fallen=tuple(fall),
         failures={"timeout": "no answer in time"},
         duration_s=12.5,
@@ -93,7 +92,7 @@ def test_the_headline_says_verdict_and_reason():
 
 def test_junit_has_the_shape_that_ci_servers_read(any_outcome):
     """Counts agree with what is there, every case has a class and a name, and nothing else stands in it."""
-    suites = ET.fromstring(junit(any_outcome))
+    suites = ET.fromstring(as_junit(any_outcome))
     assert suites.tag == "testsuites"
     (suite,) = suites
     assert [child.tag for child in suite] == [
@@ -108,7 +107,7 @@ def test_junit_has_the_shape_that_ci_servers_read(any_outcome):
         assert int(element.get("skipped")) == len(suite.findall("testcase/skipped"))
         assert float(element.get("time")) == 12.5
     for case in suite.findall("testcase"):
-        assert case.get("classname") == "evenkeel.experiments.gate"
+        assert case.get("classname") == "evenkeel.gate"
         assert case.get("name")
         assert {child.tag for child in case} <= {"failure", "error", "skipped", "system-out"}
 
@@ -125,13 +124,13 @@ def test_junit_has_the_shape_that_ci_servers_read(any_outcome):
 )
 def test_junit_fails_exactly_if_the_gate_does(kind, failures, errors):
     """A harmless measure is skipped; what could not be measured is an error, not a failure."""
-    suites = ET.fromstring(junit(KINDS[kind]()))
+    suites = ET.fromstring(as_junit(KINDS[kind]()))
     assert (int(suites.get("failures")) > 0, int(suites.get("errors"))) == (failures > 0, errors)
 
 
 def test_the_json_can_be_read_again(any_outcome):
     """It holds the verdict, the findings and what it took, without NaN."""
-    found = json.loads(document(any_outcome))
+    found = json.loads(as_json(any_outcome))
     assert found["verdict"] == any_outcome.report.verdict.value
     assert [each["measure"]["name"] for each in found["report"]["findings"]] == [
         measure.name for measure in MEASURES
@@ -142,7 +141,7 @@ def test_the_json_can_be_read_again(any_outcome):
 
 def test_markdown_cannot_be_broken_by_what_goldens_say():
     """Markup in ids and answers is shown, a fence inside a diff does not end it, five diffs are enough."""
-    text = markdown(KINDS["regression"]())
+    text = markdown(document(KINDS["regression"]()), level=2)
     assert text.count("<details>") == text.count("</details>") == 5
     assert "4 more goldens were answered worse" in text
     assert "````diff" in text
@@ -153,13 +152,13 @@ def test_markdown_cannot_be_broken_by_what_goldens_say():
 
 def test_markdown_says_what_the_exit_code_does(any_outcome):
     """The first line has the verdict, and the table one row a measure unless nothing was measured."""
-    text = markdown(any_outcome)
+    text = markdown(document(any_outcome), level=2)
     word = VERDICTS[any_outcome.report.verdict].lower()
     report = any_outcome.report
     undecided = word == "pass" and not report.settled
     assert text.splitlines()[0].endswith(f"evenkeel gate: {word}{', undecided' if undecided else ''}")
     assert ("✅" in text.splitlines()[0]) == (word == "pass" and not undecided)
-    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    rows = [line for line in text.splitlines() if line.startswith(("| content", "| missing", "| reworded"))]
     assert len(rows) == (len(MEASURES) if any_outcome.report.measured else 0)
 
 
@@ -177,7 +176,7 @@ def test_a_diff_is_cut_in_lines_and_in_length():
 def test_the_table_shows_every_outcome(any_outcome):
     """The verdict is the last line; nothing in names is taken for markup or breaks the terminal."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    show(any_outcome, Console(file=out, width=160, markup=False, highlight=False))
+    show(document(any_outcome), Console(file=out, width=160, markup=False, highlight=False))
     out.flush()
     shown = out.buffer.getvalue().decode()
     assert "\x00" not in shown

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 URL = "http://127.0.0.1:9/v1"
 
 
@@ -67,7 +67,7 @@ def folder(tmp_path, monkeypatch):
         (f"goldens.jsonl --base-url {URL} --price 1/2 --prompt old.txt", "name it with --model"),
         (f"goldens.jsonl --base-url {URL} --model y --json nowhere/x.json", "there is no folder nowhere"),
         (f"goldens.jsonl --base-url {URL} --model y --markdown .", "is a folder; name a file"),
-        (f"goldens.jsonl --base-url {URL} --model y --cache plain.txt", "cannot be used as a cache"),
+        (f"goldens.jsonl --base-url {URL} --model y --cache plain.txt", "plain.txt: cannot be used"),
         (f"goldens.jsonl --base-url {URL} --model y --calibration plain.txt", "plain.txt: "),
         (
             f"goldens.jsonl --base-url {URL} --model y --calibration nofile.yaml",

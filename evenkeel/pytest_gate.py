@@ -1,0 +1,241 @@
+"""The gate run by a program, as the pytest plugin does: nobody is asked, and a verdict is remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict
+
+import click
+from rich.console import Console
+
+from evenkeel import __version__
+from evenkeel.cli.gate import Outputs, gate, options_of
+from evenkeel.experiments.calibrate.calibration import calibration_to_yaml
+from evenkeel.experiments.gate.reports import (
+    VERDICTS,
+    as_json,
+    as_junit,
+    document,
+    effort,
+    goldens_asked,
+    headline,
+)
+from evenkeel.experiments.gate.run import run_gate, shuffled
+from evenkeel.experiments.gate.sides import Unasked, tasks
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.confirmation import NotConfirmedError
+from evenkeel.experiments.kit.renderings import markdown
+from evenkeel.monitor.detect.gate import Verdict
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from evenkeel.experiments.gate.run import GateOptions
+    from evenkeel.experiments.gate.sides import Task
+
+    AnyPath: TypeAlias = str | os.PathLike[str]
+
+
+class GateKeywords(TypedDict, total=False):
+    """Every option of `evenkeel gate`; `evenkeel gate --help` says what each does."""
+
+    data_dir: AnyPath
+    route: str
+    base_url: str
+    model: str
+    prompt: AnyPath
+    template: AnyPath
+    new_template: AnyPath
+    reference_url: str
+    reference_model: str
+    no_reference: bool
+    api_key_env: str
+    reference_key_env: str
+    api_key_header: str
+    config: AnyPath
+    calibration: AnyPath
+    rate: bool
+    task: str
+    judge_model: str
+    judge_url: str
+    judge_key_env: str
+    embeddings: bool
+    gate_on: str | Iterable[str]
+    tolerance: float
+    margin: float
+    alpha: float
+    beta: float
+    undecided: Literal["pass", "fail"]
+    max_failures: float
+    repeats: int
+    seed: int
+    concurrency: int
+    timeout: float
+    max_usd: float
+    price: str
+    cache: AnyPath
+    markdown: AnyPath
+    junit: AnyPath
+    json: AnyPath
+
+
+class Wanted(NamedTuple):
+    """A run, and the files to write."""
+
+    options: GateOptions
+    outputs: Outputs
+
+
+def wanted_run(files: Iterable[AnyPath], keywords: Mapping[str, Any], folder: Path) -> Wanted:
+    """A run as keywords say.
+
+    Args:
+        files: Goldens.
+        keywords: Those of `GateKeywords`; one that is None counts as not given.
+        folder: Where relative paths start.
+
+    Raises: TypeError for a name that is no option; SettingsError, InputError and GoldenError in one line for
+        a value or a file that cannot be used; StoreError.
+    """
+    context = gate.make_context("gate", [])
+    options = {option.name: option for option in gate.params if isinstance(option, click.Option)}
+    given = {name: value for name, value in context.params.items() if name not in {"files", "yes"}}
+    for name, value in keywords.items():
+        if name not in given:
+            close = get_close_matches(name, given, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise TypeError(f"the gate has no option {name!r}{meant}")
+        if value is not None:
+            given[name] = _read(options[name], value, context, folder)
+    files_argument = next(param for param in gate.params if param.name == "files")
+    found = tuple(_read(files_argument, file, context, folder) for file in files)
+    outputs = Outputs.of(given)
+    return Wanted(options_of(found, given), outputs)
+
+
+def _read(param: click.Parameter, value: Any, context: click.Context, folder: Path) -> Any:
+    """The value as the command line would have read it."""
+    if isinstance(param.type, click.Path):
+        value = folder / value
+    elif param.name == "gate_on" and not isinstance(value, str):
+        value = ",".join(value)
+    try:
+        return param.type.convert(value, param, context)
+    except click.BadParameter as error:
+        raise InputError(f"{param.name}: {error.message}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What came of a run."""
+
+    verdict: Verdict
+    headline: str
+    """The verdict, its reason and what it took, on one line."""
+    page: str
+    """The report as Markdown."""
+    junit: str = ""
+    """The report as JUnit XML; "" if nobody was asked, since that was not allowed."""
+    document: str = ""
+    """Everything as JSON; "" in the same case."""
+
+
+class Memory(Protocol):
+    """Keeps JSON values from one run to the next, as pytest's cache does."""
+
+    def get(self, key: str, default: Any) -> Any:
+        """The value under a key, else the default."""
+        ...
+
+    def set(self, key: str, value: object) -> None:
+        """Keep a value."""
+        ...
+
+
+def ruling(
+    wanted: Wanted,
+    *,
+    confirmed: bool,
+    how: str,
+    memory: Memory | None,
+    clock: Callable[[], float] = time.time,
+) -> Ruling:
+    """Run the gate, unless the very same was settled before.
+
+    Args:
+        wanted: What to do.
+        confirmed: Whether endpoints may be asked.
+        how: What allows it, for the message if it is not.
+        memory: Where verdicts are kept; what could not be measured is not.
+        clock: Unix time in seconds.
+
+    Raises: InputError for what cannot be used.
+    """
+    options, outputs = wanted
+    key = f"evenkeel-gate/{_identity(options)}"
+    known = memory.get(key, None) if memory is not None else None
+    if known is not None:
+        known["headline"] += f" (remembered of {known.pop('at')})"
+        found = Ruling(**{**known, "verdict": Verdict(known["verdict"])})
+    else:
+        found = _run(options, confirmed=confirmed, how=how)
+        if memory is not None and found.verdict is not Verdict.COULD_NOT_MEASURE:
+            at = datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d %H:%M UTC")
+            memory.set(key, {**asdict(found), "verdict": found.verdict.value, "at": at})
+    if found.document:
+        outputs.write_texts(found.page, found.junit, found.document)
+    return found
+
+
+def _run(options: GateOptions, *, confirmed: bool, how: str) -> Ruling:
+    ahead: list[str] = []
+
+    def confirm(estimate: object) -> None:
+        ahead.append(str(estimate))
+        if not confirmed:
+            raise NotConfirmedError
+
+    try:
+        outcome = run_gate(options, err=Console(file=io.StringIO()), confirm=confirm)
+    except NotConfirmedError:
+        verdict = Verdict.COULD_NOT_MEASURE
+        said = f"{VERDICTS[verdict]}: nobody was asked, which takes {how} ({ahead[-1]})."
+        return Ruling(verdict, said, said)
+    report = outcome.report
+    line = f"{headline(report)} {goldens_asked(report)}; {effort(outcome)}"
+    page = markdown(document(outcome), level=2)
+    return Ruling(report.verdict, line, page, as_junit(outcome), as_json(outcome))
+
+
+def _identity(options: GateOptions) -> str:
+    """SHA-256 of everything that decides a verdict, in hex: what is asked, and how it is compared.
+
+    Files count by what is in them; where reports go and how quickly is asked does not count.
+    """
+    asked = shuffled(tasks(options.goldens, options.sides), options.seed)
+    calibration = options.calibration
+    parts = [
+        __version__,
+        [_part(task) for task in asked],
+        asdict(options.rules),
+        [options.deciding, options.repeats, options.task],
+        None if calibration is None else calibration_to_yaml(calibration),
+        options.raters_name,
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _part(task: Task | Unasked) -> list[Any]:
+    golden = task.golden
+    named = [golden.id, golden.version, golden.task, asdict(golden.answer)]
+    if isinstance(task, Unasked):
+        return [*named, task.failure.reason]
+    return [*named, {side: one.call(side, 0).key.hex() for side, one in task.requests.items()}]

@@ -1,0 +1,1 @@
+../../evenkeel/pytest_gate.py
