@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from evenkeel.core.languages import language_of
 from evenkeel.experiments.calibrate.calibration import CalibrationError
 from evenkeel.experiments.calibrate.columns import PairScorer, heuristic_columns
-from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.experiments.calibrate.encoder import bert_score_column, encoder
+from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.experiments.gate.scoring import Calibrated, roles
 from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.registry import metrics
 from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError
-from evenkeel.settings import SettingsError
-from evenkeel.metrics.similarity import EmbeddingsUnavailableError
-from evenkeel.metrics.similarity.embeddings import MINILM
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

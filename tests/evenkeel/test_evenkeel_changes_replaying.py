@@ -16,10 +16,10 @@ from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.goldens.replay import GoldenReplayer
 from evenkeel.llm.price import Prices
-from evenkeel.runtime.changes import golden_routes
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.changes.goldens import GoldenWatch
+from evenkeel.runtime.changes import golden_routes
 from evenkeel.shadow.replay import Replayer
 from evenkeel.simulate import (
     Message,
