@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 SpendKind = Literal["replay", "golden", "judge", "rewriter"]
 """What a call was for: replays of sampled requests, goldens asked again, ratings, texts of the rewriter."""
@@ -32,6 +32,10 @@ class Spend(NamedTuple):
     def minus(self, other: Spend) -> Spend:
         """What is left without the other."""
         return Spend(self.tokens - other.tokens, self.usd - other.usd)
+
+    def times(self, count: int) -> Spend:
+        """The same so many times."""
+        return Spend(count * self.tokens, count * self.usd)
 
 
 NOTHING: Final = Spend(0, 0.0)
@@ -113,3 +117,48 @@ class CostTracker(Protocol):
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """Release a reservation and book what was really spent."""
         ...
+
+
+class CallBudget(Protocol):
+    """The budget of one caller's calls to models. Its methods may block; they are called in a thread."""
+
+    def reserve(self, estimate: Spend) -> bool:
+        """Set aside what one call may cost; False, setting nothing aside, if that is too much."""
+        ...
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Release what was set aside and book what was spent."""
+        ...
+
+
+class RouteBudget:
+    """A `CallBudget`: what one kind of calls may spend for one route, out of the daily budgets."""
+
+    def __init__(
+        self,
+        costs: CostTracker,
+        route: str,
+        kind: SpendKind,
+        booked: Callable[[Spend], None] = lambda _: None,
+    ) -> None:
+        """Open the budget.
+
+        Args:
+            costs: Tracks the daily budgets.
+            route: Whose calls they are.
+            kind: What they are for.
+            booked: Called with each amount that is booked.
+        """
+        self._costs = costs
+        self._route = route
+        self._kind = kind
+        self._booked = booked
+
+    def reserve(self, estimate: Spend) -> bool:
+        """As `CallBudget.reserve`; False if a budget of the day forbids it."""
+        return self._costs.reserve(estimate, self._route) is None
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """As `CallBudget.settle`."""
+        self._costs.settle(estimate, self._route, {self._kind: spent})
+        self._booked(spent)

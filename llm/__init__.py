@@ -1,6 +1,6 @@
-"""What every client of a model's endpoint needs, whatever it asks for.
+"""One client for all models that evenkeel asks itself, whatever it asks for.
 
-`faults` (what an error of the SDK means, and whether and when to try again), `breaker` (an endpoint
-that keeps failing is left alone), `limits` (its pace, and the pauses it asks for), `price`, `observing`
-(who looks on). Import the modules themselves: `faults` brings the SDK.
+`client` (an `Endpoint`: pace, retries, costs, parameters that a server rejects) stands on `limits` (its pace,
+the pauses it asks for, the breaker), `faults` (calls that brought no answer), `price` and `observer` (for
+tracing). `sdk` is the only module that needs the SDK. Import the modules themselves: `client` loads it.
 """

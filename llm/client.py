@@ -1,29 +1,140 @@
-"""Calls to one endpoint: in turn, at its pace, again where that may help, not at all while it is down.
+"""One client for every model that evenkeel itself asks: judge, rewriter and encoder.
 
-Answers of model endpoints, read as far as they may grow.
-
-An HTTP client undoes compression as fast as it comes, and a few kilobytes can stand for gigabytes. So none is
-asked for; where an endpoint compresses all the same, gzip and deflate are undone here, up to the limit.
+An `Endpoint` keeps to the pace of its limits, tries again where that may help, leaves a failing server alone,
+does without parameters that a server rejects, reserves the cost of a call before it is sent, and reports each
+request to an observer. It never raises for what a server does: that is a `Fault`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import zlib
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Self, TypeVar
 
-import httpx2
-import openai
+from openai.types.chat import ChatCompletion
 
-from evenkeel.llm.faults import UNHEALTHY, Fault, OversizedAnswer, pause_s
+from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.llm.faults import UNHEALTHY, Fault, pause_s
 from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall, result_of
+from evenkeel.llm.price import estimate_tokens, free, tokens_at_most
+from evenkeel.llm.sdk import Vector, bounded_sdk, fault_of, text_of, vectors_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from evenkeel.core.budget import CallBudget
+    from evenkeel.llm.observer import CallObserver, Message, Purpose
+    from evenkeel.llm.price import Price
 
 T = TypeVar("T")
+
+_FADING: Final = 0.99
+"""How much of an unusually long reply is still expected after the next one: half of it after 69."""
+_BYTES_PER_TOKEN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What is asked of a chat model."""
+
+    purpose: Purpose
+    messages: Sequence[Message]
+    prompt: str = ""
+    """Name and version of our own wording, for the observer."""
+    temperature: float = 0.0
+    seed: int = 7
+    """Any fixed number: it only asks the server to answer the same request the same way."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the reply; None asks for plain text."""
+    limit_tokens: int | None = None
+    """The longest reply asked for."""
+
+    @property
+    def tokens_at_most(self) -> int:
+        """Upper estimate of the prompt's tokens."""
+        return tokens_at_most(one.content for one in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A server's reply to a chat request."""
+
+    text: str | Fault
+    """A `Fault` "bad_schema", "refused" or "truncated" if there is none; its tokens count all the same."""
+    prompt_tokens: int | None
+    """As the server reports them; None if it does not, or reports something else."""
+    completion_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What came of some texts."""
+
+    vectors: list[Vector] | Fault
+    """One for each text, of one length, finite and not zero; or why there are none."""
+    tokens: int = 0
+    """As the server reports them, also for vectors that cannot be used; else estimated."""
+    cost_usd: float = 0.0
+
+
+Output = Literal["json_schema", "json_object", "plain"]
+Limit = Literal["max_tokens", "max_completion_tokens", "none"]
+_NEXT_OUTPUT: Final[dict[Output, Output]] = {"json_schema": "json_object", "json_object": "plain"}
+_NEXT_LIMIT: Final[dict[Limit, Limit]] = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "none",
+}
+_ABOUT_FORMAT: Final = ("response_format", "json_schema", "json_object", "structured output", "schema")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The optional parameters that a server has not rejected so far."""
+
+    output: Output = "json_schema"
+    limit: Limit = "max_tokens"
+    """The older name first: every server knows it, and those that want the other one say so."""
+    temperature: bool = True
+    seed: bool = True
+
+    def parameters(self, request: ChatRequest) -> dict[str, Any]:
+        """The optional part of the request's body."""
+        body: dict[str, Any] = {}
+        if request.schema is not None and self.output == "json_schema":
+            schema = {"name": "ruling", "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif request.schema is not None and self.output == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        if request.limit_tokens is not None and self.limit != "none":
+            body[self.limit] = request.limit_tokens
+        if self.temperature:
+            body["temperature"] = request.temperature
+        if self.seed:
+            body["seed"] = request.seed
+        return body
+
+    def after(self, complaint: str, request: ChatRequest) -> Accepted | None:
+        """What to try after a rejection with this message; None if nothing is left to leave out.
+
+        A parameter that the message names goes first. A message that names none is taken to be about the
+        output format, the commonest cause, then about the limit, and then about the rest.
+        """
+        said = complaint.lower()
+        plainer = less_limited = None
+        if request.schema is not None and self.output in _NEXT_OUTPUT:
+            plainer = replace(self, output=_NEXT_OUTPUT[self.output])
+        if request.limit_tokens is not None and self.limit in _NEXT_LIMIT:
+            less_limited = replace(self, limit=_NEXT_LIMIT[self.limit])
+        return (
+            (plainer if any(word in said for word in _ABOUT_FORMAT) else None)
+            or (replace(self, temperature=False) if self.temperature and "temperature" in said else None)
+            or (replace(self, seed=False) if self.seed and "seed" in said else None)
+            or plainer
+            or less_limited
+            or (replace(self, temperature=False, seed=False) if self.temperature or self.seed else None)
+        )
 
 
 class _Got(NamedTuple, Generic[T]):
@@ -31,74 +142,321 @@ class _Got(NamedTuple, Generic[T]):
 
     outcome: T | Fault
     asked: bool = True
-    """Whether the endpoint was asked at all, so that the breaker should know."""
+    """Whether the server was asked at all, so that the breaker should know."""
 
 
-class Calls:
-    """Makes calls, at most `concurrency` at once.
+class Endpoint:
+    """A model behind any OpenAI-compatible server.
 
-    A fault that may pass is tried again after a growing pause; one that throttles makes all callers
-    wait, as long as the endpoint says. Belongs to one event loop.
+    At most `concurrency` calls are under way, at the pace of `limits`. 408, 409, 429, 5xx, timeouts and lost
+    connections are tried again; a 429 makes all callers wait, as long as its `Retry-After` says. A server
+    that keeps failing is left alone for a while (see `Breaker`).
+
+    Belongs to one event loop. Close it, or use it as an async context manager.
     """
 
     def __init__(
         self,
         *,
-        concurrency: int = 4,
+        base_url: str,
+        model: str,
+        api_key: str,
+        timeout_s: float = 60.0,
         max_retries: int = 2,
+        concurrency: int = 4,
+        reply_tokens: int = 300,
         breaker: Breaker | None = None,
         limits: RateLimits | None = None,
+        price: Price = free,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        observer: CallObserver = UNOBSERVED,
     ) -> None:
-        """Set the pace; nothing is sent.
+        """Build the client; nothing is sent.
 
         Args:
-            concurrency: Calls under way at the same time.
+            base_url: Up to and including the version, e.g. "https://api.openai.com/v1".
+            model: Model name as the server knows it.
+            api_key: Sent as a bearer token. "" for servers that need none.
+            timeout_s: Limit for each attempt as a whole, in seconds.
             max_retries: Attempts after the first, with growing pauses.
+            concurrency: Calls under way at the same time.
+            reply_tokens: A usual reply's length at most, for estimates; longer ones raise it for
+                a while. Models that reason need some thousand.
             breaker: Default: opens for 30 s after five failures in a row.
             limits: Requests and tokens a minute. Default: none but what `Retry-After` asks for.
+            price: Cost of the tokens; default free.
             sleep: Waits so many seconds between attempts of one call.
+            observer: Sees each request.
         """
-        self.limits = limits or RateLimits()
-        self._slots = asyncio.Semaphore(concurrency)
+        self.model = model
+        self.base_url = base_url
+        self.concurrency = concurrency
+        self._api_key = api_key
+        self._client = bounded_sdk(base_url, api_key, timeout_s)
+        self._timeout_s = timeout_s
         self._max_retries = max_retries
+        self._slots = asyncio.Semaphore(concurrency)
+        self._reply_tokens = self._longest_reply = reply_tokens
         self._breaker = breaker or Breaker()
+        self._limits = limits or RateLimits()
+        self._price = price
         self._sleep = sleep
+        self._observer = observer
+        self._accepted = Accepted()
 
-    async def make(
-        self, send: Callable[[int], Awaitable[T | Fault]], expected_tokens: Callable[[], int]
-    ) -> T | Fault:
-        """Queue, send, and send again while that may help; the breaker learns how it ended.
+    def __repr__(self) -> str:
+        return f"Endpoint(model={self.model!r}, host={self._client.base_url.host!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections. Calls under way fail."""
+        await self._client.close()
+
+    def spend(self, prompt_tokens: int, completion_tokens: int = 0) -> Spend:
+        """So many tokens and their price."""
+        usd = self._price(self.model, prompt_tokens, completion_tokens)
+        return Spend(prompt_tokens + completion_tokens, usd)
+
+    def usual_spend(self, prompt_tokens: int) -> Spend:
+        """What a prompt of so many tokens costs, with a reply as long as they usually are at most."""
+        return self.spend(prompt_tokens, self._longest_reply)
+
+    def estimate(self, request: ChatRequest) -> Spend:
+        """What a request may cost: an upper bound, as long as the server heeds the limit."""
+        return self.spend(request.tokens_at_most, request.limit_tokens or self._longest_reply)
+
+    def _tokens(self, request: ChatRequest) -> int:
+        return request.tokens_at_most + (request.limit_tokens or self._longest_reply)
+
+    async def chat(
+        self,
+        request: ChatRequest,
+        *,
+        budget: CallBudget | None = None,
+        retries: int | None = None,
+        patience_s: float | None = None,
+    ) -> Completion | Fault:
+        """Ask a chat model, leaving out what the server rejects.
 
         Args:
-            send: Makes one attempt; told how many tokens were taken from the limits for it.
-            expected_tokens: How many an attempt needs at most, as far as is known by then.
+            request: What is asked.
+            budget: Reserves each request before it is sent and books what it cost; default: nobody does.
+            retries: Default: `max_retries`. With 0 a failing server makes the next call wait.
+            patience_s: How long the call may queue. Default: the limits' `longest_wait_s`.
 
-        Returns: what was sent for, or the last attempt's fault. Its reason is "rate_limited" also if
-            nothing was sent because that would have meant to wait for longer than the limits allow,
-            and "circuit_open" if nothing was sent because the endpoint kept failing.
+        Returns: a completion, or a `Fault` with a reason: "timeout", "rate_limited" (also: not asked, because
+            that would have meant to wait for too long), "unauthorized", "connection", "server_error" (after
+            the retries); "bad_request" (a 4xx that leaving out parameters did not cure); "bad_schema" (no
+            completion); "circuit_open", "budget" (not asked).
         """
-        got = await self._attempts(send, expected_tokens)
-        if got.asked:
+
+        async def send(expected: int) -> Completion | Fault:
+            return await self._negotiate(request, expected, self._timeout_s, budget)
+
+        return await self._make(send, lambda: self._tokens(request), retries, patience_s)
+
+    async def probe(self, request: ChatRequest, limit_s: float) -> Completion | Fault:
+        """Ask once, without retries, queue and breaker; does not disturb a server that asked for a pause.
+
+        Args:
+            request: What is asked.
+            limit_s: Time it may take, if `timeout_s` is not shorter.
+        """
+        if left_s := self._limits.pause_left_s:
+            return Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
+        expected = self._tokens(request)
+        self._limits.count(1, expected)
+        return await self._negotiate(request, expected, min(self._timeout_s, limit_s), None)
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """The texts' vectors by the server's `/embeddings`.
+
+        Returns: vectors, or a `Fault` with a reason as `chat` gives it; "bad_schema" also for vectors that
+            cannot be used, whose tokens are counted all the same.
+        """
+        expected = sum(tokens_at_most((text,), around=1) for text in texts)
+
+        async def request(headers: Mapping[str, str]) -> object:
+            return await self._client.embeddings.create(
+                model=self.model, input=list(texts), encoding_format="float", extra_headers=headers
+            )
+
+        async def send(_: int) -> object:
+            call = ModelCall("embeddings", "embeddings", self.model, self.base_url)
+            return await self._sent(call, request, self._timeout_s)
+
+        reply = await self._make(send, lambda: expected, None, None)
+        if isinstance(reply, Fault):
+            return Embedded(reply)
+        tokens = result_of(reply).input_tokens or estimate_tokens("".join(texts))
+        self._limits.count(0, tokens - expected)
+        try:
+            vectors: list[Vector] | Fault = vectors_of(reply, len(texts))
+        except ValueError as error:
+            vectors = Fault("bad_schema", str(error))
+        return Embedded(vectors, *self.spend(tokens))
+
+    async def _negotiate(
+        self, request: ChatRequest, expected: int, limit_s: float, budget: CallBudget | None
+    ) -> Completion | Fault:
+        """One attempt: sent, and again without what the server rejects; what worked is remembered."""
+        deadline = asyncio.get_running_loop().time() + limit_s
+        accepted: Accepted | None = self._accepted
+        got: Completion | Fault | None = None
+        while accepted is not None:
+            if got is not None:
+                self._limits.count(1, 0)
+            got = await self._paid(request, accepted.parameters(request), limit_s, deadline, budget)
+            if not isinstance(got, Fault):
+                self._accepted = accepted
+                self._learn(got, expected)
+                return got
+            accepted = accepted.after(got.complaint, request) if got.complaint else None
+        assert got is not None
+        return got
+
+    def _learn(self, got: Completion, expected: int) -> None:
+        """Correct what the call took from the limits, and how long a reply is expected to be."""
+        written = got.completion_tokens or 0
+        if got.prompt_tokens:
+            self._limits.count(0, got.prompt_tokens + written - expected)
+        self._longest_reply = max(self._reply_tokens, written, int(self._longest_reply * _FADING))
+
+    async def _paid(
+        self,
+        request: ChatRequest,
+        parameters: dict[str, Any],
+        limit_s: float,
+        deadline: float,
+        budget: CallBudget | None,
+    ) -> Completion | Fault:
+        """One request, reserved before and settled after."""
+        if budget is None:
+            return await self._completed(request, parameters, limit_s, deadline)
+        estimate = self.estimate(request)
+        if not await asyncio.to_thread(budget.reserve, estimate):
+            return Fault("budget", "The day's budget does not allow another call.")
+        # Who gave up on a call (time, a lost connection, cancelled) may have to pay for it all the same.
+        spent = estimate
+        try:
+            got = await self._completed(request, parameters, limit_s, deadline)
+            if not isinstance(got, Fault):
+                spent = self._spent(request, got)
+            elif got.unbilled:
+                spent = NOTHING
+            return got
+        finally:
+            await asyncio.to_thread(budget.settle, estimate, spent)
+
+    def _spent(self, request: ChatRequest, got: Completion) -> Spend:
+        """What a completion cost, by what the server reports or else by length."""
+        prompt, written = got.prompt_tokens, got.completion_tokens
+        if prompt is None:
+            prompt = _by_length("".join(one.content for one in request.messages))
+        if written is None:
+            written = _by_length(got.text) if isinstance(got.text, str) and got.text else 0
+        return self.spend(prompt, written)
+
+    async def _completed(
+        self, request: ChatRequest, parameters: dict[str, Any], limit_s: float, deadline: float
+    ) -> Completion | Fault:
+        messages: list[Any] = [{"role": one.role, "content": one.content} for one in request.messages]
+
+        async def send(headers: Mapping[str, str]) -> ChatCompletion:
+            completion: object = await self._client.chat.completions.create(
+                model=self.model, messages=messages, extra_headers=headers, **parameters
+            )
+            if not isinstance(completion, ChatCompletion):
+                # The SDK hands a body that is not declared as JSON through as text.
+                raise TypeError("the endpoint's reply is not a chat completion")
+            return completion
+
+        call = ModelCall(
+            request.purpose,
+            "chat",
+            self.model,
+            self.base_url,
+            prompt=request.prompt,
+            content=lambda: request.messages,
+        )
+        got = await self._sent(call, send, limit_s, deadline)
+        if isinstance(got, Fault):
+            return got
+        said = result_of(got)
+        return Completion(text_of(got), said.input_tokens, said.output_tokens)
+
+    async def _sent(
+        self,
+        call: ModelCall,
+        send: Callable[[Mapping[str, str]], Awaitable[T]],
+        limit_s: float,
+        deadline: float | None = None,
+    ) -> T | Fault:
+        """One request on the wire."""
+        if deadline is None:
+            deadline = asyncio.get_running_loop().time() + limit_s
+        with self._observer.call(call) as report:
+            # The SDK's limit is on each silence: a server that drips bytes never meets it.
+            try:
+                async with asyncio.timeout_at(deadline):
+                    reply = await send(report.headers)
+            except TimeoutError:
+                fault = Fault("timeout", f"No complete reply within {limit_s:g} s.", passing=True)
+            except Exception as error:  # noqa: BLE001 - named boundary: any server, any SDK error
+                fault = fault_of(error, self._api_key)
+            else:
+                report.ended(result_of(reply))
+                return reply
+            report.ended(CallResult(failure=fault.reason))
+        return fault
+
+    async def _make(
+        self,
+        send: Callable[[int], Awaitable[T | Fault]],
+        expected_tokens: Callable[[], int],
+        retries: int | None,
+        patience_s: float | None,
+    ) -> T | Fault:
+        """Queue, send, and send again while that may help; the breaker learns how it ended."""
+        got = await self._attempts(
+            send,
+            expected_tokens,
+            self._max_retries if retries is None else retries,
+            self._limits.longest_wait_s if patience_s is None else patience_s,
+        )
+        if isinstance(got.outcome, Fault) and got.outcome.reason == "budget":
+            self._breaker.abandon()
+        elif got.asked:
             self._breaker.record(ok=not isinstance(got.outcome, Fault) or got.outcome.reason not in UNHEALTHY)
         return got.outcome
 
     async def _attempts(
-        self, send: Callable[[int], Awaitable[T | Fault]], expected_tokens: Callable[[], int]
+        self,
+        send: Callable[[int], Awaitable[T | Fault]],
+        expected_tokens: Callable[[], int],
+        retries: int,
+        patience_s: float,
     ) -> _Got[T]:
-        patience_s = self.limits.longest_wait_s
+        impatient = Fault(
+            "rate_limited", f"Not asked: it would have had to wait for more than {patience_s:g} s."
+        )
         got: _Got[T] | None = None
         allowed = False
         try:
-            for attempt in range(self._max_retries + 1):
+            for attempt in range(retries + 1):
                 expected = expected_tokens()
-                if not self.limits.line_up(expected, patience_s):
-                    return got or _Got(self._impatient(), asked=False)
+                if not self._limits.line_up(expected, patience_s):
+                    return got or _Got(impatient, asked=False)
                 async with self._turn(expected):
-                    waited_s = await self.limits.admit(expected, patience_s)
+                    waited_s = await self._limits.admit(expected, patience_s)
                     if waited_s is None:
                         # An endpoint that wants such a pause is out of order, as the breaker shall know.
-                        return got or _Got(self._impatient())
+                        return got or _Got(impatient)
                     patience_s -= waited_s
                     # Asked behind the queue, so that calls that waited while it opened are held back too.
                     if not allowed and not self._breaker.allow():
@@ -108,7 +466,7 @@ class Calls:
                     got = _Got(await send(expected))
                 if not isinstance(got.outcome, Fault):
                     return got
-                await self._after(got.outcome, attempt)
+                await self._after(got.outcome, attempt, retries)
                 if not got.outcome.passing:
                     return got
         except BaseException:
@@ -125,113 +483,24 @@ class Calls:
         try:
             await self._slots.acquire()
         finally:
-            self.limits.step_out(expected)
+            self._limits.step_out(expected)
         try:
             yield
         finally:
             self._slots.release()
 
-    async def _after(self, fault: Fault, attempt: int) -> None:
-        """Wait before the next attempt, with all others if the endpoint wants fewer calls."""
-        asked_s = fault.asked_pause_s
-        wait_s = pause_s(attempt) if asked_s is None else asked_s
-        if fault.throttled:
-            self.limits.pause(wait_s)
-        elif fault.passing and attempt < self._max_retries:
+    async def _after(self, fault: Fault, attempt: int, retries: int) -> None:
+        """Wait before the next attempt, with all others if the server wants fewer calls."""
+        wait_s = fault.asked_pause_s
+        if wait_s is None:
+            # A caller that does not repeat its calls here repeats them itself.
+            wait_s = pause_s(attempt if retries else self._breaker.failures_in_a_row)
+        if fault.throttled or (not retries and fault.reason == "server_error"):
+            self._limits.pause(wait_s)
+        elif fault.passing and attempt < retries:
             await self._sleep(wait_s)
 
-    def _impatient(self) -> Fault:
-        limit_s = self.limits.longest_wait_s
-        return Fault("rate_limited", f"Not asked: it would have had to wait for more than {limit_s:g} s.")
 
-
-LARGEST_ANSWER_BYTES: Final = 16 << 20
-"""Of one answer, compressed or not. The longest honest ones are batches of embeddings: some 2 MB."""
-_WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
-
-
-class BoundedTransport(httpx2.AsyncBaseTransport):
-    """A transport that reads no more of an answer than a limit, before and after its compression."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport, *, limit_bytes: int = LARGEST_ANSWER_BYTES) -> None:
-        """Wrap a transport.
-
-        Args:
-            inner: Does the requests.
-            limit_bytes: Largest body that is read.
-        """
-        self._inner = inner
-        self._limit_bytes = limit_bytes
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The answer, whose body raises `OversizedAnswer` while it is read if it grows too large."""
-        request.headers["accept-encoding"] = "identity"
-        response = await self._inner.handle_async_request(request)
-        encoding = response.headers.get("content-encoding", "identity").strip().lower() or "identity"
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        if encoding != "identity":
-            if encoding not in _WINDOWS:
-                await response.stream.aclose()
-                raise OversizedAnswer(
-                    f"The endpoint compresses its answer with {encoding[:40]!r}, which it was not asked for."
-                )
-            del response.headers["content-encoding"]
-            response.headers.pop("content-length", None)
-        response.stream = _BoundedStream(response.stream, self._limit_bytes, _WINDOWS.get(encoding))
-        return response
-
-    async def aclose(self) -> None:
-        """Close the inner transport."""
-        await self._inner.aclose()
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, limit_bytes: int, window: int | None) -> None:
-        self._inner = inner
-        self._limit_bytes = limit_bytes
-        self._decoder: Any = None if window is None else zlib.decompressobj(window)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        received = decoded = 0
-        async for raw in self._inner:
-            received += len(raw)
-            chunk = self._decoded(raw, self._limit_bytes - decoded + 1)
-            decoded += len(chunk)
-            if max(received, decoded) > self._limit_bytes:
-                raise OversizedAnswer(f"The endpoint's answer is larger than {self._limit_bytes} bytes.")
-            yield chunk
-
-    def _decoded(self, raw: bytes, room: int) -> bytes:
-        if self._decoder is None:
-            return raw
-        try:
-            chunk: bytes = self._decoder.decompress(raw, room)
-        except zlib.error as error:
-            raise OversizedAnswer("The endpoint's compressed answer cannot be undone.") from error
-        return chunk
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-def bounded_client(*, base_url: str, api_key: str, timeout_s: float) -> openai.AsyncOpenAI:
-    """The SDK's client, which reads no answer beyond the limit and retries nothing by itself.
-
-    The SDK falls back to an environment variable for a key of None and insists on some value. It must not
-    retry: nobody else would learn of a 429, and calls would not be paid for.
-
-    Args:
-        base_url: Up to and including the version.
-        api_key: "" for endpoints that need none.
-        timeout_s: Of each silence.
-    """
-    client = openai.DefaultAsyncHttpxClient(base_url=base_url, timeout=timeout_s)
-    # A transport that is handed in would make the client forget the proxies that the environment names.
-    client._transport = BoundedTransport(client._transport)  # noqa: SLF001
-    client._mounts = {  # noqa: SLF001
-        pattern: inner and BoundedTransport(inner)
-        for pattern, inner in client._mounts.items()  # noqa: SLF001
-    }
-    return openai.AsyncOpenAI(
-        base_url=base_url, api_key=api_key or "none", timeout=timeout_s, max_retries=0, http_client=client
-    )
+def _by_length(text: str) -> int:
+    """Rough number of tokens of a text in any script."""
+    return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + 1

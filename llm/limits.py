@@ -1,7 +1,4 @@
-"""How often an endpoint may be called: requests and tokens a minute, and pauses that it asks for.
-
-A circuit breaker: an endpoint that keeps failing is left alone for a while.
-"""
+"""When an endpoint may be called: requests and tokens a minute, pauses that it asks for, a circuit breaker."""
 
 from __future__ import annotations
 
@@ -183,6 +180,11 @@ class Breaker:
         self._in_a_row = 0
         self._next_trial_at = 0.0
         """Clock time at which the next trial call may go out, while open."""
+
+    @property
+    def failures_in_a_row(self) -> int:
+        """How many calls have failed since the last success."""
+        return self._in_a_row
 
     @property
     def is_open(self) -> bool:

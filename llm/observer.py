@@ -18,11 +18,11 @@ Operation = Literal["chat", "text_completion", "embeddings"]
 """What kind of call it is, by OpenTelemetry's names."""
 
 
-class Said(NamedTuple):
+class Message(NamedTuple):
     """A message of a request, as text."""
 
     role: str
-    text: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ModelCall:
     """File name of the Unix socket that is connected to, in place of the URL's host."""
     prompt: str = ""
     """Name and version of evenkeel's own wording, as "similarity@1"; "" for a replay."""
-    content: Callable[[], Sequence[Said]] = tuple
+    content: Callable[[], Sequence[Message]] = tuple
     """What is said to the model; asked only by an observer that may know."""
 
 

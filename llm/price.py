@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 Price = Callable[[str, int, int], float]
 """US dollars for (model, prompt tokens, completion tokens)."""
 
-_CHARS_PER_TOKEN = 4
+_CHARS_PER_TOKEN: Final = 4
 """A usual rule of thumb for English; only used where the endpoint reports no usage."""
+_LEAST_BYTES_PER_TOKEN: Final = 2
+"""Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""
+MESSAGE_TOKENS: Final = 16
+"""What a chat template may put around a message."""
 _MILLION: Final = 1e6
 
 
@@ -61,3 +65,13 @@ class Prices:
 def estimate_tokens(text: str) -> int:
     """Rough number of tokens of a text, for endpoints that report no usage."""
     return len(text) // _CHARS_PER_TOKEN + 1
+
+
+def tokens_at_most(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:
+    """Upper estimate of the tokens of some texts, by their bytes.
+
+    Args:
+        texts: Contents of messages.
+        around: Tokens that the server may put around each.
+    """
+    return sum(len(text.encode("utf-8", "replace")) // _LEAST_BYTES_PER_TOKEN + around for text in texts)

@@ -3,13 +3,12 @@
 A replay gives way. It honours `Retry-After`, and once an upstream throttles, every replay to that
 upstream waits: shadow calls must not take the quota of the application's own requests.
 
-What an upstream says about a request that it refused, short and without secrets.
+A refusal is quoted as far as it helps: short, on one line, and without secrets.
 """
 
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
 import math
 import re
@@ -23,6 +22,8 @@ import httpx2
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
+from evenkeel.llm.faults import asked_pause_s
+from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
@@ -176,22 +177,6 @@ async def _received(response: httpx2.Response) -> _Received:
     return _Received(response.status_code, response.headers, b"".join(pieces))
 
 
-def retry_after_s(value: str | None, now: float) -> float | None:
-    """Seconds to wait as a `Retry-After` header says: a number or an HTTP date; None if unreadable."""
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        pass
-    else:
-        return max(0.0, seconds) if math.isfinite(seconds) else None
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now)
-    except ValueError:
-        return None
-
-
 class Replayer:
     """Sends variants under a concurrency limit shared by all routes."""
 
@@ -211,7 +196,8 @@ class Replayer:
         self._slots = asyncio.Semaphore(concurrency)
         self._clock = clock
         self._sleep = sleep
-        self._not_before: dict[str, float] = {}
+        self._pauses: dict[str, RateLimits] = {}
+        """What each upstream asked for, by its host."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -248,7 +234,7 @@ class Replayer:
         """
         async with self._slots:
             for attempt in range(1, _ATTEMPTS + 1):
-                await self._give_way(target)
+                await self._pauses_of(target).rest(math.inf)
                 with observed() as report:
                     started = self._clock()
                     response = await self._post(target, body, report.headers)
@@ -280,17 +266,15 @@ class Replayer:
         except httpx2.HTTPError as error:
             return _failure("connection", f"{type(error).__name__}: {error}")
 
-    async def _give_way(self, target: Target) -> None:
-        wait = self._not_before.get(_host(target), 0.0) - self._clock()
-        if wait > 0:
-            await self._sleep(wait)
+    def _pauses_of(self, target: Target) -> RateLimits:
+        host = target.unix_path or httpx2.URL(target.url).netloc.decode()
+        if host not in self._pauses:
+            self._pauses[host] = RateLimits(clock=self._clock, sleep=self._sleep)
+        return self._pauses[host]
 
     def _throttle(self, target: Target, response: _Received, attempt: int) -> None:
-        now = self._clock()
-        asked = retry_after_s(response.headers.get("retry-after"), now)
-        wait = min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked)
-        host = _host(target)
-        self._not_before[host] = max(self._not_before.get(host, 0.0), now + wait)
+        asked = asked_pause_s(response.headers)
+        self._pauses_of(target).pause(min(_WAIT_LONGEST_S, 2.0**attempt if asked is None else asked))
 
     def _read(self, target: Target, response: _Received, duration_s: float, api: Api) -> Replay | Failure:
         headers = {name: response.headers.get(name, "") for name in _READ_HEADERS}
@@ -319,10 +303,6 @@ def _refused(response: _Received, said: str) -> Failure:
     if status >= _FIRST_SERVER_ERROR:
         return _failure("server_error", f"the upstream answered {status}{because}")
     return _failure("rejected", f"the upstream answered {status} to the variant{because}")
-
-
-def _host(target: Target) -> str:
-    return target.unix_path or httpx2.URL(target.url).netloc.decode()
 
 
 def _result(outcome: Replay | Failure) -> CallResult:

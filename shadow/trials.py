@@ -7,16 +7,15 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import NOTHING, Spend
+from evenkeel.core.budget import NOTHING, RouteBudget, Spend
 from evenkeel.core.pair import Pair
 from evenkeel.core.text import named_if
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
-from evenkeel.llm.observer import ModelCall, Said
+from evenkeel.llm.observer import Message, ModelCall
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.shadow.observing import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable
 from evenkeel.shadow.replay import Replay
-from evenkeel.shadow.rewriter.protocol import RewriterBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,7 +68,7 @@ class TrialMaker:
         verdicts: VerdictLog,
         scorer: TwoStageScorer,
         replayer: Replayer,
-        ledger: CostTracker,
+        costs: CostTracker,
         prices: Prices,
         *,
         target: Callable[[Exchange], Target],
@@ -85,7 +84,7 @@ class TrialMaker:
             verdicts: Where verdicts go.
             scorer: Rates pairs of answers.
             replayer: Sends variants.
-            ledger: The budgets.
+            costs: Tracks the daily budgets.
             prices: Of the replayed models.
             target: Where an exchange's replays go.
             tally: Counters of this process.
@@ -97,7 +96,7 @@ class TrialMaker:
         self._verdicts = verdicts
         self._scorer = scorer
         self._replayer = replayer
-        self._ledger = ledger
+        self._costs = costs
         self._prices = prices
         self._target = target
         self._tally = tally
@@ -170,7 +169,7 @@ class TrialMaker:
             report.logged(verdict)
         finally:
             await asyncio.to_thread(
-                self._ledger.settle, estimate, route, {"replay": replayed, "judge": judged}
+                self._costs.settle, estimate, route, {"replay": replayed, "judge": judged}
             )
         rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating}"
         self._tally.add("trials", route=route, perturbation=trial.perturbation.name, outcome=rated)
@@ -186,10 +185,12 @@ class TrialMaker:
         while isinstance(outcome, Draft):
             if self._rewriter is None:
                 return NO_REWRITER
-            purse = RewriterBudget(self._ledger, route, lambda spent: self._count_spend(spent, route))
+            budget = RouteBudget(
+                self._costs, route, "rewriter", booked=lambda spent: self._count_spend(spent, route)
+            )
             texts: list[str] = []
             for rewritten in await asyncio.gather(
-                *(self._rewriter.rewrite(task, purse) for task in outcome.tasks)
+                *(self._rewriter.rewrite(task, budget) for task in outcome.tasks)
             ):
                 if not isinstance(rewritten, str):
                     reason = "budget" if rewritten.reason == "budget" else f"rewriter_{rewritten.reason}"
@@ -206,7 +207,7 @@ class TrialMaker:
             variant.model or original.model,
             target.url,
             target.unix_path,
-            content=lambda: [Said(one.role, one.text) for one in variant.messages],
+            content=lambda: [Message(one.role, one.text) for one in variant.messages],
         )
         return await self._replayer.send(
             target, variant.for_replay(), api=variant.api, observed=lambda: self._observer.call(call)
@@ -280,7 +281,7 @@ class TrialMaker:
     def _reserved(self, original: Original) -> tuple[Spend, Refused | None]:
         """What is set aside for a trial; nothing is, if a budget refuses it."""
         estimate = self._estimate(original)
-        return estimate, self._ledger.reserve(estimate, original.exchange.route)
+        return estimate, self._costs.reserve(estimate, original.exchange.route)
 
     def _estimate(self, original: Original) -> Spend:
         """What a trial may cost: the original's size again, and the scoring of such a pair."""

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import base_tag, language_of
-from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import Cutoffs, HeuristicRater
-from evenkeel.metrics.judge import Breaker
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.similarity.embeddings import (
@@ -36,11 +35,12 @@ from evenkeel.tracing import open_spans
 
 if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker
+    from evenkeel.core.cache import Cache
     from evenkeel.core.verdict import Failure
-    from evenkeel.llm.embeddings import EmbeddingsClient
+    from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Prices
-    from evenkeel.metrics.judge import Judge, JudgeCache
+    from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
@@ -61,7 +61,7 @@ class Encoder:
     embeddings: Embeddings | EndpointEmbeddings | None
     """None = nothing does."""
     cutoffs: Cutoffs
-    client: EmbeddingsClient | None = None
+    client: Endpoint | None = None
     """Of the endpoint, if there is one."""
 
     async def close(self) -> None:
@@ -87,10 +87,10 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
             return Encoder(None, Cutoffs())
         return Encoder(embeddings, _cutoffs(settings))
     # They bring the SDK, which only those with an endpoint need.
-    from evenkeel.llm.embeddings import EmbeddingsClient  # noqa: PLC0415
+    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
     from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings  # noqa: PLC0415
 
-    client = EmbeddingsClient(
+    client = Endpoint(
         base_url=chosen.base_url,
         model=chosen.model,
         api_key=os.environ.get(chosen.api_key_env) or "",
@@ -192,16 +192,18 @@ _REPAIRS = 1
 
 
 def make_judge(
-    settings: Settings, cache: JudgeCache, prices: Prices, observer: CallObserver = UNOBSERVED
+    settings: Settings, cache: Cache, prices: Prices, observer: CallObserver = UNOBSERVED
 ) -> tuple[Judge | None, JudgeHealth]:
     """The judge the settings name, if any, and the watch over it; `observer` is told of its calls."""
     chosen = settings.judge
     breaker = Breaker()
     if chosen is None:
         return None, JudgeHealth(None, breaker, "")
-    from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK, which only those with a judge need
+    # They bring the SDK, which only those with a judge need.
+    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
+    from evenkeel.metrics.judge import Judge  # noqa: PLC0415
 
-    judge = Judge(
+    endpoint = Endpoint(
         base_url=chosen.base_url,
         model=chosen.model,
         api_key=os.environ.get(chosen.api_key_env) or "",
@@ -212,11 +214,10 @@ def make_judge(
         limits=RateLimits(
             requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
         ),
-        cache=cache,
         reply_tokens=chosen.reply_tokens,
-        repairs=_REPAIRS,
         observer=observer,
     )
+    judge = Judge(endpoint, cache=cache, repairs=_REPAIRS)
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 
 

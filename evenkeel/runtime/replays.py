@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel import __version__
-from evenkeel.core.budget import Budget
+from evenkeel.core.budget import Budget, RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.llm.observer import UNOBSERVED
@@ -20,12 +20,12 @@ from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan, needs_of
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
-from evenkeel.shadow.rewriter.protocol import RewriterBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenkeel.core.budget import CostTracker
+    from evenkeel.core.cache import Cache
     from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import Exchange
     from evenkeel.llm.observer import CallObserver
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations import Perturbation, Requirement
     from evenkeel.shadow.planner import Need
     from evenkeel.shadow.prompt.template import TemplateLearner
-    from evenkeel.shadow.rewriter import EqualMeaning, RewriteCache, Rewriter
+    from evenkeel.shadow.rewriter import EqualMeaning, Rewriter
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import Tally
 
@@ -177,12 +177,12 @@ def meaning(settings: Settings, judge: Judge | None, book: CostTracker) -> Equal
     wanted = settings.rewriter
     if wanted is None or judge is None or wanted.check_meaning is False:
         return None
-    return JudgedMeaning(judge, RewriterBudget(book, ""))
+    return JudgedMeaning(judge, RouteBudget(book, "", "rewriter"))
 
 
 def rewriter(
     settings: Settings,
-    cache: RewriteCache,
+    cache: Cache,
     costs: Prices,
     tally: Tally,
     equal_meaning: EqualMeaning | None,
@@ -192,21 +192,28 @@ def rewriter(
     wanted = settings.rewriter
     if wanted is None:
         return None
-    from evenkeel.shadow.rewriter import Rewriter  # noqa: PLC0415 - brings the SDK, which only those with one need
+    # They bring the SDK, which only those with a rewriter need.
+    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
+    from evenkeel.shadow.rewriter import Rewriter  # noqa: PLC0415
 
-    return Rewriter.connect(
-        base_url=wanted.base_url,
-        model=wanted.model,
-        stronger_model=wanted.stronger_model,
-        api_key=os.environ.get(wanted.api_key_env) or "",
-        timeout_s=wanted.timeout_s,
-        concurrency=wanted.concurrency,
-        headroom_tokens=wanted.headroom_tokens,
-        price=costs.usd,
+    def endpoint(model: str) -> Endpoint:
+        return Endpoint(
+            base_url=wanted.base_url,
+            model=model,
+            api_key=os.environ.get(wanted.api_key_env) or "",
+            timeout_s=wanted.timeout_s,
+            concurrency=wanted.concurrency,
+            price=costs.usd,
+            observer=observer,
+        )
+
+    return Rewriter(
+        endpoint(wanted.model),
         cache=cache,
+        stronger=endpoint(wanted.stronger_model) if wanted.stronger_model else None,
         equal_meaning=equal_meaning,
+        headroom_tokens=wanted.headroom_tokens,
         count=lambda outcome: tally.add("rewrites", outcome=outcome),
-        observer=observer,
     )
 
 

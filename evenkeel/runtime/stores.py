@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evenkeel.core.budget import CostTracker
+    from evenkeel.core.cache import Cache
     from evenkeel.core.exchange import ExchangeQueue
-    from evenkeel.metrics.judge import JudgeCache
     from evenkeel.runtime.templates import Templates
     from evenkeel.settings import Redis, Settings
-    from evenkeel.shadow.rewriter import RewriteCache
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import CounterStore, Snapshot
     from evenkeel.stores.documents import Documents
@@ -113,12 +112,12 @@ class Stores(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def judge_cache(self) -> JudgeCache:
+    def judge_cache(self) -> Cache:
         """Rulings of the judge."""
 
     @property
     @abc.abstractmethod
-    def rewrites(self) -> RewriteCache:
+    def rewrites(self) -> Cache:
         """Texts of the rewriter."""
 
     @abc.abstractmethod
@@ -262,18 +261,18 @@ class SqliteStores(Stores):
         return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes)
 
     @cached_property
-    def judge_cache(self) -> JudgeCache:
+    def judge_cache(self) -> Cache:
         """As `Stores`."""
-        from evenkeel.metrics.judge import SqliteJudgeCache
+        from evenkeel.stores.sqlite.cache import SqliteRulings
 
-        return SqliteJudgeCache(self._database)
+        return SqliteRulings(self._database)
 
     @cached_property
-    def rewrites(self) -> RewriteCache:
+    def rewrites(self) -> Cache:
         """As `Stores`."""
-        from evenkeel.shadow.rewriter import SqliteRewriteCache
+        from evenkeel.stores.sqlite.cache import SqliteCache
 
-        return SqliteRewriteCache(self._database)
+        return SqliteCache(self._database, "rewrites", "rewrite")
 
     def counters_of(self, supervisor: int | None) -> SqliteCounterStore:  # noqa: ARG002 - a file has one
         """As `Stores`."""
@@ -387,18 +386,18 @@ class RedisStores(Stores):
         return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes)
 
     @cached_property
-    def judge_cache(self) -> JudgeCache:
+    def judge_cache(self) -> Cache:
         """As `Stores`."""
-        from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
+        from evenkeel.stores.redis.cache import RedisCache
 
-        return RedisJudgeCache(self._store)
+        return RedisCache(self._store, "rulings")
 
     @cached_property
-    def rewrites(self) -> RewriteCache:
+    def rewrites(self) -> Cache:
         """As `Stores`."""
-        from evenkeel.shadow.rewriter.redis_cache import RedisRewriteCache
+        from evenkeel.stores.redis.cache import RedisCache
 
-        return RedisRewriteCache(self._store)
+        return RedisCache(self._store, "rewrites")
 
     def counters_of(self, supervisor: int | None) -> CounterStore:
         """As `Stores`."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
-    from evenkeel.llm.observer import CallResult, ModelCall, Said
+    from evenkeel.llm.observer import CallResult, Message, ModelCall
 
 
 Value: TypeAlias = str | bool | int | float
@@ -58,13 +58,13 @@ LONGEST_CHARS: Final = 16_000
 """Of the texts of one attribute together: spans wait in memory while a collector is away."""
 
 
-def input_messages(said: Sequence[Said]) -> str:
+def input_messages(said: Sequence[Message]) -> str:
     """The messages of a request as JSON text; what is beyond `LONGEST_CHARS` is cut, and says so."""
     messages: list[dict[str, Any]] = []
     room = LONGEST_CHARS
     for one in said:
-        messages.append({"role": one.role, "parts": [_part(one.text, room)]})
-        room = max(0, room - len(one.text))
+        messages.append({"role": one.role, "parts": [_part(one.content, room)]})
+        room = max(0, room - len(one.content))
     return _written(messages)
 
 

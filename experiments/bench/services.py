@@ -7,35 +7,35 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.experiments.kit.asking import Service
 from evenkeel.experiments.kit.cost import PayeeBudget
+from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.judge import Judge, SqliteJudgeCache
+from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import Task
-from evenkeel.shadow.rewriter import Fault, JudgedMeaning, Rejection, Rewriter, SqliteRewriteCache
-from evenkeel.shadow.rewriter.cache import cache_key
+from evenkeel.shadow.rewriter import FLAWS, JudgedMeaning, Rejection, Rewriter, cache_key
+from evenkeel.stores.sqlite.cache import SqliteCache, SqliteRulings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
+    from evenkeel.core.budget import CallBudget
     from evenkeel.experiments.kit.cost import Costs
     from evenkeel.llm.price import Prices
     from evenkeel.runtime.instruments import Encoder
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import RewriteTask
-    from evenkeel.shadow.rewriter import CallBudget
     from evenkeel.stores.sqlite.database import Database
 
 
 KEPT: Final = 10_000_000
 """Texts and rulings that a journal keeps: all of them."""
-_FAULTS: Final = frozenset(get_args(Fault))
 
 
 class OnceRewritten:
@@ -90,7 +90,7 @@ class OnceRewritten:
             self._watch.failed(outcome.reason, outcome.detail)
             if outcome.reason == "budget":
                 self._ledger.check()
-            if outcome.reason in _FAULTS:
+            if outcome.reason in FLAWS:
                 self._watch.answered()
                 await asyncio.to_thread(self._remember, key, outcome)
         else:
@@ -110,17 +110,16 @@ def judge_of(settings: Settings, database: Database, prices: Prices) -> Judge | 
     chosen = settings.judge
     if chosen is None:
         return None
-    return Judge(
+    endpoint = Endpoint(
         base_url=chosen.base_url,
         model=chosen.model,
         api_key=_key(chosen.api_key_env),
         timeout_s=chosen.timeout_s,
         concurrency=chosen.concurrency,
         price=prices.usd,
-        cache=SqliteJudgeCache(database, kept=KEPT),
         reply_tokens=chosen.reply_tokens,
-        repairs=1,
     )
+    return Judge(endpoint, cache=SqliteRulings(database, kept=KEPT), repairs=1)
 
 
 def scorer_of(
@@ -169,17 +168,23 @@ def rewriter_of(
         return None
     purse = PayeeBudget(ledger)
     meaning = JudgedMeaning(judge, purse) if judge and wanted.check_meaning is not False else None
-    rewriter = Rewriter.connect(
-        base_url=wanted.base_url,
-        model=wanted.model,
-        stronger_model=wanted.stronger_model,
-        api_key=_key(wanted.api_key_env),
-        timeout_s=wanted.timeout_s,
-        concurrency=wanted.concurrency,
-        headroom_tokens=wanted.headroom_tokens,
-        price=prices.usd,
-        cache=SqliteRewriteCache(database, kept=KEPT),
+
+    def endpoint(model: str) -> Endpoint:
+        return Endpoint(
+            base_url=wanted.base_url,
+            model=model,
+            api_key=_key(wanted.api_key_env),
+            timeout_s=wanted.timeout_s,
+            concurrency=wanted.concurrency,
+            price=prices.usd,
+        )
+
+    rewriter = Rewriter(
+        endpoint(wanted.model),
+        cache=SqliteCache(database, "rewrites", "rewrite", kept=KEPT),
+        stronger=endpoint(wanted.stronger_model) if wanted.stronger_model else None,
         equal_meaning=meaning,
+        headroom_tokens=wanted.headroom_tokens,
     )
     stack.push_async_callback(rewriter.close)
     name = f"{wanted.model}\n{wanted.stronger_model or ''}"

@@ -254,15 +254,7 @@ class Asking:
         Returns: where the judge's scores are.
         Raises: NotConfirmedError; ModelFailedError, with what was answered until then in the journal.
         """
-        judge = Judge(
-            base_url=self._address.url,
-            model=self._address.model,
-            api_key=self._address.api_key,
-            timeout_s=self._address.timeout_s,
-            concurrency=self._address.concurrency,
-            price=self._address.prices.usd,
-            repairs=1,
-        )
+        judge = Judge(self._address.endpoint(), repairs=1)
         similar = AskedSimilarity(JudgeRater(judge))
         about: Asked = AskedWorkflow(judge) if self._form == "workflow" else similar
         field = Field(

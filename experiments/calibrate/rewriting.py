@@ -14,8 +14,9 @@ from evenkeel.experiments.calibrate.journal import Key, Row
 from evenkeel.experiments.calibrate.judge import ModelFailedError
 from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.metrics.judge.prompts import Message
-from evenkeel.shadow.rewriter.client import ModelEndpoint, NoText
+from evenkeel.llm.faults import Fault
+from evenkeel.llm.observer import Message
+from evenkeel.shadow.rewriter.client import reply_to, rewrite_request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.judge_audit.run import JudgeAddress
     from evenkeel.experiments.kit.confirmation import Confirm
+    from evenkeel.llm.client import ChatRequest, Endpoint
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
 _HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request", "budget"})
 _PASSING = _HOPELESS | {"timeout", "rate_limited", "server_error", "connection"}
 _TEMPERATURE = 0.7
-_HEADROOM_TOKENS = 512
 
 
 def is_rewritten(source: Source, mode: FailureMode) -> bool:
@@ -118,7 +119,7 @@ class Rewriting:
             return
         address = self._rewriter.address
         models = [address.model, *([self._rewriter.stronger] if self._rewriter.stronger else [])]
-        endpoints = [_endpoint(address, model) for model in models]
+        endpoints = [address.endpoint(model) for model in models]
         confirm(_announcement(endpoints[0], [source for source, _ in missing]))
         with stage(f"asking {address.model}", "texts", len(missing), err) as told:
 
@@ -137,7 +138,7 @@ class Rewriting:
 
     async def _ask(
         self,
-        endpoints: Sequence[ModelEndpoint],
+        endpoints: Sequence[Endpoint],
         missing: Sequence[tuple[Source, Key]],
         keep: Callable[[Row | None], None],
     ) -> None:
@@ -181,35 +182,23 @@ class Rewriting:
         # What failed for a while is asked again by the next run.
         return None if made.reason in _PASSING else Row(key, expected, undegradable=made.reason)
 
-    def _rewrite(self, endpoint: ModelEndpoint) -> Callable[[str], Awaitable[str | Failure]]:
+    def _rewrite(self, endpoint: Endpoint) -> Callable[[str], Awaitable[str | Failure]]:
         async def rewrite(prompt: str) -> str | Failure:
-            messages = [Message("user", prompt)]
-            charge = endpoint.charge(messages, prompt)
-            said = await endpoint.say(
-                messages, charge, self._purse, temperature=_TEMPERATURE, seed=self._seed
-            )
-            return Failure(NAME, VERSION, said.reason, said.detail) if isinstance(said, NoText) else said
+            said = await reply_to(endpoint, _request(prompt, self._seed), self._purse)
+            return Failure(NAME, VERSION, said.reason, said.detail) if isinstance(said, Fault) else said
 
         return rewrite
 
 
-def _announcement(endpoint: ModelEndpoint, sources: Sequence[Source]) -> str:
+def _request(prompt: str, seed: int = 0) -> ChatRequest:
+    return rewrite_request([Message("user", prompt)], prompt, temperature=_TEMPERATURE, seed=seed)
+
+
+def _announcement(endpoint: Endpoint, sources: Sequence[Source]) -> str:
     texts = [source.answer.text for source in sources]
-    cost = sum(endpoint.charge([Message("user", text)], text).spend.usd for text in texts)
+    cost = sum(endpoint.estimate(_request(text)).usd for text in texts)
     price = f"at most {usd(cost)}" if cost else "no public price known"
     return (
         f"{number(len(sources))} texts to be reworded or compressed by {endpoint.model}, {price} if each is "
         "right at the first try"
-    )
-
-
-def _endpoint(address: JudgeAddress, model: str) -> ModelEndpoint:
-    return ModelEndpoint(
-        base_url=address.url,
-        model=model,
-        api_key=address.api_key,
-        timeout_s=address.timeout_s,
-        concurrency=address.concurrency,
-        headroom_tokens=_HEADROOM_TOKENS,
-        price=address.prices.usd,
     )

@@ -18,7 +18,8 @@ from evenkeel.experiments.judge_audit.attack import claimed_rating, human_mode
 from evenkeel.experiments.judge_audit.calls import Call
 from evenkeel.experiments.judge_audit.judgements import VERSION, Condition, Judged, Slot, Strategy
 from evenkeel.experiments.judge_audit.rows import InputError, metric_key, suggestion
-from evenkeel.metrics.judge.prompts import Message, Question, unforgeable_tag
+from evenkeel.llm.observer import Message
+from evenkeel.metrics.judge.prompts import Question, unforgeable_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

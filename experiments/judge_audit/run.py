@@ -22,6 +22,7 @@ from evenkeel.experiments.judge_audit.pairs import holds_pairs, pairwise_report,
 from evenkeel.experiments.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
 from evenkeel.experiments.judge_audit.rows import InputError, suggestion
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge.client import Judge
 
@@ -66,6 +67,17 @@ class JudgeAddress:
     concurrency: int = 4
     timeout_s: float = 60.0
     prices: Prices = field(default_factory=Prices)
+
+    def endpoint(self, model: str | None = None) -> Endpoint:
+        """The judge's model, or another one behind the same address; nothing is sent."""
+        return Endpoint(
+            base_url=self.url,
+            model=model or self.model,
+            api_key=self.api_key,
+            timeout_s=self.timeout_s,
+            concurrency=self.concurrency,
+            price=self.prices.usd,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,15 +227,7 @@ class _Asking:
     async def _ask(
         self, address: JudgeAddress, calls: Collection[Call[Place]], cache: ReplyCache, *, check: bool
     ) -> dict[Place, Reply]:
-        judge = Judge(
-            base_url=address.url,
-            model=address.model,
-            api_key=address.api_key,
-            timeout_s=address.timeout_s,
-            concurrency=address.concurrency,
-            price=address.prices.usd,
-        )
-        async with judge:
+        async with Judge(address.endpoint()) as judge:
             failure = await judge.check() if check else None
             if failure and failure.reason not in {"refused", "bad_schema", "out_of_scale", "empty"}:
                 advice = _ADVICE.get(failure.reason, "see the detail").format(variable=address.key_variable)

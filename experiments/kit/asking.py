@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.judge import Judge
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
 
+    from evenkeel.core.cache import Cache
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.kit.cost import Account, Costs
     from evenkeel.experiments.kit.journal import Answers
-    from evenkeel.metrics.judge.cache import JudgeCache
     from evenkeel.shadow.prompt import Api
     from evenkeel.shadow.replay import Replay, Replayer, Target
 
@@ -129,18 +130,20 @@ class ModelAddress:
     timeout_s: float = 60.0
     prices: Prices = field(default_factory=Prices)
 
-    def judge(self, *, repairs: int = 0, cache: JudgeCache | None = None) -> Judge:
-        """A judge there; nothing is sent yet."""
-        return Judge(
+    def endpoint(self, model: str | None = None) -> Endpoint:
+        """The model there, or another one of the same server; nothing is sent yet."""
+        return Endpoint(
             base_url=self.url,
-            model=self.model,
+            model=model or self.model,
             api_key=self.api_key,
             timeout_s=self.timeout_s,
             concurrency=self.concurrency,
             price=self.prices.usd,
-            repairs=repairs,
-            cache=cache,
         )
+
+    def judge(self, *, repairs: int = 0, cache: Cache | None = None) -> Judge:
+        """A judge there; nothing is sent yet."""
+        return Judge(self.endpoint(), repairs=repairs, cache=cache)
 
 
 async def work_through(

@@ -6,32 +6,15 @@ import asyncio
 import hashlib
 import json
 import logging
-import threading
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from evenkeel.metrics.judge.reply import Ruling
 
 if TYPE_CHECKING:
+    from evenkeel.core.cache import Cache
     from evenkeel.metrics.judge.prompts import Question
-    from evenkeel.metrics.judge.reply import Ruling
 
 log = logging.getLogger("evenkeel.judge")
-
-_KEPT_IN_MEMORY = 4_096
-
-
-class JudgeCache(Protocol):
-    """Remembers rulings, never failures. Bounded. Called in threads, so it may block.
-
-    It may lose anything and raise anything: a judge does without it then.
-    """
-
-    def get(self, key: str) -> Ruling | None:
-        """The ruling, None if there is none (any more)."""
-        ...
-
-    def put(self, key: str, ruling: Ruling) -> None:
-        """Remember a ruling; the last one under a key counts."""
-        ...
 
 
 def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> str:
@@ -50,53 +33,27 @@ def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> 
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-class MemoryJudgeCache:
-    """The rulings used last, in this process. Safe to use from threads."""
+class Rulings:
+    """Remembers rulings, never failures, in a cache that may fail: faults are counted and do no harm."""
 
-    def __init__(self, *, kept: int = _KEPT_IN_MEMORY) -> None:
-        self._kept = kept
-        self._rulings: OrderedDict[str, Ruling] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._rulings)
-
-    def get(self, key: str) -> Ruling | None:
-        """The ruling, which then counts as used last."""
-        with self._lock:
-            ruling = self._rulings.get(key)
-            if ruling is not None:
-                self._rulings.move_to_end(key)
-            return ruling
-
-    def put(self, key: str, ruling: Ruling) -> None:
-        """Remember a ruling and forget the one unused for longest if there are too many."""
-        with self._lock:
-            self._rulings[key] = ruling
-            self._rulings.move_to_end(key)
-            while len(self._rulings) > self._kept:
-                self._rulings.popitem(last=False)
-
-
-class CarefulCache:
-    """A cache that is asked in a thread, and whose faults are counted and otherwise of no consequence."""
-
-    def __init__(self, cache: JudgeCache) -> None:
+    def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self.faults = 0
 
     async def get(self, key: str) -> Ruling | None:
         """The ruling; None if there is none, or the cache cannot be read."""
         try:
-            return await asyncio.to_thread(self._cache.get, key)
+            body = await asyncio.to_thread(self._cache.get, key)
+            return None if body is None else Ruling(*json.loads(body))
         except Exception as error:  # noqa: BLE001 - named boundary: a cache must not stop the judging
             self._note(error)
             return None
 
     async def put(self, key: str, ruling: Ruling) -> None:
         """Remember a ruling if the cache can be written."""
+        body = json.dumps([ruling.rating, ruling.explanation]).encode()
         try:
-            await asyncio.to_thread(self._cache.put, key, ruling)
+            await asyncio.to_thread(self._cache.put, key, body)
         except Exception as error:  # noqa: BLE001 - named boundary: a cache must not stop the judging
             self._note(error)
 

@@ -3,8 +3,6 @@
 Everything a judged model or a user wrote stands between markers that carry a tag. The tag is
 hashed out of those very texts and checked to occur in none of them, so no text can write its own
 end marker, and the same question always gives the same bytes (a judge's cache and seed can work).
-
-What a call to a judge may cost, before it is made.
 """
 
 from __future__ import annotations
@@ -16,6 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from evenkeel.llm.observer import Message
+from evenkeel.llm.price import MESSAGE_TOKENS
 from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
@@ -27,14 +27,6 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _RATER = "You rate one quality of an answer by a given scale, as a careful human reader would."
 _LISTED_STEPS = 5
 """A longer scale without gaps is named by its ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One chat message."""
-
-    role: str
-    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +236,6 @@ PROBE = Prompt(
 
 _WORDING_CHARS_PER_TOKEN = 3
 """Of the rubrics, which are plain English: usual tokenizers need a token for four or five characters."""
-_LEAST_BYTES_PER_TOKEN = 2
-"""Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""
-_MESSAGE_TOKENS = 16
-"""What a chat template may put around a message."""
 
 
 def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: int) -> int:
@@ -263,14 +251,6 @@ def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: 
     """
     bare = prompt.fill(dict.fromkeys(labels, ""))
     wording = sum(
-        math.ceil(len(one.content) / _WORDING_CHARS_PER_TOKEN) + _MESSAGE_TOKENS for one in bare.messages
+        math.ceil(len(one.content) / _WORDING_CHARS_PER_TOKEN) + MESSAGE_TOKENS for one in bare.messages
     )
     return wording + max(0, texts_chars)
-
-
-def question_tokens_at_most(question: Question) -> int:
-    """Upper estimate of the prompt tokens of a question that is there already, by its bytes."""
-    return sum(
-        len(one.content.encode("utf-8", "replace")) // _LEAST_BYTES_PER_TOKEN + _MESSAGE_TOKENS
-        for one in question.messages
-    )

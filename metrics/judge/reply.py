@@ -1,23 +1,17 @@
-"""Reads a rating out of what a judge wrote. One form is a rating; everything else is a reason.
-
-What a completion holds: its rating, and the tokens that the endpoint reports.
-
-What came of a question: a ruling or a failure, and what it cost.
-"""
+"""Reads a rating out of what a judge wrote. One form is a rating; everything else is a reason."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from evenkeel.llm.faults import Fault
 from evenkeel.metrics.protocol import SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from openai.types.chat import ChatCompletion
 
     from evenkeel.core.verdict import Failure
 
@@ -44,15 +38,7 @@ class Ruling:
     explanation: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Why there is no rating in a reply."""
-
-    reason: Literal["empty", "refused", "bad_schema", "out_of_scale", "truncated"]
-    detail: str
-
-
-def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Unreadable:
+def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Fault:
     """The rating in a judge's reply.
 
     The reply is one JSON object with a whole number as "rating" and, if the judge gives one, a text as
@@ -64,29 +50,31 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Unre
       "bad_schema", even if the ratings agree: which one the judge stands by would be a guess.
     - A rating that is a text, a fraction or written out is "bad_schema"; a whole number that is not on
       `scale` (ascending) is "out_of_scale", and so is one between its steps.
+
+    A text that declines is "refused", one without words "empty".
     """
     if not text or not text.strip():
-        return Unreadable("empty", "The judge's reply has no text.")
+        return Fault("empty", "The judge's reply has no text.")
     said = _THOUGHT.sub("", text, count=1).strip()
     if not said:
-        return Unreadable("empty", "The judge's reply is a thought without a conclusion.")
+        return Fault("empty", "The judge's reply is a thought without a conclusion.")
     value = _object(said)
-    return value if isinstance(value, Unreadable) else _ruling(value, scale)
+    return value if isinstance(value, Fault) else _ruling(value, scale)
 
 
-def _object(said: str) -> dict[str, Any] | Unreadable:
+def _object(said: str) -> dict[str, Any] | Fault:
     """The one object that a text consists of, with a field "rating"."""
     if len(said) > _READ_CHARS:
-        return Unreadable("bad_schema", f"The judge's reply is longer than {_READ_CHARS} characters.")
+        return Fault("bad_schema", f"The judge's reply is longer than {_READ_CHARS} characters.")
     fenced = _FENCED.match(said)
     try:
         value = json.loads(fenced[1] if fenced else said, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         if _REFUSAL.match(said.replace("\u2019", "'")):
-            return Unreadable("refused", "The judge declined in prose.")
-        return Unreadable("bad_schema", "The judge's reply is not exactly one JSON object.")
+            return Fault("refused", "The judge declined in prose.")
+        return Fault("bad_schema", "The judge's reply is not exactly one JSON object.")
     if not isinstance(value, dict) or "rating" not in value:
-        return Unreadable("bad_schema", "The judge's reply is not a JSON object with a rating.")
+        return Fault("bad_schema", "The judge's reply is not a JSON object with a rating.")
     return value
 
 
@@ -98,52 +86,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Unreadable:
+def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
     rating, name = item["rating"], f"{scale[0]}-{scale[-1]}"
     # True and False are numbers to Python.
     if isinstance(rating, bool) or not isinstance(rating, int | float):
         shown = json.dumps(rating)[:_SHOWN_CHARS]
-        return Unreadable("bad_schema", f"The rating {shown} is not a number.")
+        return Fault("bad_schema", f"The rating {shown} is not a number.")
     if isinstance(rating, float):
         if rating.is_integer():
-            return Unreadable("bad_schema", f"The rating {rating} is not written as a whole number.")
-        return Unreadable("out_of_scale", f"The rating {rating} is between the steps of the scale {name}.")
+            return Fault("bad_schema", f"The rating {rating} is not written as a whole number.")
+        return Fault("out_of_scale", f"The rating {rating} is between the steps of the scale {name}.")
     if rating not in scale:
         shown = str(rating)[:_SHOWN_CHARS]
-        return Unreadable("out_of_scale", f"The rating {shown} is not on the scale {name}.")
+        return Fault("out_of_scale", f"The rating {shown} is not on the scale {name}.")
     explanation = item.get("explanation")
     text = " ".join(explanation.split()) if isinstance(explanation, str) else ""
     return Ruling(rating, text[:_EXPLANATION_CHARS])
-
-
-Usage = Literal["prompt_tokens", "completion_tokens"]
-"""A count of tokens in a completion."""
-
-
-def read_completion(completion: ChatCompletion, scale: Sequence[int]) -> Ruling | Unreadable:
-    """The rating in a completion's first choice, or why there is none.
-
-    A reply that was cut off at a limit of tokens is "truncated", even if what is there can be read. The
-    SDK builds its objects without checking them, so any field can be missing or odd.
-    """
-    choices = completion.choices
-    if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-        return Unreadable("bad_schema", "The judge's completion has no message.")
-    message = choices[0].message
-    if message.refusal or choices[0].finish_reason == "content_filter":
-        return Unreadable("refused", "The judge declined.")
-    if choices[0].finish_reason == "length":
-        return Unreadable("truncated", "The judge's reply was cut off at a limit of tokens.")
-    content: object = message.content
-    if content is not None and not isinstance(content, str):
-        return Unreadable("bad_schema", "The judge's message is not text.")
-    return read_ruling(content, scale)
-
-
-def reported(completion: ChatCompletion, field: Usage) -> int:
-    """Tokens as the endpoint reports them, 0 if it does not or reports something else."""
-    tokens = getattr(completion.usage, field, 0)
-    return tokens if isinstance(tokens, int) and tokens > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
-    from evenkeel.llm.embeddings import EmbeddingsClient
+    from evenkeel.llm.client import Endpoint
 
 _PIECE_WORDS = 1000
 """Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""
@@ -31,7 +31,7 @@ _REQUEST_CHARACTERS = 200_000
 class EndpointEmbeddings:
     """Cosine of the two texts' embeddings, computed by a model somewhere else.
 
-    Closing the client is the caller's business.
+    Closing the endpoint is the caller's business.
     """
 
     name: ClassVar[str] = "endpoint_embeddings"
@@ -40,7 +40,7 @@ class EndpointEmbeddings:
 
     def __init__(
         self,
-        client: EmbeddingsClient,
+        endpoint: Endpoint,
         *,
         batch: int = 64,
         deadline_s: float = 120.0,
@@ -51,7 +51,7 @@ class EndpointEmbeddings:
         """Compare by an endpoint; nothing is sent.
 
         Args:
-            client: Of the endpoint.
+            endpoint: Has the model.
             batch: Texts in a request at most.
             deadline_s: Limit for all requests of one call of `score`, `score_all` or `measure_all`, in
                 seconds.
@@ -60,18 +60,18 @@ class EndpointEmbeddings:
             cache: Default: one of its own, for 2,048 texts.
             coverage: The languages the model knows.
         """
-        self._client = client
+        self._endpoint = endpoint
         self._batch = batch
         self._deadline_s = deadline_s
         self._piece_words = piece_words
         self._cache = VectorCache() if cache is None else cache
         self._coverage = coverage
-        self._batches = PairBatches(self.measure_all, at_once=client.concurrency)
+        self._batches = PairBatches(self.measure_all, at_once=endpoint.concurrency)
 
     @property
     def encoder(self) -> str:
         """The endpoint's model, marked as such: what serves it may cut and pool in its own way."""
-        return endpoint_encoder(self._client.model)
+        return endpoint_encoder(self._endpoint.model)
 
     def on_scale(self, pair: Pair) -> bool:
         """Whether cut-offs on the score mean anything: not in a language the model does not know."""
@@ -79,7 +79,7 @@ class EndpointEmbeddings:
 
     def expense(self, texts_chars: int) -> Spend:
         """Upper estimate of what one pair costs, by the characters of both texts together."""
-        return self._client.expense(texts_chars)
+        return self._endpoint.spend(texts_chars)
 
     async def score(self, pair: Pair) -> float | Failure:
         """Cosine similarity of the two texts, negative values cut to 0.
@@ -90,7 +90,7 @@ class EndpointEmbeddings:
         Returns: ratio in [0, 1]; 1 = the same direction; what unrelated texts have depends on the
             model. A `Failure` "no_text" if a side has no text; "cross_language" if the answers are
             in different languages and the model does not know both; "timeout" (also of the deadline);
-            or another reason of `EmbeddingsClient.embed`.
+            or another reason of `Endpoint.embed`.
         """
         return (await self.score_all([pair]))[0]
 
@@ -183,7 +183,7 @@ class EndpointEmbeddings:
             yield request
 
     async def _embed(self, texts: Sequence[str]) -> list[_Paid]:
-        reply = await self._client.embed(texts)
+        reply = await self._endpoint.embed(texts)
         vectors: Sequence[Vector | Fault] = (
             [reply.vectors] * len(texts) if isinstance(reply.vectors, Fault) else reply.vectors
         )

@@ -2,51 +2,36 @@
 
 A perturbation asks for texts by `RewriteTask`; `client` gives each back rewritten, or as a `Rejection`.
 `prompts` words the request, `gate` decides whether the text may stand in for the original, and a judge may
-have the last word (`meaning`). `cache` keeps what passed.
+have the last word (`meaning`).
 
-`Rewriter` and `ModelEndpoint` are loaded on first use: they bring the SDK.
+`Rewriter` and `Rejection` are loaded on first use: their module brings the SDK.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from evenkeel.shadow.rewriter.cache import MemoryRewriteCache, SqliteRewriteCache
-from evenkeel.shadow.rewriter.gate import GateFault, faults_of
+from evenkeel.shadow.rewriter.gate import FLAWS, GateFault, faults_of
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
-from evenkeel.shadow.rewriter.protocol import (
-    CallBudget,
-    Count,
-    EqualMeaning,
-    Fault,
-    Rejection,
-    RewriteCache,
-    Trouble,
-)
+from evenkeel.shadow.rewriter.prompts import cache_key
 
 if TYPE_CHECKING:
-    from evenkeel.shadow.rewriter.client import ModelEndpoint, Rewriter
+    from evenkeel.shadow.rewriter.client import EqualMeaning, Rejection, Rewriter
 else:
 
     def __getattr__(name: str) -> object:
         """Load what brings the SDK."""
-        if name not in {"Rewriter", "ModelEndpoint"}:
+        if name not in {"Rejection", "Rewriter"}:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.client"), name)
 
 
 __all__ = [
-    "CallBudget",
-    "Count",
+    "FLAWS",
     "EqualMeaning",
-    "Fault",
     "GateFault",
     "JudgedMeaning",
-    "MemoryRewriteCache",
-    "ModelEndpoint",
     "Rejection",
-    "RewriteCache",
     "Rewriter",
-    "SqliteRewriteCache",
-    "Trouble",
+    "cache_key",
     "faults_of",
 ]

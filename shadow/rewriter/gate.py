@@ -3,13 +3,8 @@
 Pure functions of the task and the text. All faults are found, the gravest first: its reason is
 counted, and the sentences of all go back to the model.
 
-What models write around a text that they were asked for alone.
-
-What of a text must stand in its rewriting: protected passages and numerals, each as often as before.
-
-The layout of a text: which marks begin its lines.
-
-The prose of a text: without what must be kept anyway, weighed by script, and its language.
+A valid text keeps protected passages and numerals, each as often as before, and the marks that begin its lines;
+it is in the right language, about as long, and has nothing around it.
 """
 
 from __future__ import annotations
@@ -17,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.shadow.perturbations.places import protected_spans
@@ -26,8 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evenkeel.shadow.perturbations.protocol import RewriteTask
-    from evenkeel.shadow.rewriter.protocol import Fault
 
+Flaw = Literal[
+    "chatter",
+    "unchanged",
+    "wrong_language",
+    "lost_protected",
+    "invented_number",
+    "structure",
+    "length",
+    "meaning",
+]
+"""What can be wrong with a rewritten text."""
+
+FLAWS: Final[frozenset[str]] = frozenset(get_args(Flaw))
 
 _COLON: Final = r"[:\uff1a]"
 _WRITING: Final = (
@@ -303,7 +310,7 @@ def speaks(before: str, after: str, target: str | None) -> str:
 class GateFault:
     """One thing that is wrong with a rewritten text."""
 
-    reason: Fault
+    reason: Flaw
     detail: str
     """One sentence that tells the model what to put right."""
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import tokens_at_most
 from evenkeel.metrics.judge.prompts import Prompt
 
 if TYPE_CHECKING:
-    from evenkeel.metrics.judge.client import Reply
+    from evenkeel.core.budget import CallBudget
     from evenkeel.metrics.judge.prompts import Question
-    from evenkeel.shadow.rewriter.protocol import CallBudget
+    from evenkeel.metrics.judge.reply import Reply
 
 MEANING: Final = Prompt(
     name="equal_meaning",
@@ -46,31 +47,30 @@ class Asker(Protocol):
 class JudgedMeaning:
     """An `EqualMeaning`: only the highest rating counts as the same.
 
-    A judge that fails, or may not be paid, could not tell.
+    None if the judge fails, or the budget forbids to ask it.
     """
 
-    def __init__(self, judge: Asker, purse: CallBudget) -> None:
+    def __init__(self, judge: Asker, budget: CallBudget) -> None:
         """Wire it.
 
         Args:
             judge: Asked once for each text.
-            purse: Pays.
+            budget: Of these calls.
         """
         self._judge = judge
-        self._purse = purse
+        self._budget = budget
 
     async def __call__(self, original: str, rewritten: str) -> bool | None:
         """Whether both say the same; None if that could not be told."""
         question = MEANING.fill({"ORIGINAL TEXT": original, "REWRITTEN TEXT": rewritten})
-        # As for the rewriter's own calls: a token takes two bytes or more.
-        asked = sum(len(one.content.encode("utf-8", "replace")) for one in question.messages) // 2
+        asked = tokens_at_most(one.content for one in question.messages)
         estimate = Spend(asked + _REPLY_TOKENS, 0.0)
-        if not await asyncio.to_thread(self._purse.reserve, estimate):
+        if not await asyncio.to_thread(self._budget.reserve, estimate):
             return None
         spent = estimate
         try:
             reply = await self._judge.ask(question)
             spent = Spend(reply.prompt_tokens + reply.completion_tokens, reply.cost_usd)
         finally:
-            await asyncio.to_thread(self._purse.settle, estimate, spent)
+            await asyncio.to_thread(self._budget.settle, estimate, spent)
         return None if isinstance(reply.outcome, Failure) else reply.outcome.rating == _SAME

@@ -7,12 +7,14 @@ task in a fixed form: "Task: paraphrase", "Task: tone formal" or "Task: translat
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import english_name
-from evenkeel.metrics.judge.prompts import Message, unforgeable_tag
+from evenkeel.llm.observer import Message
+from evenkeel.metrics.judge.prompts import unforgeable_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +83,12 @@ def request_for(
     blocks.append(_END.format(tag=tag))
     system = f"{_ROLE}\n\n{_DATA_RULE.format(tag=tag)}"
     return (Message("system", system), Message("user", "\n\n".join(blocks)))
+
+
+def cache_key(task: RewriteTask, models: str) -> str:
+    """64 hex digits that depend on the task, the wording of the prompt and the models."""
+    content = json.dumps([VERSION, models, task.kind, task.target, task.text])
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def marker_tag(messages: Sequence[Message]) -> str:

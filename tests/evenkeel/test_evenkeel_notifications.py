@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.exchange import Lag
-from evenkeel.metrics.judge import Breaker
+from evenkeel.llm.limits import Breaker
 from evenkeel.monitor.notify import Message
 from evenkeel.runtime.choices import check
 from evenkeel.runtime.instruments import JudgeHealth

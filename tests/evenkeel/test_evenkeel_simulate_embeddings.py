@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.llm.embeddings import EmbeddingsClient
+from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
 from evenkeel.simulate import (
     EMBEDDINGS_MODEL,
@@ -56,7 +56,7 @@ def test_the_metric_reads_it(upstream):
     """Three words of four in common on both sides: 3 / 4."""
 
     async def score():
-        async with EmbeddingsClient(base_url=f"{upstream}/v1", model=EMBEDDINGS_MODEL, api_key="") as client:
+        async with Endpoint(base_url=f"{upstream}/v1", model=EMBEDDINGS_MODEL, api_key="") as client:
             return await EndpointEmbeddings(client).score(
                 Pair(Answer("the red lamp blinks"), Answer("the red lamp glows"), "")
             )

@@ -24,8 +24,8 @@ from opentelemetry.semconv.attributes import (
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
-from evenkeel.llm.embeddings import EmbeddingsClient
-from evenkeel.llm.observer import CallResult, ModelCall, Said, result_of
+from evenkeel.llm.client import Endpoint
+from evenkeel.llm.observer import CallResult, Message, ModelCall, result_of
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
@@ -235,9 +235,7 @@ def test_embeddings_are_calls_too():
     """Operation, model and tokens, and none of the texts even where content is wanted."""
 
     async def embed(url, observer):
-        client = EmbeddingsClient(
-            base_url=f"{url}/v1", model=EMBEDDINGS_MODEL, api_key="k", observer=observer
-        )
+        client = Endpoint(base_url=f"{url}/v1", model=EMBEDDINGS_MODEL, api_key="k", observer=observer)
         with observer.exchange(EXCHANGE, 1):
             async with client:
                 return await client.embed(["The harbour is frozen."])
@@ -322,7 +320,7 @@ texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 @given(st.lists(st.tuples(texts, texts), max_size=4), texts, st.none() | texts)
 def test_content_is_json_that_can_be_sent(said, answer, finish):
     """Whatever the texts are, halves of characters included."""
-    sent = input_messages([Said(*one) for one in said])
+    sent = input_messages([Message(*one) for one in said])
     assert len(json.loads(sent.encode())) == len(said)
     result = CallResult(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
     (message,) = json.loads(output_messages(result).encode())
@@ -340,7 +338,11 @@ def test_tool_calls_are_parts_of_the_answer():
 
 def test_long_content_is_cut_and_says_so():
     """16,000 characters of all texts together: ten of the second message are left, none of the third."""
-    said = [Said("system", "s" * (LONGEST_CHARS - 10)), Said("user", "u" * 25), Said("user", "v" * 3)]
+    said = [
+        Message("system", "s" * (LONGEST_CHARS - 10)),
+        Message("user", "u" * 25),
+        Message("user", "v" * 3),
+    ]
     first, second, third = (one["parts"][0]["content"] for one in json.loads(input_messages(said)))
     assert first == said[0].text
     assert second == "u" * 10 + "… [15 characters left out]"

@@ -21,7 +21,7 @@ from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.rewriter import Rewriter, SqliteRewriteCache
+from evenkeel.shadow.rewriter import Rewriter
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker
 from evenkeel.simulate import (
@@ -35,6 +35,7 @@ from evenkeel.simulate import (
 )
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.cache import SqliteCache
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -119,7 +120,7 @@ def work(tmp_path, upstream):
                     base_url=f"{upstream}/v1",
                     model=REWRITER_MODEL,
                     api_key=KEY,
-                    cache=SqliteRewriteCache(database),
+                    cache=SqliteCache(database),
                     observer=spans.observer,
                 )
             url = f"{target or upstream}/v1/chat/completions?api-key={KEY}"

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import (
-    JudgeCache,
-    JudgedQuality,
-    JudgeRater,
-    MemoryJudgeCache,
-    SqliteJudgeCache,
-)
+from evenkeel.metrics.judge import JudgeCache, JudgedQuality, JudgeRater, MemoryJudgeCache
 from evenkeel.metrics.judge.cache import ruling_key
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
-from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.stores.redis.cache import RedisCache
+from evenkeel.stores.sqlite.cache import SqliteRulings
 from evenkeel.stores.sqlite.database import Database
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, rated, run, said
 from tests.redis_server import a_store
@@ -40,11 +35,11 @@ def build(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[
         return
     if request.param == "redis":
         store = a_store(request.getfixturevalue("redis_server"))
-        yield lambda kept: RedisJudgeCache(store, kept=kept)
+        yield lambda kept: RedisCache(store, kept=kept)
         store.close()
         return
     database = Database(tmp_path / "store.db")
-    yield lambda kept: SqliteJudgeCache(database, kept=kept)
+    yield lambda kept: SqliteRulings(database, kept=kept)
     database.close()
 
 
@@ -88,10 +83,10 @@ def test_the_store_outlives_the_process(tmp_path: Path) -> None:
     """Another connection to the file, with a smaller bound, finds the rulings and keeps its own bound."""
     first = Database(tmp_path / "store.db")
     for number in range(5):
-        SqliteJudgeCache(first).put(key(number), Ruling(2, "kept"))
+        SqliteRulings(first).put(key(number), Ruling(2, "kept"))
     first.close()
     second = Database(tmp_path / "store.db")
-    cache = SqliteJudgeCache(second, kept=2)
+    cache = SqliteRulings(second, kept=2)
     assert cache.get(key(0)) == Ruling(2, "kept")
     cache.put(key(5), Ruling(3, ""))
     assert len(cache) == 2

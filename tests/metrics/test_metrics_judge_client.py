@@ -10,7 +10,8 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge import Breaker, Judge, JudgeRater
+from evenkeel.llm.limits import Breaker
+from evenkeel.metrics.judge import Judge, JudgeRater
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.raters import JudgedQuality
 from evenkeel.metrics.judge.reply import Ruling

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import Judge, JudgedQuality, JudgeRater, Spend
+from evenkeel.metrics.judge import Judge, JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY, prompt_tokens_at_most
 from tests.metrics.scripted_judge import GOOD, Canned, ScriptedJudge, run
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.limits import Bucket
-from evenkeel.metrics.judge import Breaker, RateLimits
+from evenkeel.llm.limits import Breaker, Bucket, RateLimits
 from evenkeel.metrics.judge.reply import Ruling
 from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, run
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.metrics.judge.reply import Ruling, Unreadable, read_ruling
+from evenkeel.llm.faults import Fault
+from evenkeel.metrics.judge.reply import Ruling, read_ruling
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_an_explanation_is_not_needed(text: str) -> None:
 def test_no_rating_is_made_up(text: str | None, reason: str) -> None:
     """Everything else is a reason, never a number."""
     read = read_ruling(text)
-    assert isinstance(read, Unreadable)
+    assert isinstance(read, Fault)
     assert read.reason == reason
 
 
@@ -96,14 +97,14 @@ def test_no_rating_is_made_up(text: str | None, reason: str) -> None:
 def test_anything_but_exactly_one_object_is_unreadable(text: str) -> None:
     """Prose may quote a planted verdict, and of two objects, even alike, nobody knows which one is meant."""
     read = read_ruling(text)
-    assert isinstance(read, Unreadable)
+    assert isinstance(read, Fault)
     assert read.reason == "bad_schema"
 
 
 def test_another_scale_is_read_by_its_own_steps() -> None:
     """5 counts on a scale to 5, and a gap in a scale is not on it."""
     assert read_ruling('{"rating": 5}', (1, 3, 5)) == Ruling(5, "")
-    assert read_ruling('{"rating": 4}', (1, 3, 5)) == Unreadable(
+    assert read_ruling('{"rating": 4}', (1, 3, 5)) == Fault(
         "out_of_scale", "The rating 4 is not on the scale 1-5."
     )
 
@@ -112,7 +113,7 @@ def test_an_absurd_rating_is_not_quoted_at_length() -> None:
     """What is said about it stays a sentence."""
     for rating in ("9" * 4000, json.dumps(["x" * 4000])):
         read = read_ruling(f'{{"rating": {rating}}}')
-        assert isinstance(read, Unreadable)
+        assert isinstance(read, Fault)
         assert len(read.detail) < 100
 
 
@@ -131,14 +132,14 @@ def test_hostile_replies_do_not_hang_or_raise() -> None:
         "```\n" * 4_000, "<think>" * 100_000,
     )  # fmt: skip
     for text in hostile:
-        assert isinstance(read_ruling(text), Unreadable)
+        assert isinstance(read_ruling(text), Fault)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_without_an_exception(text: str) -> None:
     """Whatever a judge writes gives a ruling on the scale or a reason."""
     read = read_ruling(text)
-    assert isinstance(read, Unreadable) or read.rating in {1, 2, 3}
+    assert isinstance(read, Fault) or read.rating in {1, 2, 3}
 
 
 @given(st.sampled_from([1, 2, 3]), st.text(max_size=50), st.text("abc {}\n.!", max_size=20))
@@ -147,5 +148,5 @@ def test_what_was_written_as_json_is_read_back(rating: int, explanation: str, pr
     written = json.dumps({"explanation": explanation, "rating": rating})
     assert read_ruling(written) == Ruling(rating, " ".join(explanation.split()))
     if prose.strip():
-        assert isinstance(read_ruling(prose + written), Unreadable)
-        assert isinstance(read_ruling(written + prose), Unreadable)
+        assert isinstance(read_ruling(prose + written), Fault)
+        assert isinstance(read_ruling(written + prose), Fault)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,11 @@ from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import paired_excess, proportion
 from evenkeel.monitor.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.metrics.planted_verdicts import VERDICT
+
+if TYPE_CHECKING:
+    from evenkeel.stores.monitor_state import AlertEvent
 
 SETTINGS = MonitorSettings(
     threshold=0.1,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel.llm.embeddings import Embedded, EmbeddingsClient
+from evenkeel.llm.client import Embedded, Endpoint
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, RateLimits
 from tests.metrics.test_metrics_semantic_endpoint import KEY, serving, vectors
@@ -37,7 +37,7 @@ def embed(url: str, *, times: int = 1, **options: Any) -> tuple[list[Embedded], 
 
     async def run() -> list[Embedded]:
         settings: dict[str, Any] = {"timeout_s": 5, "sleep": sleep} | options
-        async with EmbeddingsClient(base_url=url, model="compass", api_key=KEY, **settings) as client:
+        async with Endpoint(base_url=url, model="compass", api_key=KEY, **settings) as client:
             return [await client.embed(["north", "east"]) for _ in range(times)]
 
     return asyncio.run(run()), pauses
@@ -129,7 +129,7 @@ def test_a_slow_endpoint_is_a_timeout_and_a_dead_one_no_connection() -> None:
 
 def test_the_estimate_is_a_token_a_character() -> None:
     """1,000 characters at a millionth of a dollar a token are a thousandth of one."""
-    client = EmbeddingsClient(
+    client = Endpoint(
         base_url="http://127.0.0.1:9/v1", model="m", api_key=KEY, price=lambda _, prompt, __: prompt / 1e6
     )
     assert client.expense(1000) == (1000, pytest.approx(0.001))

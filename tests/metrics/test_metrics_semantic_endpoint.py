@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evenkeel.core.languages import base_tag
 from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.embeddings import EmbeddingsClient
+from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.languages import Coverage, languages_of
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
@@ -95,7 +95,7 @@ def measure(url: str, pairs: Sequence[Pair], **options: Any) -> list[Measured]:
     """The same with what it cost, at a cent a token."""
 
     async def run() -> list[Measured]:
-        async with EmbeddingsClient(
+        async with Endpoint(
             base_url=url, model="compass", api_key=KEY, max_retries=0, timeout_s=5, price=a_cent_a_token
         ) as client:
             return await EndpointEmbeddings(client, **options).measure_all(pairs)
@@ -256,7 +256,7 @@ def test_pairs_that_come_together_share_a_request() -> None:
     pairs = [pair("north", "east"), pair("north", "north east"), pair("south", "north")]
 
     async def run(url: str) -> list[Measured]:
-        async with EmbeddingsClient(base_url=url, model="compass", api_key="") as client:
+        async with Endpoint(base_url=url, model="compass", api_key="") as client:
             endpoint = EndpointEmbeddings(client)
             return await asyncio.gather(*map(endpoint.measure, pairs))
 

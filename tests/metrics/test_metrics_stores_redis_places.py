@@ -13,12 +13,12 @@ import redis
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
 from evenkeel.core.pair import Answer
-from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.archive import RedisExchangeArchive
 from evenkeel.stores.redis.budget import RedisCostTracker
+from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
@@ -68,7 +68,7 @@ def use(place):
     counters.publish("a", {"counters": [["n", {}, 1]]})
     counters.retire("a")
     assert counters.read()[0]["counters"] == [["n", {}, 1]]
-    RedisJudgeCache(store).put("k", Ruling(3, "same"))
+    RedisCache(store).put("k", Ruling(3, "same"))
     archive = RedisExchangeArchive(store)
     archive.put(EXCHANGE)
     assert archive.latest(route="shop") == [EXCHANGE]

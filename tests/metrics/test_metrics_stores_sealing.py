@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, Verdict
-from evenkeel.metrics.judge import SqliteJudgeCache
-from evenkeel.metrics.judge.redis_cache import RedisJudgeCache
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.archive import RedisExchangeArchive
+from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.cache import SqliteRulings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -194,7 +194,7 @@ def test_nothing_readable_is_left_in_the_file(tmp_path):
                 SqliteVerdictLog(database),
                 SqliteExchangeArchive(database),
                 GoldenStore(SqliteDocuments(database)),
-                SqliteJudgeCache(database),
+                SqliteRulings(database),
             )
 
         return opened
@@ -244,7 +244,7 @@ def test_nothing_readable_is_left_on_redis(redis_server):
                 RedisVerdictLog(store),
                 RedisExchangeArchive(store),
                 GoldenStore(RedisDocuments(store)),
-                RedisJudgeCache(store),
+                RedisCache(store, "rulings"),
             )
 
         return opened

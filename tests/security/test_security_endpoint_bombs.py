@@ -13,10 +13,10 @@ import brotli
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import LARGEST_ANSWER_BYTES
-from evenkeel.llm.embeddings import EmbeddingsClient
+from evenkeel.llm.client import Endpoint
+from evenkeel.llm.faults import Fault
+from evenkeel.llm.sdk import LARGEST_ANSWER_BYTES
 from evenkeel.metrics.judge import Judge
-from evenkeel.shadow.rewriter.client import ModelEndpoint, NoText
 
 RULING = {"rating": 3, "explanation": "the same"}
 COMPLETION = {
@@ -82,12 +82,12 @@ async def judged(url):
 
 
 async def embedded(url):
-    async with EmbeddingsClient(base_url=url, model="m", api_key="k") as client:
+    async with Endpoint(base_url=url, model="m", api_key="k") as client:
         return (await client.embed(["text"])).vectors
 
 
 async def rewritten(url):
-    endpoint = ModelEndpoint(base_url=url, model="m", api_key="k")
+    endpoint = Endpoint(base_url=url, model="m", api_key="k")
     try:
         return await endpoint.say([], endpoint.charge([], "text"), CallBudget(), temperature=0, seed=1)
     finally:
@@ -120,7 +120,7 @@ def test_an_answer_without_end_is_given_up():
 def test_an_encoding_that_cannot_be_bounded_is_refused():
     """The message says that the endpoint compresses although it was asked not to."""
     outcome, _, _ = answered(rewritten, brotli.compress(json.dumps(COMPLETION).encode()), "br")
-    assert isinstance(outcome, NoText)
+    assert isinstance(outcome, Fault)
     assert "compresses its answer with 'br'" in outcome.detail
 
 

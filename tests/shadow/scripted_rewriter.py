@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.llm.client import Endpoint
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rewriter
+from evenkeel.shadow.rewriter import MemoryRewriteCache, Rewriter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -173,7 +174,7 @@ async def staged(
         if name in settings
     }
     endpoints = [
-        ModelEndpoint(
+        Endpoint(
             base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1",
             model=name,
             api_key=KEY,

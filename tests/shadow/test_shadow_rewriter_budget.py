@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from evenkeel.core.budget import Budget
+from evenkeel.core.budget import Budget, RouteBudget
+from evenkeel.llm.client import Endpoint
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter import MemoryRewriteCache, ModelEndpoint, Rejection, Rewriter
-from evenkeel.shadow.rewriter.protocol import RewriterBudget
+from evenkeel.shadow.rewriter import MemoryRewriteCache, Rejection, Rewriter
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from tests.shadow.scripted_rewriter import (
@@ -38,7 +38,7 @@ def test_an_endpoint_that_is_not_there_costs_nothing() -> None:
     """Where no connection was made there is nothing to pay for."""
 
     async def act(scene: Scene) -> Any:
-        endpoint = ModelEndpoint(base_url="http://127.0.0.1:1/v1", model="none", api_key="")
+        endpoint = Endpoint(base_url="http://127.0.0.1:1/v1", model="none", api_key="")
         async with Rewriter(endpoint, cache=MemoryRewriteCache(), attempts=1) as rewriter:
             return await rewriter.rewrite(TASK, scene.purse)
 
@@ -116,7 +116,7 @@ def test_spending_is_booked_in_the_ledger(tmp_path) -> None:
     ledger = SqliteCostTracker(database, Budget(tokens_per_day=100_000), lambda: 0.0)
 
     async def act(scene: Scene) -> Any:
-        return await scene.rewriter.rewrite(TASK, RewriterBudget(ledger, "support"))
+        return await scene.rewriter.rewrite(TASK, RouteBudget(ledger, "support"))
 
     outcome, _ = play([said(TEXT), said(GOOD)], act=act, price=lambda _, prompt, completion: prompt * 1e-6)
     assert outcome == GOOD

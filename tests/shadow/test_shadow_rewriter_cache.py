@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter import MemoryRewriteCache, SqliteRewriteCache
-from evenkeel.shadow.rewriter.cache import cache_key
-from evenkeel.shadow.rewriter.redis_cache import RedisRewriteCache
+from evenkeel.shadow.rewriter import MemoryRewriteCache
+from evenkeel.shadow.rewriter.prompts import cache_key
+from evenkeel.stores.redis.cache import RedisCache
+from evenkeel.stores.sqlite.cache import SqliteCache
 from evenkeel.stores.sqlite.database import Database
 from tests.redis_server import a_store
 
@@ -25,11 +26,11 @@ def cache(request, tmp_path):
         return
     if request.param == "redis":
         store = a_store(request.getfixturevalue("redis_server"))
-        yield RedisRewriteCache(store, kept=KEPT)
+        yield RedisCache(store, kept=KEPT)
         store.close()
         return
     database = Database(tmp_path / "store.db")
-    yield SqliteRewriteCache(database, kept=KEPT)
+    yield SqliteCache(database, kept=KEPT)
     database.close()
 
 
@@ -75,10 +76,10 @@ def test_many_threads_may_use_it(cache) -> None:
 def test_the_store_survives_a_restart(tmp_path) -> None:
     """A second process finds what the first has paid for."""
     database = Database(tmp_path / "store.db")
-    SqliteRewriteCache(database).put("a", "paid for")
+    SqliteCache(database).put("a", "paid for")
     database.close()
     again = Database(tmp_path / "store.db")
-    assert SqliteRewriteCache(again).get("a") == "paid for"
+    assert SqliteCache(again).get("a") == "paid for"
     again.close()
 
 

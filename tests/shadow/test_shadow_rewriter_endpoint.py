@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenkeel.metrics.judge import Breaker
+from evenkeel.llm.limits import Breaker
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import MemoryRewriteCache, Rewriter
 from tests.shadow.scripted_rewriter import (

@@ -9,8 +9,7 @@ import pytest
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge.client import Reply
-from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from functools import partial
 
 import pytest
 
-from evenkeel.core.budget import Budget, Spend
+from evenkeel.core.budget import Budget, RouteBudget, Spend
 from evenkeel.llm.price import ModelPrice, Prices
-from evenkeel.shadow.rewriter.protocol import RewriterBudget
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
@@ -93,7 +92,7 @@ def test_a_new_day_begins_at_nothing(open_ledger) -> None:
 def test_the_rewriter_spends_from_the_same_purse(open_ledger) -> None:
     """Its calls are reserved before and booked after, under their own kind."""
     ledger = open_ledger(Budget(tokens_per_day=100), lambda: NOON)
-    purse = RewriterBudget(ledger, "a")
+    purse = RouteBudget(ledger, "a")
     assert purse.reserve(Spend(60, 0.0))
     assert not purse.reserve(Spend(60, 0.0))
     purse.settle(Spend(60, 0.0), Spend(20, 0.01))
@@ -125,7 +124,7 @@ def test_bookings_are_told_apart_by_kind(database, store) -> None:
         SqliteCostTracker(database, Budget(), lambda: NOON),
         RedisCostTracker(store, Budget(), lambda: NOON),
     ):
-        RewriterBudget(ledger, "a").settle(Spend(60, 0.0), Spend(20, 0.01))
+        RouteBudget(ledger, "a").settle(Spend(60, 0.0), Spend(20, 0.01))
         ledger.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
     rows = database.connection().execute("SELECT kind FROM spend ORDER BY kind").fetchall()
     assert rows == [("replay",), ("rewriter",)]

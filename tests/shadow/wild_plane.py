@@ -19,7 +19,7 @@ from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.replay import Replay, Target
-from evenkeel.shadow.rewriter.protocol import Rejection
+from evenkeel.shadow.rewriter.client import Rejection
 from evenkeel.shadow.trials import TrialMaker
 from evenkeel.shadow.worker import Worker, WorkerSettings
 from evenkeel.stores.counters import Tally

@@ -16,7 +16,8 @@ from evenkeel.experiments.judge_audit.calls import (
     question_key,
 )
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.metrics.judge.prompts import Message, Question
+from evenkeel.llm.observer import Message
+from evenkeel.metrics.judge.prompts import Question
 from evenkeel.metrics.judge.reply import Reply, Ruling
 
 

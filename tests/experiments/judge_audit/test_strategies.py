@@ -16,8 +16,9 @@ from evenkeel.experiments.judge_audit.questions import (
 )
 from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.metrics.judge.client import Accepted
-from evenkeel.metrics.judge.reply import Ruling, Unreadable, read_ruling
+from evenkeel.llm.client import Accepted
+from evenkeel.llm.faults import Fault
+from evenkeel.metrics.judge.reply import Ruling, read_ruling
 
 KNOWN = rubrics()
 FLUENCY = KNOWN["fluency"]
@@ -114,7 +115,7 @@ def test_the_scale_of_the_item_is_asked_for_and_enforced():
     schema = Accepted().parameters(7, asked.scale)["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["rating"]["enum"] == [0, 1]
     assert read_ruling('{"explanation": "x", "rating": 0}', (0, 1)) == Ruling(0, "x")
-    assert read_ruling('{"rating": 2}', (0, 1)) == Unreadable(
+    assert read_ruling('{"rating": 2}', (0, 1)) == Fault(
         "out_of_scale", "The rating 2 is not on the scale 0-1."
     )
 
@@ -123,7 +124,7 @@ def test_the_scale_of_the_item_is_asked_for_and_enforced():
 def test_a_rating_in_words_or_as_a_fraction_is_none(written):
     """Only a whole number is a rating, on any scale; 2/3 on a scale to 5 would mean something else anyway."""
     found = read_ruling(f'{{"rating": "{written}"}}', (1, 2, 3, 4, 5))
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, Fault)
     assert found.reason == "bad_schema"
 
 

@@ -1,4 +1,4 @@
-"""A bounded map on Redis: the newest entries by key, for caches."""
+"""A cache in the distributed store, shared by all workers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,17 @@ end
 """
 
 
-class BoundedMap:
-    """Bytes by key; the newest `kept` stay. Safe to use from threads and processes."""
+class RedisCache:
+    """A `Cache`, safe to use from threads and processes."""
 
-    def __init__(self, store: RedisStore, tag: str, *, kept: int) -> None:
+    def __init__(self, store: RedisStore, tag: str, *, kept: int = 20_000) -> None:
+        """Open the cache; nothing is sent.
+
+        Args:
+            store: Where it lies.
+            tag: Names it among the caches of the store.
+            kept: Bodies kept, the newest by the time they were put.
+        """
         self._store = store
         self._tag = tag
         self._kept = kept

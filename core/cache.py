@@ -1,0 +1,17 @@
+"""What remembers answers of models, so that the same question is paid for once."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Cache(Protocol):
+    """Bytes by key, the newest so many. Safe to use from threads; may block and raise."""
+
+    def get(self, key: str) -> bytes | None:
+        """The body under a key; None if there is none (any more)."""
+        ...
+
+    def put(self, key: str, body: bytes) -> None:
+        """Keep a body; the last one under a key counts, and the oldest key goes when there are too many."""
+        ...
