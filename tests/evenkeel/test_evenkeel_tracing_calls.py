@@ -33,7 +33,8 @@ from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
 from evenkeel.tracing import names
 from evenkeel.tracing.attributes import LONGEST_CHARS, Server, input_messages, output_messages, server_of
 from evenkeel.tracing.export import ExportedSpans
-from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, error, run, said
+from tests.llm.scripted import Canned, said
+from tests.metrics.judge.scripted_judge import GOOD, QUESTION, error, run
 
 EXCHANGE = Exchange(
     "00000000000000aa", "default", 1000.0, 0.1, "POST", "/v1/chat/completions", 200,
@@ -344,7 +345,7 @@ def test_long_content_is_cut_and_says_so():
         Message("user", "v" * 3),
     ]
     first, second, third = (one["parts"][0]["content"] for one in json.loads(input_messages(said)))
-    assert first == said[0].text
+    assert first == said[0].content
     assert second == "u" * 10 + "… [15 characters left out]"
     assert third == "… [3 characters left out]"
 

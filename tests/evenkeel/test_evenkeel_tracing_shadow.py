@@ -14,6 +14,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Exchange
+from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
@@ -108,20 +109,17 @@ def work(tmp_path, upstream):
         log, queue = SqliteVerdictLog(database), SqliteExchangeQueue(database, lambda: 1000.0)
         queue.put([exchange])
 
+        def endpoint(model):
+            return Endpoint(base_url=f"{upstream}/v1", model=model, api_key=KEY, observer=spans.observer)
+
         async def working():
             replayer = Replayer(concurrency=4, timeout_s=5)
             judge = rewriter = None
             if judged:
-                judge = Judge(
-                    base_url=f"{upstream}/v1", model=JUDGE_MODEL, api_key=KEY, observer=spans.observer
-                )
+                judge = Judge(endpoint(JUDGE_MODEL))
             if rewritten:
-                rewriter = Rewriter.connect(
-                    base_url=f"{upstream}/v1",
-                    model=REWRITER_MODEL,
-                    api_key=KEY,
-                    cache=SqliteCache(database),
-                    observer=spans.observer,
+                rewriter = Rewriter(
+                    endpoint(REWRITER_MODEL), cache=SqliteCache(database, "rewrites", "rewrite")
                 )
             url = f"{target or upstream}/v1/chat/completions?api-key={KEY}"
             trials = TrialMaker(

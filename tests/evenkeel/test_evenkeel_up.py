@@ -195,7 +195,7 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
         assert "wr0ng" not in running.log.read_text()
 
 
-class ScriptedJudge(BaseHTTPRequestHandler):
+class Scripted(BaseHTTPRequestHandler):
     """A scripted judge: everything is a 2."""
 
     protocol_version = "HTTP/1.1"
@@ -226,7 +226,7 @@ class ScriptedJudge(BaseHTTPRequestHandler):
 def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
     """With a judge its ratings count, its tokens are booked, and every gauge names it."""
     simulation.change("simulated-1", {"noise": 1.0, "worse_share": 0.5})
-    judge = ThreadingHTTPServer(("127.0.0.1", 0), ScriptedJudge)
+    judge = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
     thread = threading.Thread(target=judge.serve_forever)
     thread.start()
     try:

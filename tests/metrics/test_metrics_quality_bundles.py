@@ -39,7 +39,7 @@ SCALE = {3: "Polite throughout.", 2: "Neutral.", 1: "Rude."}
 
 
 @dataclass
-class ScriptedJudge:
+class Scripted:
     """Answers by the prompt's name and what the answer says; a string is the reason of a failure."""
 
     ratings: dict[tuple[str, str], int | str]
@@ -57,8 +57,8 @@ class ScriptedJudge:
         return Reply(outcome, 100, 20, 0.01)
 
 
-def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[ScriptedJudge, partial[JudgedQuality]]:
-    judge = ScriptedJudge(ratings)
+def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[Scripted, partial[JudgedQuality]]:
+    judge = Scripted(ratings)
     return judge, partial(JudgedQuality, cast("Judge", judge))
 
 

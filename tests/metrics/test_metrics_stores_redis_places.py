@@ -13,7 +13,6 @@ import redis
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
 from evenkeel.core.pair import Answer
-from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.archive import RedisExchangeArchive
@@ -68,7 +67,7 @@ def use(place):
     counters.publish("a", {"counters": [["n", {}, 1]]})
     counters.retire("a")
     assert counters.read()[0]["counters"] == [["n", {}, 1]]
-    RedisCache(store).put("k", Ruling(3, "same"))
+    RedisCache(store, "rulings").put("k", b"same")
     archive = RedisExchangeArchive(store)
     archive.put(EXCHANGE)
     assert archive.latest(route="shop") == [EXCHANGE]

@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, Verdict
-from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.archive import RedisExchangeArchive
 from evenkeel.stores.redis.cache import RedisCache
-from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
@@ -152,7 +150,7 @@ def filled(open_stores):
         id="g1", route="main", path="/v1/chat/completions", request=asked, answer=answer, model="m"
     )
     goldens.approve(golden, by="someone", at=2.0)
-    rulings.put("ab" * 32, Ruling(2, f"{WORD} is missing"))
+    rulings.put("ab" * 32, f'[2, "{WORD} is missing"]'.encode())
     return verdict, exchange
 
 
@@ -165,7 +163,7 @@ def read(open_stores, verdict, exchange):
     assert archive.find("e1") == archive.latest()[0] == exchange
     assert goldens.find("g1") == goldens.select()[0] == goldens.history("g1")[0]
     assert WORD in goldens.find("g1").request
-    assert rulings.get("ab" * 32).explanation == f"{WORD} is missing"
+    assert rulings.get("ab" * 32) == f'[2, "{WORD} is missing"]'.encode()
 
 
 def closed(open_stores):

@@ -11,7 +11,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.metrics.workflow.judge import WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.workflow import sequence
-from tests.metrics.scripted_judge import judging, rated
+from tests.metrics.judge.scripted_judge import judging, rated
 
 GOLD, CANDIDATE = sequence(["open tray", "add paper"]), sequence(["open tray"])
 DOWN = Failure("workflow_judge", 1, "timeout", "Nothing came.")

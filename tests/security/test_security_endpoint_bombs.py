@@ -13,10 +13,11 @@ import brotli
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import Endpoint
+from evenkeel.llm.client import ChatRequest, Endpoint
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.sdk import LARGEST_ANSWER_BYTES
 from evenkeel.metrics.judge import Judge
+from evenkeel.shadow.rewriter.client import reply_to
 
 RULING = {"rating": 3, "explanation": "the same"}
 COMPLETION = {
@@ -77,7 +78,7 @@ def answered(ask, body, encoding="", *, status=200, endless=False):
 
 
 async def judged(url):
-    async with Judge(base_url=url, model="m", api_key="k") as judge:
+    async with Judge(Endpoint(base_url=url, model="m", api_key="k")) as judge:
         return await judge.check()
 
 
@@ -87,11 +88,8 @@ async def embedded(url):
 
 
 async def rewritten(url):
-    endpoint = Endpoint(base_url=url, model="m", api_key="k")
-    try:
-        return await endpoint.say([], endpoint.charge([], "text"), CallBudget(), temperature=0, seed=1)
-    finally:
-        await endpoint.close()
+    async with Endpoint(base_url=url, model="m", api_key="k") as endpoint:
+        return await reply_to(endpoint, ChatRequest("rewriter", ()), CallBudget())
 
 
 CLIENTS = pytest.mark.parametrize("ask", [judged, embedded, rewritten])

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.shadow.replay import Replay, Replayer, Target, retry_after_s
+from evenkeel.shadow.replay import Replay, Replayer, Target
 
 ANSWER = json.dumps(
     {"model": "m", "choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
@@ -219,22 +219,3 @@ def test_no_wait_is_longer_than_a_minute(upstream):
     upstream.script = [(503, {"retry-after": "86400"}, b"{}")]
     assert isinstance(send(upstream.url, time=time), Replay)
     assert time.slept == [pytest.approx(60, abs=0.1)]
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("3", 3),
-        ("0.5", 0.5),
-        ("-4", 0),
-        (None, None),
-        ("soon", None),
-        ("nan", None),
-        ("inf", None),
-        ("Thu, 01 Jan 1970 00:20:00 GMT", 200),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-    ],
-)
-def test_retry_after_is_a_number_or_a_date(value, seconds):
-    """Both forms of the header; anything else is no advice."""
-    assert retry_after_s(value, 1000.0) == seconds

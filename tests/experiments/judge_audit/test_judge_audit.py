@@ -22,7 +22,7 @@ CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
 ITEM = re.compile(r"Ticket (\d+)\.")
 
 
-class ScriptedJudge(ScriptedChat):
+class Scripted(ScriptedChat):
     """Answers by a function of (ticket number, claimed rating or None, the whole prompt).
 
     A number is a rating; a text is the whole reply. The probe before a run is neither counted nor held.
@@ -70,7 +70,7 @@ def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_p
         own = 2 + number % 3
         return claim if claim is not None and number % 4 == 0 else own
 
-    with ScriptedJudge(answer) as judge:
+    with Scripted(answer) as judge:
         shown = run(path, *asking(judge), "--json", report, "--yes", "--seed", 3)
     (metric,) = json.loads(report.read_text())["ratings"]["metrics"]
     assert [each["strategy"] for each in metric["strategies"]] == [
@@ -98,7 +98,7 @@ def test_a_judge_equal_to_one_person_has_the_alpha_worked_by_hand(tmp_path):
     """(1,1,1), (2,2,2), (1,2,1): 1 − 8·1/20 with both people, 4/9 with their mode, 7/9 with the median."""
     path = write_ratings(tmp_path / "r.csv", [(1, 1), (2, 2), (1, 2)], scale="1-2")
     report = tmp_path / "a.json"
-    with ScriptedJudge(lambda number, *_: [1, 2, 1][number]) as judge:
+    with Scripted(lambda number, *_: [1, 2, 1][number]) as judge:
         run(
             path, *asking(judge), "--json", report, "--yes", "--strategies", "knowledge", "--attack", "none"
         )  # fmt: skip
@@ -117,7 +117,7 @@ def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tm
     path = write_ratings(tmp_path / "r.csv", [(1, 2), (2, 2), (3, 3), (4, 4), (5, 5)])
     replies = ["I cannot rate this.", "four out of five", '{"rating": 7}', 4, 5]
     report = tmp_path / "a.json"
-    with ScriptedJudge(lambda number, *_: replies[number]) as judge:
+    with Scripted(lambda number, *_: replies[number]) as judge:
         shown = run(path, *asking(judge), "--json", report, "--yes", "--strategies", "knowledge,zero-shot")
     ratings = json.loads(report.read_text())["ratings"]
     found = Counter()
@@ -135,7 +135,7 @@ def test_a_killed_run_goes_on_without_repeating_a_call(tmp_path):
     options = [
         str(path), "--cache", str(cache), "--yes", "--concurrency", "1", "--strategies", "knowledge",
     ]  # fmt: skip
-    with ScriptedJudge(lambda number, *_: 1 + number % 5, hold_after=10) as judge:
+    with Scripted(lambda number, *_: 1 + number % 5, hold_after=10) as judge:
         process = subprocess.Popen(
             [sys.executable, "-m", "evenkeel", "judge-audit", *options, *asking(judge)],
             stdout=subprocess.DEVNULL,
@@ -158,7 +158,7 @@ def test_a_killed_run_goes_on_without_repeating_a_call(tmp_path):
 def test_nothing_is_asked_without_consent(tmp_path):
     """The estimate is shown first; no answer means no."""
     path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
-    with ScriptedJudge(lambda *_: 3) as judge:
+    with Scripted(lambda *_: 3) as judge:
         shown = run(path, *asking(judge), "--price", "1/2", exit_code=1, input="n\n")
         assert "8 calls to scripted (0 remembered), about " in shown
         assert "nothing was asked" in shown
@@ -169,7 +169,7 @@ def test_nothing_is_asked_without_consent(tmp_path):
 def test_a_judge_that_does_not_work_is_one_line(tmp_path):
     """Exit code 1, and nothing is asked."""
     path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
-    with ScriptedJudge(lambda *_: 3) as judge:
+    with Scripted(lambda *_: 3) as judge:
         judge.status = 401
         shown = run(path, *asking(judge), "--yes", exit_code=1)
         assert "scripted cannot be used (unauthorized: The endpoint rejected the key.)" in shown
@@ -196,7 +196,7 @@ def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
             judge.status = 403
         return 3
 
-    with ScriptedJudge(answer) as judge:
+    with Scripted(answer) as judge:
         shown = run(*options, *asking(judge), exit_code=1)
         assert "keeps failing (unauthorized" in shown
         assert "Run the same command again to go on from there." in shown
@@ -216,7 +216,7 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
         return claim if claim and number % 3 == 0 else 1 + number % 5
 
     chosen = ["--strategies", "zero_shot,knowledge,step_by_step", "--again"]
-    with ScriptedJudge(answer) as judge:
+    with Scripted(answer) as judge:
         run(path, *asking(judge), *chosen, "--yes", "--record", record, "--json", first)
     run(path, "--recorded", record, "--resamples", 50, "--json", second)
     one, other = (json.loads(report.read_text())["ratings"] for report in (first, second))
@@ -227,7 +227,7 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
 def test_a_sample_asks_about_so_many_items_only(tmp_path):
     """The others are not sent anywhere."""
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(20)])
-    with ScriptedJudge(lambda *_: 3) as judge:
+    with Scripted(lambda *_: 3) as judge:
         shown = run(path, *asking(judge), "--yes", "--strategies", "knowledge", "--max-items", 4)
     assert len(judge.prompts) == 8
     assert "4 of 20 items were drawn (seed 0)." in shown
@@ -237,7 +237,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(tmp_path):
     """No script, no address, no source of names that could act; a plot of each kind."""
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(9)], metric="Natural")
     page = tmp_path / "a.html"
-    with ScriptedJudge(lambda number, claim, _: claim or 1 + number % 3) as judge:
+    with Scripted(lambda number, claim, _: claim or 1 + number % 3) as judge:
         shown = run(
             path, "--judge-model", "<script>alert(1)</script>[red]", "--judge-url", judge.url,
             "--resamples", 50, "--html", page, "--yes", "--again",
@@ -261,7 +261,7 @@ def test_a_live_pairwise_judge_is_asked_in_both_orders(tmp_path):
     path = tmp_path / "pairs.json"
     path.write_text(json.dumps([pair(1), pair(2), {**pair(1), "input": "Say hello."}]))
     report = tmp_path / "a.json"
-    with ScriptedJudge(lambda *_: 1) as judge:
+    with Scripted(lambda *_: 1) as judge:
         run(path, *asking(judge), "--json", report, "--yes")
     (found,) = json.loads(report.read_text())["pairwise"]
     assert found["judge"] == "scripted"

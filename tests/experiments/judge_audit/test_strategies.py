@@ -16,8 +16,8 @@ from evenkeel.experiments.judge_audit.questions import (
 )
 from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
 from evenkeel.experiments.judge_audit.rows import InputError
-from evenkeel.llm.client import Accepted
 from evenkeel.llm.faults import Fault
+from evenkeel.metrics.judge.client import ruling_schema
 from evenkeel.metrics.judge.reply import Ruling, read_ruling
 
 KNOWN = rubrics()
@@ -112,7 +112,7 @@ def test_the_scale_of_the_item_is_asked_for_and_enforced():
     asked = question(Strategy.ZERO_SHOT, KNOWN["uses_knowledge"], item("a", 0, scale=(0, 1)))
     assert "whole number from 0 to 1" in user(asked)
     assert asked.scale == (0, 1)
-    schema = Accepted().parameters(7, asked.scale)["response_format"]["json_schema"]["schema"]
+    schema = ruling_schema(asked.scale)
     assert schema["properties"]["rating"]["enum"] == [0, 1]
     assert read_ruling('{"explanation": "x", "rating": 0}', (0, 1)) == Ruling(0, "x")
     assert read_ruling('{"rating": 2}', (0, 1)) == Fault(

@@ -1,4 +1,4 @@
-"""The ledger: budgets of the day, of a route, and of the hour; prices of models."""
+"""The cost trackers: budgets of the day, of a route, and of the hour; prices of models."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ def store(redis_server):
 
 
 @pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def open_ledger(request):
-    """Opens a ledger on a file or a Redis."""
+def open_tracker(request):
+    """Opens a cost tracker on a file or a Redis."""
     if request.param == "sqlite":
         return partial(SqliteCostTracker, request.getfixturevalue("database"))
     return partial(RedisCostTracker, request.getfixturevalue("store"))
 
 
-def test_reservations_and_bookings_count_against_the_day(open_ledger) -> None:
+def test_reservations_and_bookings_count_against_the_day(open_tracker) -> None:
     """40 booked and 50 reserved leave 10 of 100."""
-    ledger = open_ledger(Budget(tokens_per_day=100), lambda: NOON)
-    assert ledger.reserve(Spend(40, 0.0), "a") is None
-    ledger.settle(Spend(40, 0.0), "a", {"replay": Spend(40, 0.0)})
-    assert ledger.reserve(Spend(50, 0.0), "a") is None
-    assert ledger.reserve(Spend(11, 0.0), "b") == "budget"
-    assert ledger.reserve(Spend(10, 0.0), "b") is None
-    assert ledger.today() == Spend(40, 0.0)
+    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON)
+    assert costs.reserve(Spend(40, 0.0), "a") is None
+    costs.settle(Spend(40, 0.0), "a", {"replay": Spend(40, 0.0)})
+    assert costs.reserve(Spend(50, 0.0), "a") is None
+    assert costs.reserve(Spend(11, 0.0), "b") == "budget"
+    assert costs.reserve(Spend(10, 0.0), "b") is None
+    assert costs.today() == Spend(40, 0.0)
 
 
-def test_a_route_has_a_budget_of_its_own(open_ledger) -> None:
+def test_a_route_has_a_budget_of_its_own(open_tracker) -> None:
     """One route at its limit does not stop the other; both together stop at the common one."""
-    ledger = open_ledger(Budget(usd_per_day=1.0), lambda: NOON, {"small": Budget(usd_per_day=0.1)})
-    assert ledger.reserve(Spend(0, 0.08), "small") is None
-    assert ledger.reserve(Spend(0, 0.03), "small") == "budget"
-    assert ledger.reserve(Spend(0, 0.9), "large") is None
-    assert ledger.reserve(Spend(0, 0.03), "large") == "budget"
-    ledger.settle(Spend(0, 0.9), "large", {"judge": Spend(5, 0.5)})
-    assert ledger.today("large") == Spend(5, 0.5)
-    assert ledger.today("small") == Spend(0, 0.0)
+    costs = open_tracker(Budget(usd_per_day=1.0), lambda: NOON, {"small": Budget(usd_per_day=0.1)})
+    assert costs.reserve(Spend(0, 0.08), "small") is None
+    assert costs.reserve(Spend(0, 0.03), "small") == "budget"
+    assert costs.reserve(Spend(0, 0.9), "large") is None
+    assert costs.reserve(Spend(0, 0.03), "large") == "budget"
+    costs.settle(Spend(0, 0.9), "large", {"judge": Spend(5, 0.5)})
+    assert costs.today("large") == Spend(5, 0.5)
+    assert costs.today("small") == Spend(0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -73,59 +73,59 @@ def test_a_route_has_a_budget_of_its_own(open_ledger) -> None:
         (NOON, 1001, "budget"),
     ],
 )
-def test_a_spread_budget_lasts_the_day(open_ledger, now, spent, refused) -> None:
+def test_a_spread_budget_lasts_the_day(open_tracker, now, spent, refused) -> None:
     """What is held back for the night is told apart from what is spent."""
-    ledger = open_ledger(Budget(tokens_per_day=1000, spread=True), lambda: now)
-    assert ledger.reserve(Spend(spent, 0.0), "a") == refused
+    costs = open_tracker(Budget(tokens_per_day=1000, spread=True), lambda: now)
+    assert costs.reserve(Spend(spent, 0.0), "a") == refused
 
 
-def test_a_new_day_begins_at_nothing(open_ledger) -> None:
+def test_a_new_day_begins_at_nothing(open_tracker) -> None:
     """The budget is that of the UTC day."""
     now = [NOON]
-    ledger = open_ledger(Budget(tokens_per_day=10), lambda: now[0])
-    ledger.settle(Spend(0, 0.0), "a", {"replay": Spend(10, 0.0)})
-    assert ledger.reserve(Spend(1, 0.0), "a") == "budget"
+    costs = open_tracker(Budget(tokens_per_day=10), lambda: now[0])
+    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(10, 0.0)})
+    assert costs.reserve(Spend(1, 0.0), "a") == "budget"
     now[0] += 86_400
-    assert ledger.reserve(Spend(1, 0.0), "a") is None
+    assert costs.reserve(Spend(1, 0.0), "a") is None
 
 
-def test_the_rewriter_spends_from_the_same_purse(open_ledger) -> None:
+def test_the_rewriter_spends_from_the_same_budget(open_tracker) -> None:
     """Its calls are reserved before and booked after, under their own kind."""
-    ledger = open_ledger(Budget(tokens_per_day=100), lambda: NOON)
-    purse = RouteBudget(ledger, "a")
-    assert purse.reserve(Spend(60, 0.0))
-    assert not purse.reserve(Spend(60, 0.0))
-    purse.settle(Spend(60, 0.0), Spend(20, 0.01))
-    assert ledger.today() == Spend(20, 0.01)
+    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON)
+    budget = RouteBudget(costs, "a", "rewriter")
+    assert budget.reserve(Spend(60, 0.0))
+    assert not budget.reserve(Spend(60, 0.0))
+    budget.settle(Spend(60, 0.0), Spend(20, 0.01))
+    assert costs.today() == Spend(20, 0.01)
 
 
-def test_spend_is_split_by_route_and_kind(open_ledger) -> None:
+def test_spend_is_split_by_route_and_kind(open_tracker) -> None:
     """Whatever a route is called; only what there is, and only of today."""
     now = [NOON]
-    ledger = open_ledger(Budget(), lambda: now[0])
+    costs = open_tracker(Budget(), lambda: now[0])
     odd = "a on judge of b"
-    ledger.settle(Spend(0, 0.0), odd, {"replay": Spend(1, 0.25), "judge": Spend(2, 0.0)})
-    ledger.settle(Spend(0, 0.0), odd, {"replay": Spend(4, 0.5)})
-    ledger.settle(Spend(0, 0.0), "a", {"golden": Spend(8, 0.0), "judge": Spend(0, 0.0)})
-    assert ledger.by_route_and_kind() == {
+    costs.settle(Spend(0, 0.0), odd, {"replay": Spend(1, 0.25), "judge": Spend(2, 0.0)})
+    costs.settle(Spend(0, 0.0), odd, {"replay": Spend(4, 0.5)})
+    costs.settle(Spend(0, 0.0), "a", {"golden": Spend(8, 0.0), "judge": Spend(0, 0.0)})
+    assert costs.by_route_and_kind() == {
         ("a", "golden"): Spend(8, 0.0),
         (odd, "judge"): Spend(2, 0.0),
         (odd, "replay"): Spend(5, 0.75),
     }
-    assert (ledger.today(), ledger.today(odd)) == (Spend(15, 0.75), Spend(7, 0.75))
+    assert (costs.today(), costs.today(odd)) == (Spend(15, 0.75), Spend(7, 0.75))
     now[0] += 86_400
-    assert ledger.by_route_and_kind() == {}
+    assert costs.by_route_and_kind() == {}
 
 
 @pytest.mark.service("redis-server")
 def test_bookings_are_told_apart_by_kind(database, store) -> None:
     """In either store."""
-    for ledger in (
+    for costs in (
         SqliteCostTracker(database, Budget(), lambda: NOON),
         RedisCostTracker(store, Budget(), lambda: NOON),
     ):
-        RouteBudget(ledger, "a").settle(Spend(60, 0.0), Spend(20, 0.01))
-        ledger.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
+        RouteBudget(costs, "a", "rewriter").settle(Spend(60, 0.0), Spend(20, 0.01))
+        costs.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
     rows = database.connection().execute("SELECT kind FROM spend ORDER BY kind").fetchall()
     assert rows == [("replay",), ("rewriter",)]
     assert RedisCostTracker(store, Budget(), lambda: NOON).of_kind("rewriter") == Spend(20, 0.01)
@@ -149,10 +149,10 @@ def test_workers_share_what_is_left(store) -> None:
 @pytest.mark.service("redis-server")
 def test_many_reservations_at_once_keep_to_the_budget(store) -> None:
     """Of 80 requests of 10 tokens in eight threads, ten find room in 100."""
-    ledgers = [RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
+    trackers = [RedisCostTracker(store, Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
 
     def work(place: int) -> int:
-        return sum(ledgers[place % 4].reserve(Spend(10, 0.0), "a") is None for _ in range(10))
+        return sum(trackers[place % 4].reserve(Spend(10, 0.0), "a") is None for _ in range(10))
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(work, range(8))) == 10

@@ -32,7 +32,7 @@ class Fixed:
 
 
 class Account:
-    """A purse that notes what is reserved and settled."""
+    """A budget that notes what is reserved and settled."""
 
     def __init__(self, *, full: bool = True) -> None:
         self.full = full
@@ -58,16 +58,16 @@ class Account:
 )
 def test_only_the_highest_rating_is_the_same(outcome, same) -> None:
     """A judge that fails could not tell; whatever it says is paid for as it reports."""
-    judge, purse = Fixed(Reply(outcome, 400, 20, 0.25)), Account()
-    assert asyncio.run(JudgedMeaning(judge, purse)(ORIGINAL, REWRITTEN)) is same
-    (estimate,) = purse.reserved
-    assert purse.settled == [(estimate, Spend(420, 0.25))]
+    judge, budget = Fixed(Reply(outcome, 400, 20, 0.25)), Account()
+    assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is same
+    (estimate,) = budget.reserved
+    assert budget.settled == [(estimate, Spend(420, 0.25))]
     assert ORIGINAL in judge.asked[0].messages[-1].content
     assert REWRITTEN in judge.asked[0].messages[-1].content
 
 
 def test_without_money_the_judge_is_not_asked() -> None:
     """Then nobody can tell, and nothing is booked."""
-    judge, purse = Fixed(Reply(Ruling(3, ""))), Account(full=False)
-    assert asyncio.run(JudgedMeaning(judge, purse)(ORIGINAL, REWRITTEN)) is None
-    assert judge.asked == purse.settled == []
+    judge, budget = Fixed(Reply(Ruling(3, ""))), Account(full=False)
+    assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is None
+    assert judge.asked == budget.settled == []

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge import JudgedQuality, JudgeRater, MemoryJudgeCache
+from evenkeel.metrics.judge import JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.raters import Vote, decide, relabelled, swaps
 from evenkeel.metrics.judge.reply import Reply, Ruling
-from tests.metrics.scripted_judge import Canned, ScriptedJudge, error, rated, run, said
+from tests.llm.scripted import Canned, MemoryCache, Scripted, said
+from tests.metrics.judge.scripted_judge import error, rated, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ def by_seed(*canned: Canned) -> Callable[[dict[str, Any]], Canned]:
 
 
 def rate(*canned: Canned, votes: int = 3, **options: Any) -> tuple[Rating, int]:
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, int]:
+    async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, int]:
         return await JudgeRater(judge, votes=votes, **options).rate(PAIR), len(scripted.asked)
 
     result: tuple[Rating, int] = run(by_seed(*canned), scene, price=lambda _m, i, o: i + o)
@@ -108,7 +109,7 @@ def test_one_vote_says_nothing_about_votes() -> None:
 def test_quality_is_voted_on_as_well() -> None:
     """2, 3 and 3 for one answer make 3."""
 
-    async def scene(judge: Judge, _: ScriptedJudge) -> Rating:
+    async def scene(judge: Judge, _: Scripted) -> Rating:
         return await JudgedQuality(judge, FAITHFULNESS, votes=3).rate(Answer("a"), "request")
 
     rating = run(by_seed(rated(2), rated(3), rated(3)), scene)
@@ -122,7 +123,7 @@ def test_without_seeds_the_votes_are_asked_all_the_same() -> None:
     def script(request: dict[str, Any]) -> Canned:
         return error(400, "unknown field seed") if "seed" in request else rated(2)
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Any, int]:
+    async def scene(judge: Judge, scripted: Scripted) -> tuple[Any, int]:
         rating = await JudgeRater(judge, votes=3).rate(PAIR)
         return rating.outcome, sum("seed" not in request for request in scripted.asked)
 
@@ -173,7 +174,7 @@ def sides(request: dict[str, Any]) -> str:
 def test_swapped_sides_are_shown_and_told_back() -> None:
     """With a share of 1 the candidate is shown as the reference, and the explanation is turned round."""
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, str]:
+    async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, str]:
         rating = await JudgeRater(judge, swap_share=1.0).rate(PAIR)
         return rating, scripted.asked[0]["messages"][1]["content"]
 
@@ -186,7 +187,7 @@ def test_swapped_sides_are_shown_and_told_back() -> None:
 def test_sides_that_stay_are_noted_too() -> None:
     """With a share so small that this pair is left alone, `swapped` is 0 and nothing is turned round."""
 
-    async def scene(judge: Judge, _: ScriptedJudge) -> Rating:
+    async def scene(judge: Judge, _: Scripted) -> Rating:
         return await JudgeRater(judge, swap_share=1e-9).rate(PAIR)
 
     rating = run([rated(2, "The reference omits the time.")], scene)
@@ -243,11 +244,11 @@ def test_an_explanation_of_swapped_sides_is_turned_round(said: str, meant: str) 
 def test_a_remembered_swapped_ruling_is_turned_round_again() -> None:
     """The cache holds what the judge said of the sides as shown; the rating tells it of the pair as it is."""
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, Rating, int]:
+    async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, Rating, int]:
         rater = JudgeRater(judge, swap_share=1.0)
         return await rater.rate(PAIR), await rater.rate(PAIR), len(scripted.asked)
 
-    first, second, calls = run([rated(2, "The reference is shorter.")], scene, cache=MemoryJudgeCache())
+    first, second, calls = run([rated(2, "The reference is shorter.")], scene, cache=MemoryCache())
     assert calls == 1
     assert first.explanation == second.explanation == "The candidate is shorter."
     assert (first.details, second.details) == ({"swapped": 1.0}, {"swapped": 1.0, "cached": 1.0})
@@ -256,7 +257,7 @@ def test_a_remembered_swapped_ruling_is_turned_round_again() -> None:
 def test_swapped_votes_are_a_share() -> None:
     """With half of the calls swapped, `swapped` says how many of this pair's were."""
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[Rating, list[str]]:
+    async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, list[str]]:
         rating = await JudgeRater(judge, votes=5, swap_share=0.5).rate(PAIR)
         return rating, [sides(request) for request in scripted.asked]
 

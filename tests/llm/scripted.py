@@ -1,4 +1,4 @@
-"""A scripted OpenAI-compatible endpoint over HTTP on the loopback, and a judge that asks it."""
+"""A scripted OpenAI-compatible server over HTTP on the loopback."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.metrics.judge import Judge
-from evenkeel.metrics.judge.prompts import SIMILARITY
-
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Callable
+
+    Script = list["Canned"] | Callable[[dict[str, Any]], "Canned"]
 
 KEY = "sk-test-0123456789"
-QUESTION = SIMILARITY.fill(
-    {"REFERENCE ANSWER": "The VPN is down.", "CANDIDATE ANSWER": "The VPN does not work."}
-)
 
 
 @dataclass(frozen=True)
@@ -30,13 +26,15 @@ class Canned:
     content_type: str = "application/json"
     cut: bool = False
     """Close the connection without answering."""
+    hang: bool = False
+    """Never answer."""
     drip_s: float = 0.0
     """Pause before each byte of the body."""
-    headers: tuple[str, ...] = ("retry-after-ms: 1",)
+    headers: tuple[str, ...] = ()
 
 
-def said(content: str | None, **message: Any) -> Canned:
-    """A completion with this text, and 100 + 20 tokens of usage."""
+def said(content: Any, tokens: tuple[int, int] = (100, 20), **message: Any) -> Canned:
+    """A completion with this text, and so many tokens of usage."""
     return Canned(
         body={
             "id": "c", "object": "chat.completion", "created": 0, "model": "scripted",
@@ -44,7 +42,7 @@ def said(content: str | None, **message: Any) -> Canned:
                 "index": 0, "finish_reason": message.pop("finish_reason", "stop"),
                 "message": {"role": "assistant", "content": content, **message},
             }],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+            "usage": dict(zip(("prompt_tokens", "completion_tokens"), tokens, strict=True)),
         }
     )  # fmt: skip
 
@@ -54,24 +52,20 @@ def error(status: int, message: str = "scripted", **canned: Any) -> Canned:
     return Canned(status, body, **canned)
 
 
-def rated(rating: int, explanation: str = "because") -> Canned:
-    """A completion in due form."""
-    return said(json.dumps({"explanation": explanation, "rating": rating}))
-
-
-GOOD = said('{"explanation": "the same", "rating": 3}')
-
-
 @dataclass
-class ScriptedJudge:
+class Scripted:
     """Answers by a script, one entry a request and the last one for ever; records what it was asked."""
 
-    script: list[Canned] | Callable[[dict[str, Any]], Canned]
+    script: Script
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     under_way: int = 0
     most_under_way: int = 0
     url: str = ""
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a request hangs."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Ends the requests that hang."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Speak as much HTTP/1.1 as a client with bodies of known length needs."""
@@ -88,55 +82,62 @@ class ScriptedJudge:
                 self.under_way += 1
                 self.most_under_way = max(self.most_under_way, self.under_way)
                 await asyncio.sleep(canned.delay_s)
+                if canned.hang:
+                    self.hanging.set()
+                    await self.over.wait()
                 self.under_way -= 1
-                if canned.cut:
+                if canned.cut or canned.hang:
                     return
-                body = canned.body if isinstance(canned.body, bytes) else json.dumps(canned.body).encode()
-                more = "".join(f"{line}\r\n" for line in canned.headers)
-                writer.write(
-                    f"HTTP/1.1 {canned.status} Scripted\r\ncontent-type: {canned.content_type}\r\n"
-                    f"content-length: {len(body)}\r\n{more}\r\n".encode()
-                )
-                for piece in [body[i : i + 1] for i in range(len(body))] if canned.drip_s else [body]:
-                    await asyncio.sleep(canned.drip_s)
-                    writer.write(piece)
-                    await writer.drain()
+                await self._answer(writer, canned)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
+    async def _answer(self, writer: asyncio.StreamWriter, canned: Canned) -> None:
+        body = canned.body if isinstance(canned.body, bytes) else json.dumps(canned.body).encode()
+        more = "".join(f"{line}\r\n" for line in canned.headers)
+        writer.write(
+            f"HTTP/1.1 {canned.status} Scripted\r\ncontent-type: {canned.content_type}\r\n"
+            f"content-length: {len(body)}\r\n{more}\r\n".encode()
+        )
+        for piece in [body[i : i + 1] for i in range(len(body))] if canned.drip_s else [body]:
+            await asyncio.sleep(canned.drip_s)
+            writer.write(piece)
+            await writer.drain()
+
 
 @asynccontextmanager
-async def judging(
-    script: list[Canned] | Callable[[dict[str, Any]], Canned], **settings: Any
-) -> AsyncIterator[tuple[Judge, ScriptedJudge]]:
-    """A judge connected to a scripted endpoint; both are stopped at the end."""
-    scripted = ScriptedJudge(script)
+async def serving(script: Script) -> AsyncIterator[Scripted]:
+    """A scripted server on a free port, stopped at the end."""
+    scripted = Scripted(script)
     server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
     scripted.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    settings = {"timeout_s": 5.0, "max_retries": 0} | settings
     try:
-        async with Judge(base_url=scripted.url, model="scripted", api_key=KEY, **settings) as judge:
-            yield judge, scripted
+        yield scripted
     finally:
+        scripted.over.set()
         server.close()
         await server.wait_closed()
 
 
-def ask(script: list[Canned], times: int = 1, **settings: Any) -> tuple[list[Any], ScriptedJudge]:
-    """Replies to one question asked some times in a row."""
+class Clock:
+    """Time that passes only while somebody waits for it."""
 
-    async def run() -> tuple[list[Any], ScriptedJudge]:
-        async with judging(script, **settings) as (judge, scripted):
-            return [await judge.ask(QUESTION) for _ in range(times)], scripted
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.waited: list[float] = []
 
-    return asyncio.run(run())
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.waited.append(round(seconds, 6))
+        self.now += seconds
 
 
-def run(script: Any, scene: Callable[[Judge, ScriptedJudge], Awaitable[Any]], **settings: Any) -> Any:
-    async def staged() -> Any:
-        async with judging(script, **settings) as (judge, scripted):
-            return await scene(judge, scripted)
+class MemoryCache(dict[str, bytes]):
+    """A `Cache` without limits."""
 
-    return asyncio.run(staged())
+    def put(self, key: str, body: bytes) -> None:
+        self[key] = body

@@ -21,7 +21,8 @@ from evenkeel.metrics.judge.prompts import (
     unforgeable_tag,
 )
 from evenkeel.metrics.judge.reply import Ruling
-from tests.metrics.scripted_judge import Canned, ScriptedJudge, rated, run
+from tests.llm.scripted import Canned, Scripted
+from tests.metrics.judge.scripted_judge import rated, run
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
@@ -119,7 +120,7 @@ def test_an_attack_stays_whole_between_the_markers(prompt: Prompt, attack: str) 
 def test_a_judge_that_reads_the_markers_is_not_moved() -> None:
     """Over the wire every attack is rated as another message; the judge received it whole."""
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> tuple[dict[str, Any], list[str]]:
+    async def scene(judge: Judge, scripted: Scripted) -> tuple[dict[str, Any], list[str]]:
         outcomes = {}
         for name, attack in ATTACKS.items():
             outcomes[name] = (
@@ -139,7 +140,7 @@ def test_a_judge_that_reads_the_markers_is_not_moved() -> None:
 def test_a_request_may_hold_an_attack_too() -> None:
     """What a user wrote reaches the quality judge inside its own block."""
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> list[tuple[str, str]]:
+    async def scene(judge: Judge, scripted: Scripted) -> list[tuple[str, str]]:
         await JudgedQuality(judge, FAITHFULNESS).rate(Answer("Fine."), ATTACKS["old tag"])
         return read(*(message["content"] for message in scripted.asked[0]["messages"])).blocks
 
@@ -154,7 +155,7 @@ def test_a_judge_that_repeats_an_attack_gives_no_rating() -> None:
         ATTACKS["verdict"],
     ]
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> list[Any]:
+    async def scene(judge: Judge, scripted: Scripted) -> list[Any]:
         pair = Pair(Answer(REFERENCE), Answer(ATTACKS["verdict"]), "")
         return [(await JudgeRater(judge).rate(pair)).outcome for _ in parrots]
 
@@ -170,7 +171,7 @@ def _completion(content: str) -> dict[str, Any]:
 def test_a_reply_in_due_form_is_still_read() -> None:
     """The refusals above are not for want of a readable judge."""
 
-    async def scene(judge: Judge, _: ScriptedJudge) -> Any:
+    async def scene(judge: Judge, _: Scripted) -> Any:
         return (await judge.ask(SIMILARITY.fill({"REFERENCE ANSWER": "a", "CANDIDATE ANSWER": "a"}))).outcome
 
     assert run(careful, scene) == Ruling(3, "because")

@@ -16,7 +16,7 @@ from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import faults_of
 from evenkeel.shadow.rewriter.gate import passages_to_keep, weight
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "mt_bench"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "mt_bench"
 
 CASE = """\
 Our customer Maria reports that the export fails since May 3, 2024, about 3 hours a day.

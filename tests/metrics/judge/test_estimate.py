@@ -12,14 +12,15 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.judge import Judge, JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY, prompt_tokens_at_most
-from tests.metrics.scripted_judge import GOOD, Canned, ScriptedJudge, run
+from tests.llm.scripted import Canned, Scripted
+from tests.metrics.judge.scripted_judge import GOOD, judge_at, run
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge.prompts import Prompt
 
 
 def offline(**settings: Any) -> Judge:
-    return Judge(base_url="http://127.0.0.1:9/v1", model="m", api_key="", **settings)
+    return judge_at("http://127.0.0.1:9/v1", **settings)
 
 
 def price(_: str, prompt_tokens: int, completion_tokens: int) -> float:
@@ -47,7 +48,7 @@ def test_a_reply_that_was_longer_is_learned_from() -> None:
     """After a reply of 5,000 tokens the next one is expected to be as long, and less after short ones."""
     usage = {"prompt_tokens": 100, "completion_tokens": 5000, "total_tokens": 5100}
 
-    async def scene(judge: Judge, _: ScriptedJudge) -> list[int]:
+    async def scene(judge: Judge, _: Scripted) -> list[int]:
         rater = JudgeRater(judge)
         seen = [rater.estimate(0).tokens]
         for _n in range(3):

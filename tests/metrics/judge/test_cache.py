@@ -1,96 +1,24 @@
-"""Rulings remembered by content, in memory and in the embedded store."""
+"""Rulings remembered by content."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import JudgeCache, JudgedQuality, JudgeRater, MemoryJudgeCache
+from evenkeel.metrics.judge import JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.cache import ruling_key
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.stores.redis.cache import RedisCache
-from evenkeel.stores.sqlite.cache import SqliteRulings
-from evenkeel.stores.sqlite.database import Database
-from tests.metrics.scripted_judge import GOOD, QUESTION, Canned, ScriptedJudge, error, rated, run, said
-from tests.redis_server import a_store
+from tests.llm.scripted import Canned, MemoryCache, Scripted, said
+from tests.metrics.judge.scripted_judge import GOOD, QUESTION, error, rated, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    import pytest
 
     from evenkeel.metrics.judge import Judge, Reply
 
 PAIR = Pair(Answer("The VPN is down."), Answer("The VPN does not work."), "")
-
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def build(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[int], JudgeCache]]:
-    """Builds a cache that keeps so many rulings."""
-    if request.param == "memory":
-        yield lambda kept: MemoryJudgeCache(kept=kept)
-        return
-    if request.param == "redis":
-        store = a_store(request.getfixturevalue("redis_server"))
-        yield lambda kept: RedisCache(store, kept=kept)
-        store.close()
-        return
-    database = Database(tmp_path / "store.db")
-    yield lambda kept: SqliteRulings(database, kept=kept)
-    database.close()
-
-
-def key(number: int) -> str:
-    return f"{number:064x}"
-
-
-def test_what_was_put_is_found(build: Callable[[int], JudgeCache]) -> None:
-    """Rating and explanation as they were, in any script; nothing under another key; the last one counts."""
-    cache = build(10)
-    cache.put(key(1), Ruling(2, "caf\u00e9 \u2028 \U0001f600"))
-    assert cache.get(key(1)) == Ruling(2, "caf\u00e9 \u2028 \U0001f600")
-    assert cache.get(key(2)) is None
-    cache.put(key(1), Ruling(3, ""))
-    assert cache.get(key(1)) == Ruling(3, "")
-
-
-def test_the_cache_stays_bounded(build: Callable[[int], Any]) -> None:
-    """Of ten rulings the newest three are kept, also if some are put again."""
-    cache = build(3)
-    for number in range(10):
-        cache.put(key(number), Ruling(1, ""))
-        cache.put(key(9), Ruling(1, "again"))
-        assert len(cache) <= 3
-    assert cache.get(key(9)) == Ruling(1, "again")
-    assert cache.get(key(8)) == Ruling(1, "")
-    assert cache.get(key(0)) is None
-
-
-def test_memory_keeps_what_is_used() -> None:
-    """A ruling that was just asked for outlives one that was not."""
-    cache = MemoryJudgeCache(kept=2)
-    cache.put(key(1), Ruling(1, ""))
-    cache.put(key(2), Ruling(2, ""))
-    cache.get(key(1))
-    cache.put(key(3), Ruling(3, ""))
-    assert (cache.get(key(1)), cache.get(key(2))) == (Ruling(1, ""), None)
-
-
-def test_the_store_outlives_the_process(tmp_path: Path) -> None:
-    """Another connection to the file, with a smaller bound, finds the rulings and keeps its own bound."""
-    first = Database(tmp_path / "store.db")
-    for number in range(5):
-        SqliteRulings(first).put(key(number), Ruling(2, "kept"))
-    first.close()
-    second = Database(tmp_path / "store.db")
-    cache = SqliteRulings(second, kept=2)
-    assert cache.get(key(0)) == Ruling(2, "kept")
-    cache.put(key(5), Ruling(3, ""))
-    assert len(cache) == 2
-    second.close()
 
 
 def test_the_key_holds_everything_that_decides() -> None:
@@ -116,10 +44,10 @@ def test_the_key_holds_everything_that_decides() -> None:
     assert keys[0] == ruling_key("http://a/v1", "m", filled())
 
 
-def test_a_remembered_ruling_costs_nothing_and_says_so(build: Callable[[int], JudgeCache]) -> None:
+def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
     """The second rating of the same pair makes no call; other pairs do."""
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+    async def scene(judge: Judge, scripted: Scripted) -> Any:
         rater = JudgeRater(judge)
         first, second = await rater.rate(PAIR), await rater.rate(PAIR)
         calls = len(scripted.asked)
@@ -127,7 +55,7 @@ def test_a_remembered_ruling_costs_nothing_and_says_so(build: Callable[[int], Ju
         return first, second, calls, len(scripted.asked), rater.prompt_version
 
     first, second, calls, all_calls, prompt_version = run(
-        [GOOD], scene, cache=build(10), price=lambda _m, i, o: i + o
+        [GOOD], scene, cache=MemoryCache(), price=lambda _m, i, o: i + o
     )
     assert (calls, all_calls) == (1, 2)
     assert (first.outcome, first.explanation) == (second.outcome, second.explanation) == (3, "the same")
@@ -136,22 +64,22 @@ def test_a_remembered_ruling_costs_nothing_and_says_so(build: Callable[[int], Ju
     assert first.prompt_version == second.prompt_version == "similarity@1" == prompt_version
 
 
-def test_only_rulings_are_remembered(build: Callable[[int], JudgeCache]) -> None:
+def test_only_rulings_are_remembered() -> None:
     """After an unreadable reply and a fault the judge is asked again; its ruling then stays."""
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+    async def scene(judge: Judge, scripted: Scripted) -> Any:
         replies = [await judge.ask(QUESTION) for _ in range(4)]
         return [reply.cached for reply in replies], replies[3].outcome, len(scripted.asked)
 
-    cached, outcome, calls = run([said("hm"), error(500), rated(2), error(500)], scene, cache=build(10))
+    cached, outcome, calls = run([said("hm"), error(500), rated(2), error(500)], scene, cache=MemoryCache())
     assert (cached, outcome, calls) == ([False, False, False, True], Ruling(2, "because"), 3)
 
 
 def test_judging_afresh_neither_reads_nor_writes() -> None:
     """For the judge's own noise the endpoint is asked every time, and what it says is not kept."""
-    cache = MemoryJudgeCache()
+    cache = MemoryCache()
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+    async def scene(judge: Judge, scripted: Scripted) -> Any:
         rater = JudgeRater(judge)
         ratings = [
             await rater.rate(PAIR),
@@ -171,12 +99,12 @@ def test_judging_afresh_neither_reads_nor_writes() -> None:
 
 def test_each_vote_is_remembered_for_itself() -> None:
     """Three votes are three entries: a remembered first vote is not counted as the second one."""
-    cache = MemoryJudgeCache()
+    cache = MemoryCache()
 
     def by_seed(request: dict[str, Any]) -> Canned:
         return rated({7: 3, 8: 1, 9: 1}[request["seed"]])
 
-    async def scene(judge: Judge, scripted: ScriptedJudge) -> Any:
+    async def scene(judge: Judge, scripted: Scripted) -> Any:
         rater = JudgeRater(judge, votes=3)
         return await rater.rate(PAIR), await rater.rate(PAIR), len(scripted.asked)
 
@@ -189,14 +117,14 @@ def test_each_vote_is_remembered_for_itself() -> None:
 def test_a_remembered_ruling_needs_no_endpoint() -> None:
     """While the breaker is open what is remembered is still known."""
 
-    async def scene(judge: Judge, _: ScriptedJudge) -> list[Reply]:
+    async def scene(judge: Judge, _: Scripted) -> list[Reply]:
         await judge.ask(QUESTION)
         other = SIMILARITY.fill({"REFERENCE ANSWER": "a", "CANDIDATE ANSWER": "b"})
         for _n in range(6):
             await judge.ask(other)
         return [await judge.ask(other), await judge.ask(QUESTION)]
 
-    held_back, remembered = run([GOOD, error(500)], scene, cache=MemoryJudgeCache())
+    held_back, remembered = run([GOOD, error(500)], scene, cache=MemoryCache())
     assert held_back.outcome.reason == "circuit_open"
     assert remembered.outcome == Ruling(3, "the same")
 
@@ -205,15 +133,15 @@ def test_a_broken_cache_does_not_stop_the_judge(caplog: pytest.LogCaptureFixture
     """Reading and writing fail: counted each time, said once, and the judge is simply asked."""
 
     class Broken:
-        def get(self, key: str) -> Ruling | None:
+        def get(self, key: str) -> bytes | None:
             """Fail."""
             raise sqlite3.OperationalError("disk I/O error")
 
-        def put(self, key: str, ruling: Ruling) -> None:
+        def put(self, key: str, body: bytes) -> None:
             """Fail."""
             raise sqlite3.OperationalError("database is locked")
 
-    async def scene(judge: Judge, _: ScriptedJudge) -> Any:
+    async def scene(judge: Judge, _: Scripted) -> Any:
         outcomes = [(await judge.ask(QUESTION)).outcome for _n in range(2)]
         return outcomes, judge.cache_faults
 

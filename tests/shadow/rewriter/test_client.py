@@ -13,14 +13,13 @@ from evenkeel.shadow.perturbations.paraphrase import Paraphrase
 from evenkeel.shadow.perturbations.protocol import Draft, RewriteTask
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.rewriter import Rejection
-from tests.shadow.scripted_rewriter import (
+from tests.llm.scripted import Canned, error
+from tests.shadow.rewriter.scripted_rewriter import (
     BETTER,
     GOOD,
     TASK,
     TEXT,
-    Canned,
     Scene,
-    error,
     play,
     said,
     shown_tag,
@@ -31,12 +30,12 @@ def test_a_good_rewriting_is_accepted_and_kept() -> None:
     """One call; the same task again comes from the cache and costs nothing."""
 
     async def twice(scene: Scene) -> list[Any]:
-        return [await scene.rewriter.rewrite(TASK, scene.purse) for _ in range(2)]
+        return [await scene.rewriter.rewrite(TASK, scene.budget) for _ in range(2)]
 
     outcome, scene = play([said(GOOD)], act=twice)
     assert outcome == [GOOD, GOOD]
     assert len(scene.model.asked) == 1
-    assert scene.purse.spent == 330
+    assert scene.budget.spent == 330
     assert scene.counts == {"accepted": 1, "cached": 1}
 
 
@@ -58,10 +57,10 @@ MISBEHAVIOUR = {
     "says nothing": ("empty", said("")),
     "says null": ("empty", said(None)),
     "only thinks": ("empty", said("<think>Let me see.</think>")),
-    "is cut off": ("truncated", said(GOOD[:40], finish="length")),
+    "is cut off": ("truncated", said(GOOD[:40], finish_reason="length")),
     "declines": ("refused", said(None, refusal="no")),
     "declines in words": ("refused", said("I'm sorry, but I can't help with that.")),
-    "is filtered": ("refused", said("", finish="content_filter")),
+    "is filtered": ("refused", said("", finish_reason="content_filter")),
     "loses the connection": ("connection", Canned(cut=True)),
     "is no chat completion": ("bad_schema", Canned(body={"choices": []})),
 }  # fmt: skip
@@ -109,7 +108,7 @@ def test_feedback_names_the_faults_and_shows_the_attempt() -> None:
 
 def test_a_cut_reply_gets_more_room() -> None:
     """After a reply that was cut off twice as many tokens are allowed."""
-    _, scene = play([said("Our", finish="length"), said(GOOD)])
+    _, scene = play([said("Our", finish_reason="length"), said(GOOD)])
     first, second = (request["max_tokens"] for request in scene.model.asked)
     assert second == 2 * first
 
@@ -149,7 +148,7 @@ def test_a_short_sentence_is_no_name() -> None:
 
 
 async def ask_in_turn(scene: Scene, times: int) -> list[Any]:
-    return [await scene.rewriter.rewrite(TASK, scene.purse) for _ in range(times)]
+    return [await scene.rewriter.rewrite(TASK, scene.budget) for _ in range(times)]
 
 
 def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever() -> None:
@@ -178,7 +177,7 @@ def test_tasks_alike_share_one_call() -> None:
     """Twenty callers at once cause one call; each gets its text, and one who leaves takes nothing along."""
 
     async def act(scene: Scene) -> list[Any]:
-        waiting = [asyncio.create_task(scene.rewriter.rewrite(TASK, scene.purse)) for _ in range(20)]
+        waiting = [asyncio.create_task(scene.rewriter.rewrite(TASK, scene.budget)) for _ in range(20)]
         await asyncio.sleep(0)
         waiting[0].cancel()
         return await asyncio.gather(*waiting, return_exceptions=True)
@@ -216,14 +215,14 @@ def test_closing_ends_what_is_under_way() -> None:
     """A hanging call does not outlive the rewriter, and its reservation is released."""
 
     async def act(scene: Scene) -> Any:
-        waiting = asyncio.create_task(scene.rewriter.rewrite(TASK, scene.purse))
+        waiting = asyncio.create_task(scene.rewriter.rewrite(TASK, scene.budget))
         await scene.model.hanging.wait()
         await scene.rewriter.close()
         return (await asyncio.gather(waiting, return_exceptions=True))[0]
 
     outcome, scene = play([Canned(hang=True)], act=act)
     assert isinstance(outcome, asyncio.CancelledError)
-    assert scene.purse.spent > 0
+    assert scene.budget.spent > 0
 
 
 def test_a_draft_becomes_a_variant() -> None:
@@ -236,7 +235,7 @@ def test_a_draft_becomes_a_variant() -> None:
     async def act(scene: Scene) -> Any:
         outcome = Paraphrase().apply(view, 1.0, random.Random(1))
         assert isinstance(outcome, Draft)
-        return outcome.finish([await scene.rewriter.rewrite(task, scene.purse) for task in outcome.tasks])
+        return outcome.finish([await scene.rewriter.rewrite(task, scene.budget) for task in outcome.tasks])
 
     variant, _ = play([said(GOOD)], act=act)
     assert variant.body() == body.replace(TEXT, GOOD).encode()

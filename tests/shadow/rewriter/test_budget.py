@@ -11,15 +11,15 @@ import pytest
 from evenkeel.core.budget import Budget, RouteBudget
 from evenkeel.llm.client import Endpoint
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter import MemoryRewriteCache, Rejection, Rewriter
+from evenkeel.shadow.rewriter import Rejection, Rewriter
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
-from tests.shadow.scripted_rewriter import (
+from tests.llm.scripted import Canned, MemoryCache
+from tests.shadow.rewriter.scripted_rewriter import (
     GOOD,
     TASK,
     TEXT,
-    Canned,
-    CountedPurse,
+    CountedBudget,
     Scene,
     play,
     said,
@@ -30,8 +30,8 @@ def test_a_silent_model_times_out_and_is_paid_for() -> None:
     """No answer in time is a timeout; as nobody knows what it cost, what was set aside is booked."""
     outcome, scene = play([Canned(hang=True)], timeout_s=0.05, attempts=1)
     assert outcome == Rejection("timeout", "No complete reply within 0.05 s.")
-    assert scene.purse.spent > 0
-    assert scene.purse.overrun == 0
+    assert scene.budget.spent > 0
+    assert scene.budget.overrun == 0
 
 
 def test_an_endpoint_that_is_not_there_costs_nothing() -> None:
@@ -39,21 +39,21 @@ def test_an_endpoint_that_is_not_there_costs_nothing() -> None:
 
     async def act(scene: Scene) -> Any:
         endpoint = Endpoint(base_url="http://127.0.0.1:1/v1", model="none", api_key="")
-        async with Rewriter(endpoint, cache=MemoryRewriteCache(), attempts=1) as rewriter:
-            return await rewriter.rewrite(TASK, scene.purse)
+        async with Rewriter(endpoint, cache=MemoryCache(), attempts=1) as rewriter:
+            return await rewriter.rewrite(TASK, scene.budget)
 
     outcome, scene = play([said(GOOD)], act=act)
     assert outcome.reason == "connection"
-    assert scene.purse.spent == 0
-    assert scene.purse.reservations == 1
+    assert scene.budget.spent == 0
+    assert scene.budget.reservations == 1
 
 
-def test_an_empty_purse_does_not_speak_for_another() -> None:
+def test_an_empty_budget_does_not_speak_for_another() -> None:
     """Who shares a task with a caller without money still gets the text for his own."""
 
     async def act(scene: Scene) -> list[Any]:
         return await asyncio.gather(
-            scene.rewriter.rewrite(TASK, CountedPurse(0)), scene.rewriter.rewrite(TASK, scene.purse)
+            scene.rewriter.rewrite(TASK, CountedBudget(0)), scene.rewriter.rewrite(TASK, scene.budget)
         )
 
     outcomes, _ = play([said(GOOD)], act=act)
@@ -62,7 +62,7 @@ def test_an_empty_purse_does_not_speak_for_another() -> None:
 
 
 def test_without_money_nothing_is_called() -> None:
-    """An empty purse is a rejection of its own, and no reason to ask the stronger model."""
+    """A used-up budget is a rejection of its own, and no reason to ask the stronger model."""
     outcome, scene = play([said(GOOD)], [said(GOOD)], limit=100)
     assert outcome.reason == "budget"
     assert scene.model.asked == scene.stronger.asked == []
@@ -85,12 +85,12 @@ def test_the_budget_is_never_passed_by_more_than_one_call(limit) -> None:
             RewriteTask("paraphrase", f"Case {name} is that the printer upstairs is broken.")
             for name in names
         ]
-        return await asyncio.gather(*(scene.rewriter.rewrite(task, scene.purse) for task in tasks))
+        return await asyncio.gather(*(scene.rewriter.rewrite(task, scene.budget) for task in tasks))
 
     outcomes, scene = play(script, act=act, limit=limit, concurrency=16)
-    assert scene.purse.spent <= limit + scene.purse.largest
-    assert scene.purse.overrun == 0
-    assert scene.purse.spent == 330 * len(scene.model.asked)
+    assert scene.budget.spent <= limit + scene.budget.largest
+    assert scene.budget.overrun == 0
+    assert scene.budget.spent == 330 * len(scene.model.asked)
     assert scene.model.most_under_way > 1 or limit < 10_000
     if limit < 60_000:
         assert any(isinstance(one, Rejection) and one.reason == "budget" for one in outcomes)
@@ -103,25 +103,25 @@ def test_the_budget_holds_with_a_model_that_costs_more_than_was_set_aside() -> N
     tasks = [RewriteTask("paraphrase", f"{TEXT} {'Please. ' * number}") for number in range(8)]
 
     async def act(scene: Scene) -> list[Any]:
-        return [await scene.rewriter.rewrite(task, scene.purse) for task in tasks]
+        return [await scene.rewriter.rewrite(task, scene.budget) for task in tasks]
 
     outcomes, scene = play([greedy], act=act, limit=12_000)
-    assert scene.purse.spent <= 12_000 + 9_300
+    assert scene.budget.spent <= 12_000 + 9_300
     assert outcomes[-1].reason == "budget"
 
 
-def test_spending_is_booked_in_the_ledger(tmp_path) -> None:
+def test_spending_is_booked_for_the_route(tmp_path) -> None:
     """Tokens and dollars of every attempt stand in the route's account, under the rewriter."""
     database = Database(tmp_path / "store.db")
-    ledger = SqliteCostTracker(database, Budget(tokens_per_day=100_000), lambda: 0.0)
+    costs = SqliteCostTracker(database, Budget(tokens_per_day=100_000), lambda: 0.0)
 
     async def act(scene: Scene) -> Any:
-        return await scene.rewriter.rewrite(TASK, RouteBudget(ledger, "support"))
+        return await scene.rewriter.rewrite(TASK, RouteBudget(costs, "support", "rewriter"))
 
     outcome, _ = play([said(TEXT), said(GOOD)], act=act, price=lambda _, prompt, completion: prompt * 1e-6)
     assert outcome == GOOD
-    assert ledger.today("support").tokens == 660
-    assert ledger.today("support").usd == pytest.approx(600e-6)
+    assert costs.today("support").tokens == 660
+    assert costs.today("support").usd == pytest.approx(600e-6)
     database.close()
 
 
@@ -131,5 +131,5 @@ def test_without_usage_the_cost_is_estimated() -> None:
     del silent.body["usage"]
     _, scene = play([silent])
     sent = sum(len(message["content"].encode()) for message in scene.model.asked[0]["messages"])
-    assert scene.purse.spent == sent // 4 + 1 + len(GOOD) // 4 + 1
-    assert scene.purse.overrun == 0
+    assert scene.budget.spent == sent // 4 + 1 + len(GOOD) // 4 + 1
+    assert scene.budget.overrun == 0

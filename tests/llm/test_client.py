@@ -1,0 +1,452 @@
+"""The one client of models against a scripted server, over HTTP on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel.core.budget import Spend
+from evenkeel.llm.client import ChatRequest, Completion, Embedded, Endpoint
+from evenkeel.llm.faults import Fault
+from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.observer import Message
+from tests.llm.scripted import KEY, Canned, Clock, Scripted, error, said, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from evenkeel.llm.sdk import Vector
+
+PLAIN = ChatRequest("judge", (Message("user", "Do both say the same?"),))
+FORMED = ChatRequest("judge", PLAIN.messages, schema={"type": "object"})
+LIMITED = ChatRequest("rewriter", PLAIN.messages, limit_tokens=50)
+GOOD = said("Yes.")
+YES = Completion("Yes.", 100, 20)
+
+
+def run(script: Any, scene: Callable[[Endpoint, Scripted], Awaitable[Any]], **settings: Any) -> Any:
+    """What comes of a scene; no attempt is repeated and nothing waits for real unless it says so."""
+
+    async def at_once(_: float) -> None:
+        """Do not wait between attempts."""
+
+    async def staged() -> Any:
+        async with serving(script) as server:
+            options = {"timeout_s": 5.0, "max_retries": 0, "sleep": at_once} | settings
+            async with Endpoint(base_url=server.url, model="scripted", api_key=KEY, **options) as endpoint:
+                return await scene(endpoint, server)
+
+    return asyncio.run(staged())
+
+
+def ask(script: Any, *requests: ChatRequest, chat: Any = None, **settings: Any) -> tuple[list[Any], Scripted]:
+    """What comes of some requests in a row."""
+
+    async def scene(endpoint: Endpoint, server: Scripted) -> tuple[list[Any], Scripted]:
+        return [await endpoint.chat(one, **(chat or {})) for one in requests], server
+
+    result: tuple[list[Any], Scripted] = run(script, scene, **settings)
+    return result
+
+
+def reason(got: Completion | Fault) -> str:
+    fault = got if isinstance(got, Fault) else got.text
+    assert isinstance(fault, Fault)
+    assert fault.detail
+    assert KEY not in fault.detail
+    return fault.reason
+
+
+FAULTS = {
+    "rejects the key": (error(401, f"Incorrect API key provided: {KEY}"), "unauthorized"),
+    "forbids": (error(403), "unauthorized"),
+    "knows no such model": (error(404, f"no such model for {KEY}"), "bad_request"),
+    "throttles": (error(429, headers=("retry-after-ms: 1",)), "rate_limited"),
+    "fails": (error(500), "server_error"),
+    "is a broken gateway": (error(502), "server_error"),
+    "cuts": (Canned(cut=True), "connection"),
+    "is slow": (Canned(body=GOOD.body, hang=True), "timeout"),
+    "drips": (Canned(body=GOOD.body, drip_s=0.05), "timeout"),
+    "sends a page": (Canned(body=b"<html>gateway</html>", content_type="text/html"), "bad_schema"),
+    "sends broken JSON": (Canned(body=b'{"broken": '), "bad_schema"),
+    "sends something else": (Canned(body={"unexpected": True}), "bad_schema"),
+    "sends no choice": (Canned(body={"object": "chat.completion", "choices": []}), "bad_schema"),
+    "sends no text": (said([3]), "bad_schema"),
+    "is out of tokens": (said("Ye", finish_reason="length"), "truncated"),
+    "refuses": (said(None, refusal="I can't help with that."), "refused"),
+    "filters": (said("", finish_reason="content_filter"), "refused"),
+}
+PASSING = {"throttles", "fails", "is a broken gateway", "cuts", "is slow", "drips"}
+"""Faults after which the same request is sent again."""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_has_its_reason_and_the_passing_ones_a_second_attempt(name: str) -> None:
+    """None raises; no detail holds the key; after one that passes the second attempt counts."""
+    canned, expected = FAULTS[name]
+    settings: dict[str, Any] = {"timeout_s": 0.2 if expected == "timeout" else 5.0, "max_retries": 1}
+    (got,), server = ask([canned], PLAIN, **settings)
+    assert (reason(got), len(server.asked)) == (expected, 2 if name in PASSING else 1)
+    (got,), server = ask([canned, GOOD], PLAIN, **settings)
+    assert got == YES if name in PASSING else reason(got) == expected
+
+
+def test_a_completion_has_its_text_and_tokens() -> None:
+    """As the server reports them; usage of another type, or none, is not made up."""
+    odd = Canned(body=GOOD.body | {"usage": {"prompt_tokens": "many", "completion_tokens": None}})
+    (first, second), server = ask([GOOD, odd], PLAIN, PLAIN)
+    assert (first, second) == (YES, Completion("Yes.", None, None))
+    assert ask([said(None)], PLAIN)[0] == [Completion("", 100, 20)]
+    assert server.keys == [f"bearer {KEY}"] * 2
+    assert server.asked[0]["messages"] == [{"role": "user", "content": "Do both say the same?"}]
+
+
+def test_a_dead_server_is_no_connection_after_the_retries() -> None:
+    """Half a second and a second of pause between three attempts, which certainly cost nothing."""
+    clock = Clock()
+
+    async def scene() -> Any:
+        async with serving([GOOD]) as server:
+            url = server.url
+        async with Endpoint(base_url=url, model="m", api_key="", max_retries=2, sleep=clock.sleep) as dead:
+            return await dead.chat(PLAIN)
+
+    got = asyncio.run(scene())
+    assert (got.reason, got.unbilled, clock.waited) == ("connection", True, [0.5, 1.0])
+
+
+def test_a_server_may_say_that_repeating_is_of_no_use() -> None:
+    """`x-should-retry: false` on a 429 (a used-up quota, say) ends the matter, and true on a 404 does not."""
+    _, server = ask([error(429, headers=("x-should-retry: false",))], PLAIN, max_retries=2)
+    assert len(server.asked) == 1
+    (got,), _ = ask([error(404, headers=("x-should-retry: true",)), GOOD], PLAIN, max_retries=2)
+    assert got == YES
+
+
+def test_the_key_is_in_no_representation() -> None:
+    """Logs and tracebacks print them."""
+    assert KEY not in repr(Endpoint(base_url="http://127.0.0.1:9/v1", model="m", api_key=KEY))
+
+
+def rejecting(rejects: dict[str, str]) -> Callable[[dict[str, Any]], Canned]:
+    """Answers 400 with a message if a request holds a rejected parameter or format."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        present = set(request) | {request.get("response_format", {}).get("type")}
+        return next((error(400, message) for what, message in rejects.items() if what in present), GOOD)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("request_", "rejects", "expected"),
+    [
+        (
+            FORMED,
+            {"json_schema": "Invalid parameter: 'response_format' of type 'json_schema'"},
+            {"json_object", "temperature", "seed"},
+        ),
+        (FORMED, {"response_format": "response_format is not supported"}, {"temperature", "seed"}),
+        (FORMED, {"temperature": "'temperature' supports only 1"}, {"json_schema", "seed"}),
+        (FORMED, {"seed": "unknown field seed"}, {"json_schema", "temperature"}),
+        (
+            FORMED,
+            {"seed": "no seed", "temperature": "no temperature", "json_schema": "no json_schema"},
+            {"json_object"},
+        ),
+        (FORMED, {"json_schema": "bad request"}, {"json_object", "temperature", "seed"}),
+        (FORMED, {"seed": "bad request"}, set()),
+        (
+            LIMITED,
+            {"max_tokens": "use max_completion_tokens"},
+            {"max_completion_tokens", "temperature", "seed"},
+        ),
+        (LIMITED, {"max_tokens": "no", "max_completion_tokens": "no"}, {"temperature", "seed"}),
+        (LIMITED, {"temperature": "temperature must be 1"}, {"max_tokens", "seed"}),
+    ],
+)
+def test_rejected_parameters_are_dropped_and_stay_dropped(
+    request_: ChatRequest, rejects: dict[str, str], expected: set[str]
+) -> None:
+    """What a 400 names goes; one that names nothing costs the format first, then the limit."""
+
+    async def twice(endpoint: Endpoint, server: Scripted) -> tuple[Any, int]:
+        await endpoint.chat(request_)
+        before = len(server.asked)
+        return (await endpoint.chat(request_), server.asked[-1]), len(server.asked) - before
+
+    (got, last), requests = run(rejecting(rejects), twice)
+    assert (got, requests) == (YES, 1)
+    kept = set(last) - {"model", "messages", "response_format"}
+    kept |= {last["response_format"]["type"]} if "response_format" in last else set()
+    assert kept == expected
+
+
+def test_a_request_that_is_wrong_in_itself_costs_nothing_later() -> None:
+    """A 400 that no omission cures is "bad_request", and the next request starts with everything."""
+    long = ChatRequest("judge", (Message("user", "long"),), schema={}, limit_tokens=5)
+
+    def script(request: dict[str, Any]) -> Canned:
+        too_long = request["messages"][0]["content"] == "long"
+        return error(400, "maximum context length exceeded") if too_long else GOOD
+
+    (first, second), server = ask(script, long, FORMED)
+    assert reason(first) == "bad_request"
+    assert "context length" in first.detail
+    assert second == YES
+    assert server.asked[-1]["response_format"]["type"] == "json_schema"
+    assert [len(set(request) - {"model", "messages"}) for request in server.asked] == [4, 4, 3, 3, 2, 0, 3]
+
+
+def test_a_failing_server_is_left_alone_and_tried_again() -> None:
+    """After two failures calls fail fast without a request; after the pause one goes out and closes it."""
+    now = [0.0]
+    breaker = Breaker(failures=2, open_s=30.0, clock=lambda: now[0])
+
+    async def scene(endpoint: Endpoint, server: Scripted) -> list[Any]:
+        seen: list[Any] = []
+        for at in (0.0, 0.0, 1.0, 29.0, 30.0, 31.0):
+            now[0] = at
+            got = await endpoint.chat(PLAIN, retries=1 if at else 0)
+            seen.append((got.reason if isinstance(got, Fault) else got.text, len(server.asked)))
+        return seen
+
+    script = [error(500, headers=("retry-after: 0",))] * 2 + [GOOD]
+    assert run(script, scene, breaker=breaker) == [
+        ("server_error", 1),
+        ("server_error", 2),
+        ("circuit_open", 2),
+        ("circuit_open", 2),
+        ("Yes.", 3),
+        ("Yes.", 4),
+    ]
+
+
+def test_unusable_replies_do_not_open_the_breaker() -> None:
+    """A server that answers is up, whatever it says."""
+    breaker = Breaker(failures=2)
+    ask([said([]), Canned(body={}), error(400)], *[PLAIN] * 6, breaker=breaker)
+    assert not breaker.is_open
+
+
+def test_concurrency_is_bounded() -> None:
+    """Eight requests at once are three at a time on the wire."""
+
+    async def flood(endpoint: Endpoint, server: Scripted) -> int:
+        await asyncio.gather(*(endpoint.chat(PLAIN) for _ in range(8)))
+        return server.most_under_way
+
+    assert run(lambda _: Canned(body=GOOD.body, delay_s=0.02), flood, concurrency=3) == 3
+
+
+def test_a_cancelled_call_frees_its_place() -> None:
+    """With one place, a call cancelled on the wire does not block the next."""
+
+    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+        waiting = asyncio.create_task(endpoint.chat(PLAIN))
+        await server.hanging.wait()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        return await endpoint.chat(PLAIN)
+
+    assert run([Canned(hang=True), GOOD], scene, concurrency=1) == YES
+
+
+def test_a_probe_is_one_request_that_disturbs_nobody() -> None:
+    """It is not repeated, tells the breaker nothing, and is not sent while the server wants a pause."""
+    breaker, limits = Breaker(failures=1), RateLimits(clock=lambda: 0.0)
+
+    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+        first = await endpoint.probe(PLAIN, 15)
+        limits.pause(30)
+        return first, await endpoint.probe(PLAIN, 15), len(server.asked)
+
+    first, second, asked = run([error(500)], scene, breaker=breaker, limits=limits, max_retries=2)
+    assert (reason(first), reason(second), asked, breaker.is_open) == (
+        "server_error",
+        "rate_limited",
+        1,
+        False,
+    )
+
+
+# --- who pays
+
+
+class Purse:
+    """A budget that notes what is reserved and settled."""
+
+    def __init__(self, *, full: bool = True) -> None:
+        self.full = full
+        self.reserved: list[Spend] = []
+        self.settled: list[Spend] = []
+
+    def reserve(self, estimate: Spend) -> bool:
+        self.reserved.append(estimate)
+        return self.full
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        assert estimate in self.reserved
+        self.settled.append(spent)
+
+
+def price(model: str, prompt_tokens: int, completion_tokens: int) -> float:
+    assert model == "scripted"
+    return prompt_tokens + 10 * completion_tokens
+
+
+def silent(canned: Canned) -> Canned:
+    """The same without usage."""
+    return Canned(body={name: value for name, value in canned.body.items() if name != "usage"})
+
+
+@pytest.mark.parametrize(
+    ("canned", "spent"),
+    [
+        (GOOD, Spend(120, 300)),
+        (silent(GOOD), Spend(6 + 2, 6 + 20)),
+        (said(None, refusal="no"), Spend(120, 300)),
+        (error(500), Spend(0, 0)),
+        (error(401), Spend(0, 0)),
+        (Canned(body=b"<html>", content_type="text/html"), Spend(26 + 50, 26 + 500)),
+        (Canned(hang=True), Spend(26 + 50, 26 + 500)),
+        (Canned(cut=True), Spend(26 + 50, 26 + 500)),
+    ],
+    ids=["reported", "by length", "refused", "500", "401", "no completion", "timeout", "cut"],
+)
+def test_each_request_is_reserved_before_and_booked_after(canned: Canned, spent: Spend) -> None:
+    """21 bytes are 10 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""
+    purse = Purse()
+    ask([canned], LIMITED, chat={"budget": purse}, price=price, timeout_s=0.3 if canned.hang else 5.0)
+    assert (purse.reserved, purse.settled) == ([Spend(26 + 50, 26 + 500)], [spent])
+
+
+def test_every_rejected_request_is_paid_for() -> None:
+    """A server that rejects a parameter was asked twice."""
+    purse = Purse()
+    ask([error(400, "no seed"), GOOD], PLAIN, chat={"budget": purse})
+    assert (len(purse.reserved), [one.tokens for one in purse.settled]) == (2, [0, 120])
+
+
+def test_without_a_budget_nothing_is_sent() -> None:
+    """It is a fault of its own, and the breaker's trial call is given back."""
+    breaker = Breaker(failures=1, open_s=30, clock=(clock := Clock()))
+    breaker.record(ok=False)
+    clock.now += 31
+
+    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+        poor = await endpoint.chat(PLAIN, budget=Purse(full=False))
+        asked, still_open = len(server.asked), breaker.is_open
+        cancelled = asyncio.create_task(endpoint.chat(PLAIN, budget=(purse := Purse())))
+        await server.hanging.wait()
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+        return reason(poor), asked, still_open, purse.settled == purse.reserved, await endpoint.chat(PLAIN)
+
+    assert run([Canned(hang=True), GOOD], scene, breaker=breaker) == ("budget", 0, True, True, YES)
+
+
+# --- callers that repeat their calls themselves
+
+
+@pytest.mark.parametrize(
+    ("script", "waited"),
+    [
+        ([error(429, headers=("retry-after: 7",)), GOOD], [7.0]),
+        ([error(503), error(500), GOOD, error(429), GOOD], [0.5, 1.0, 0.5]),
+        ([Canned(cut=True), GOOD], []),
+    ],
+    ids=["as asked", "growing", "connection"],
+)
+def test_without_retries_a_failing_server_makes_the_next_call_wait(
+    script: list[Canned], waited: list[float]
+) -> None:
+    """As long as it asks for, else half a second, then a second; an answer starts over."""
+    clock = Clock()
+    got, _ = ask(
+        list(script),
+        *[PLAIN] * len(script),
+        chat={"retries": 0},
+        limits=RateLimits(clock=clock, sleep=clock.sleep),
+    )
+    assert got[-1] == YES
+    assert clock.waited == waited
+
+
+def test_a_longer_pause_than_is_waited_for_fails_without_a_call() -> None:
+    """A server that wants a minute's rest is not asked again before, and nobody waits for it."""
+    clock = Clock()
+    got, server = ask(
+        [error(429, headers=("retry-after: 60",))],
+        *[PLAIN] * 3,
+        chat={"retries": 0, "patience_s": 20},
+        limits=RateLimits(clock=clock, sleep=clock.sleep),
+    )
+    assert [reason(one) for one in got] == ["rate_limited"] * 3
+    assert (len(server.asked), clock.waited) == (1, [])
+
+
+# --- embeddings
+
+
+def vectors(request: dict[str, Any]) -> Canned:
+    """A good reply, its items in reverse order as servers may send them."""
+    data = [{"index": index, "embedding": [float(index), 1.0]} for index, _ in enumerate(request["input"])]
+    return Canned(
+        body={"object": "list", "data": data[::-1], "usage": {"prompt_tokens": 7, "total_tokens": 7}}
+    )
+
+
+def embed(script: Any, **settings: Any) -> tuple[Embedded, Scripted]:
+    async def scene(endpoint: Endpoint, server: Scripted) -> tuple[Embedded, Scripted]:
+        return await endpoint.embed(["north", "east"]), server
+
+    result: tuple[Embedded, Scripted] = run(script, scene, **settings)
+    return result
+
+
+def test_vectors_come_in_the_order_of_the_texts() -> None:
+    """Tokens and their price as the server reports them, or by length: 9 characters are 3 tokens."""
+    got, server = embed(vectors, price=price)
+    assert got == Embedded([[0.0, 1.0], [1.0, 1.0]], 7, 7.0)
+    assert server.asked[0]["input"] == ["north", "east"]
+    silent = Canned(
+        body={name: value for name, value in vectors(server.asked[0]).body.items() if name != "usage"}
+    )
+    assert embed([silent], price=price)[0] == Embedded([[0.0, 1.0], [1.0, 1.0]], 3, 3.0)
+
+
+def test_embedding_is_tried_again_and_paced_like_everything_else() -> None:
+    """Two 5xx and an answer are a success; three 5xx or a 400 are not; a full queue turns down."""
+    script = [error(500), error(503), vectors({"input": ["north", "east"]})]
+    assert isinstance(embed(list(script), max_retries=2)[0].vectors, list)
+    for canned, expected, requests in ((error(500), "server_error", 3), (error(400), "bad_request", 1)):
+        got, server = embed([canned], max_retries=2)
+        assert isinstance(got.vectors, Fault)
+        assert (got.vectors.reason, got.tokens, len(server.asked)) == (expected, 0, requests)
+    limits = RateLimits(tokens_per_minute=1, longest_wait_s=1.0, clock=lambda: 0.0)
+    got, server = embed(vectors, limits=limits)
+    assert isinstance(got.vectors, Fault)
+    assert (got.vectors.reason, server.asked) == ("rate_limited", [])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [],
+        ["zzz", [1.0]],
+        [[1.0, 0.0], [1.0]],
+        [[1.7e308, 1.7e308]] * 2,
+        [[math.nan, 1.0]] * 2,
+        [[0.0, 0.0]] * 2,
+    ],
+)
+def test_vectors_that_cannot_be_used_are_none(given: list[Vector]) -> None:
+    """Missing, odd, endless or zero ones; they are paid for all the same."""
+    data = [{"index": index, "embedding": vector} for index, vector in enumerate(given)]
+    got, _ = embed([Canned(body={"data": data, "usage": {"prompt_tokens": 7}})])
+    assert isinstance(got.vectors, Fault)
+    assert (got.vectors.reason, got.tokens) == ("bad_schema", 7)

@@ -1,0 +1,173 @@
+"""The judge against a scripted OpenAI-compatible endpoint, over HTTP on the loopback."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.metrics.judge import Judge, JudgeRater
+from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
+from evenkeel.metrics.judge.raters import JudgedQuality
+from evenkeel.metrics.judge.reply import Ruling
+from evenkeel.metrics.scoring import judge_scorer
+from tests.llm.scripted import KEY, Canned, Scripted, said
+from tests.metrics.judge.scripted_judge import GOOD, QUESTION, ask, error, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from evenkeel.core.verdict import Failure
+
+
+def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
+    """Rating, reason, 100 and 20 tokens, and their price at 1 and 2 dollars a thousand."""
+    replies, _ = ask([GOOD], price=lambda model, i, o: (i + 2 * o) / 1000 if model == "scripted" else -1)
+    assert replies[0].outcome == Ruling(3, "the same")
+    assert (replies[0].prompt_tokens, replies[0].completion_tokens) == (100, 20)
+    assert replies[0].cost_usd == pytest.approx(0.14)
+
+
+def test_the_request_asks_for_a_repeatable_structured_answer() -> None:
+    """A strict schema, temperature 0, a fixed seed, the key as a bearer token, the question's messages."""
+    _, scripted = ask([GOOD])
+    request = scripted.asked[0]
+    assert request["model"] == "scripted"
+    assert request["temperature"] == 0
+    assert isinstance(request["seed"], int)
+    assert request["response_format"]["json_schema"]["schema"]["properties"]["rating"]["enum"] == [1, 2, 3]
+    assert request["messages"][1]["content"] == QUESTION.messages[1].content
+    assert scripted.keys == [f"bearer {KEY}"]
+
+
+def test_tokens_of_an_unreadable_reply_are_counted() -> None:
+    """A reply without a rating has been paid for all the same."""
+    replies, _ = ask([said("no rating")], price=lambda _model, i, o: float(i + o))
+    assert (replies[0].prompt_tokens, replies[0].completion_tokens, replies[0].cost_usd) == (100, 20, 120.0)
+
+
+def test_odd_usage_and_odd_text_do_not_matter() -> None:
+    """Usage of another type counts as none; a lone surrogate in an answer can still be sent."""
+    odd = Canned(body=GOOD.body | {"usage": {"prompt_tokens": "many", "completion_tokens": None}})
+
+    async def scene(judge: Judge, _: Scripted) -> Any:
+        return await JudgeRater(judge).rate(Pair(Answer("ok \ud800"), Answer("no"), ""))
+
+    rating = run([odd], scene)
+    assert (rating.outcome, rating.tokens, rating.cost_usd) == (3, 0, 0.0)
+
+
+def test_check_tells_a_usable_judge_from_an_unusable_one() -> None:
+    """One request without retries: None, or the failure to show at the start of the process."""
+
+    async def check(judge: Judge, scripted: Scripted) -> tuple[Failure | None, int]:
+        return await judge.check(), len(scripted.asked)
+
+    assert run([GOOD], check, max_retries=2) == (None, 1)
+    failure, requests = run([error(401)], check, max_retries=2)
+    assert failure is not None
+    assert (failure.metric, failure.reason, requests) == ("probe", "unauthorized", 1)
+    failure, requests = run([error(500)], check, max_retries=2)
+    assert failure is not None
+    assert (failure.reason, requests) == ("server_error", 1)
+
+
+def by_prompt(similarity: str, quality: Callable[[str, str], str]) -> Callable[[dict[str, Any]], Canned]:
+    """A judge that answers the similarity question with one text and quality questions by (name, prompt)."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        text = request["messages"][1]["content"]
+        if "CANDIDATE ANSWER" in text:
+            return said(similarity)
+        return said(quality("completeness" if "key information" in text else "faithfulness", text))
+
+    return script
+
+
+PAIR = Pair(Answer("The VPN is down."), Answer("The printer is jammed."), "Summarise: the VPN is down.")
+
+
+def test_the_judge_scores_both_stages() -> None:
+    """Rating 1, then both answers alone by both metrics; five calls of 120 tokens are booked."""
+
+    def quality(metric: str, text: str) -> str:
+        good = "The VPN is down.\n<<<END ANSWER" in text
+        return json.dumps({"rating": 3 if good else {"faithfulness": 1, "completeness": 2}[metric]})
+
+    async def scene(judge: Judge, scripted: Scripted) -> Any:
+        return await judge_scorer(judge).score(PAIR), len(scripted.asked)
+
+    judgement, calls = run(
+        by_prompt('{"rating": 1, "explanation": "differ"}', quality), scene, price=lambda _m, i, o: i + o
+    )
+    assert (judgement.scorer, judgement.rating, judgement.explanation) == ("judge", 1, "differ")
+    assert [(s.metric, s.reference, s.candidate) for s in judgement.quality] == [
+        ("faithfulness", 3, 1),
+        ("completeness", 3, 2),
+    ]
+    assert judgement.failures == ()
+    assert (calls, judgement.tokens, judgement.cost_usd) == (5, 600, 600.0)
+
+
+def test_a_quality_metric_that_fails_leaves_the_rating() -> None:
+    """Completeness cannot be read: its failure is kept beside the rating and the other metric."""
+
+    def quality(metric: str, _: str) -> str:
+        return "no idea" if metric == "completeness" else '{"rating": 3}'
+
+    async def scene(judge: Judge, _: Scripted) -> Any:
+        return await judge_scorer(judge).score(PAIR)
+
+    judgement = run(by_prompt('{"rating": 2}', quality), scene)
+    assert judgement.rating == 2
+    assert [score.metric for score in judgement.quality] == ["faithfulness"]
+    assert [(failure.metric, failure.reason) for failure in judgement.failures] == [
+        ("completeness", "bad_schema")
+    ]
+    assert judgement.tokens == 600
+
+
+def test_a_judge_that_fails_gives_no_rating() -> None:
+    """Metrics never step in for a judge: no rating, the reason, no quality."""
+
+    async def scene(judge: Judge, _: Scripted) -> Any:
+        return await judge_scorer(judge).score(PAIR)
+
+    judgement = run([error(500)], scene)
+    assert (judgement.scorer, judgement.rating, judgement.quality) == ("judge", None, ())
+    assert [(failure.metric, failure.reason) for failure in judgement.failures] == [
+        ("similarity", "server_error")
+    ]
+
+
+def test_equal_answers_are_never_sent_to_the_judge() -> None:
+    """Equality after normalisation is a 3 free of charge, and still the judge's series."""
+
+    async def scene(judge: Judge, scripted: Scripted) -> Any:
+        pair = Pair(Answer("**The VPN is down.**"), Answer("the vpn is down"), "")
+        return await judge_scorer(judge).score(pair), len(scripted.asked)
+
+    judgement, calls = run([error(500)], scene)
+    assert (judgement.scorer, judgement.rating, judgement.tokens, calls) == ("judge", 3, 0, 0)
+
+
+def test_tool_calls_and_context_reach_the_judge() -> None:
+    """The judge sees what was called, and for quality the request; never the other answer."""
+    answer = Answer("", (ToolCall("close", '{"id": 7}'),))
+
+    async def scene(judge: Judge, scripted: Scripted) -> list[str]:
+        await JudgeRater(judge).rate(Pair(answer, Answer("Nothing to close."), "secret context"))
+        await JudgedQuality(judge, FAITHFULNESS).rate(answer, "close ticket 7")
+        await JudgedQuality(judge, COMPLETENESS).rate(answer, "close ticket 7")
+        return [request["messages"][1]["content"] for request in scripted.asked]
+
+    similarity, *quality = run([GOOD], scene)
+    assert 'call close({"id": 7})' in similarity
+    assert "Nothing to close." in similarity
+    assert "secret context" not in similarity
+    for text in quality:
+        assert "close ticket 7" in text
+        assert 'call close({"id": 7})' in text
+        assert "Nothing to close." not in text

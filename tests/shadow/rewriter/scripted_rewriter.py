@@ -1,0 +1,133 @@
+"""A rewriter that asks scripted models, and what tests ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.llm.client import Endpoint
+from evenkeel.llm.limits import RateLimits
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter import Rewriter
+from tests.llm import scripted
+from tests.llm.scripted import KEY, Canned, Clock, MemoryCache, Scripted, error, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from evenkeel.core.budget import Spend
+
+TEXT = "Our customer reports that the export of invoice INC-48213 fails, and she needs it within 3 hours."
+TASK = RewriteTask("paraphrase", TEXT)
+GOOD = "The client says that exporting invoice INC-48213 does not work; she must have it within 3 hours."
+BETTER = "Exporting invoice INC-48213 is broken, says our client, who has to have it within 3 hours."
+
+
+def said(content: str | None, **message: Any) -> Canned:
+    """A completion with this text, and 300 + 30 tokens of usage."""
+    return scripted.said(content, (300, 30), **message)
+
+
+class CountedBudget:
+    """A budget with a limit that remembers the most that was ever spent and set aside."""
+
+    def __init__(self, limit: int = 10**9) -> None:
+        self.limit = limit
+        self.spent = 0
+        self.reserved = 0
+        self.open = 0
+        self.reservations = 0
+        self.largest = 0
+        self.overrun = 0
+        """Most tokens by which a call cost more than was set aside for it."""
+
+    def reserve(self, estimate: Spend) -> bool:
+        if self.spent + self.reserved + estimate.tokens > self.limit:
+            return False
+        self.reserved += estimate.tokens
+        self.open += 1
+        self.reservations += 1
+        return True
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        self.reserved -= estimate.tokens
+        self.open -= 1
+        self.spent += spent.tokens
+        self.largest = max(self.largest, spent.tokens)
+        self.overrun = max(self.overrun, spent.tokens - estimate.tokens)
+
+
+@dataclass
+class Scene:
+    """Everything a test looks at."""
+
+    rewriter: Rewriter
+    model: Scripted
+    stronger: Scripted
+    budget: CountedBudget
+    counts: Counter[str]
+
+
+@asynccontextmanager
+async def staged(
+    script: Any, stronger: Any = None, *, limit: int = 10**9, cache: Any = None, **settings: Any
+) -> AsyncIterator[Scene]:
+    """A rewriter connected to scripted models; all are stopped at the end."""
+    clock = Clock()
+    shared: dict[str, Any] = {"timeout_s": 5.0} | {
+        name: settings.pop(name)
+        for name in ("timeout_s", "concurrency", "breaker", "price")
+        if name in settings
+    }
+    async with serving(script) as first, serving(stronger or [error(500)]) as second:
+        endpoints = [
+            Endpoint(
+                base_url=server.url,
+                model=name,
+                api_key=KEY,
+                limits=RateLimits(clock=clock, sleep=clock.sleep),
+                **shared,
+            )
+            for name, server in (("scripted", first), ("strong", second))
+        ]
+        counts: Counter[str] = Counter()
+        rewriter = Rewriter(
+            endpoints[0],
+            cache=cache or MemoryCache(),
+            stronger=endpoints[1] if stronger else None,
+            count=lambda outcome: counts.update([outcome]),
+            **settings,
+        )
+        async with endpoints[1], rewriter:
+            yield Scene(rewriter, first, second, CountedBudget(limit), counts)
+
+
+def play(
+    script: Any,
+    stronger: Any = None,
+    *,
+    task: RewriteTask = TASK,
+    act: Callable[[Scene], Awaitable[Any]] | None = None,
+    **settings: Any,
+) -> tuple[Any, Scene]:
+    """What comes of one task, or of an act, and the scene afterwards; every reservation is settled."""
+
+    async def run() -> tuple[Any, Scene]:
+        async with staged(script, stronger, **settings) as scene:
+            outcome = await (act(scene) if act else scene.rewriter.rewrite(task, scene.budget))
+        assert scene.budget.open == 0
+        assert scene.budget.reserved == 0
+        return outcome, scene
+
+    return asyncio.run(run())
+
+
+def shown_tag(request: dict[str, Any]) -> str:
+    """The tag of the markers in a request, as a model that leaks them would find it."""
+    match = re.search(r"<<<BEGIN TEXT (\w+)>>>", request["messages"][-1]["content"])
+    assert match is not None
+    return match[1]
