@@ -290,11 +290,11 @@ async def _raters(
 ) -> AsyncIterator[Raters]:
     """Judge and heuristics of the settings; loading an encoder takes seconds."""
     from evenkeel.experiments.gate.run import Raters
-    from evenkeel.metrics.judge import SqliteJudgeCache
     from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
     from evenkeel.stores.counters import Tally
+    from evenkeel.stores.sqlite.cache import SqliteRulings
 
-    judge = make_judge(settings, SqliteJudgeCache(database), prices)[0] if judged else None
+    judge = make_judge(settings, SqliteRulings(database), prices)[0] if judged else None
     encoder = make_encoder(settings, prices) if rated else None
     try:
         yield Raters(judge, None if encoder is None else make_scorer(settings, judge, encoder, Tally()))

@@ -17,6 +17,7 @@ from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.archive import RedisExchangeArchive
 from evenkeel.stores.redis.cache import RedisCache
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
