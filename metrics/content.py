@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.metrics.similarity.normalised import normalise
-from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.similarity.words import same_word, words
-from evenkeel.metrics.structured import json_rouge
 from evenkeel.metrics.structured.alignment import align
 from evenkeel.metrics.structured.html import construct_count
+from evenkeel.metrics.structured.json_rouge import value_rouge
 from evenkeel.metrics.structured.reading import Structure, looks_like, read_structure
 from evenkeel.metrics.structured.tree import TEXT_KEY, Tree, UnreadableError, flat
 
@@ -67,9 +66,6 @@ def _behind_key(line: str) -> str:
     return line[max(map(line.rfind, _KEY_ENDS)) + 1 :]
 
 
-# The packages import each other's metrics, so the module is bound here and looked into later.
-
-
 _RULE_MARKS = frozenset("|:- \t")
 _DATA = ("json", "yaml", "xml")
 """Formats whose keys are the form's words and not the answer's."""
@@ -102,7 +98,7 @@ class Content:
         """ROUGE-L F1 over aligned values, in [0, 1]; None if neither answer is data."""
         if self.values is None or not self.is_data:
             return None
-        return json_rouge.weighted_mean((json_rouge.weight(pair), _rouge(pair)) for pair in self.values)
+        return value_rouge(self.values)
 
     @property
     def slots(self) -> float | None:
@@ -207,12 +203,6 @@ def _lines(tree: Tree) -> Iterator[str]:
     else:
         for item in tree:
             yield from _lines(item)
-
-
-def _rouge(pair: ValuePair) -> float:
-    if pair.reference is None or pair.candidate is None:
-        return 0.0
-    return rouge_l(pair.reference, pair.candidate)
 
 
 def _is_slot(pair: ValuePair) -> bool:

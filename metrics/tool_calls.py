@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rapidfuzz.distance import LCSseq
 
@@ -20,9 +20,10 @@ from evenkeel.metrics.structured.json_rouge import json_rouge
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from evenkeel.core.pair import Pair, ToolCall
+    from evenkeel.metrics.protocol import Metric
 
 
 class ToolArguments:
@@ -44,31 +45,16 @@ class ToolArguments:
             both, "too_large" if the arguments of one side exceed 500,000 characters or one tool
             is called more than 50 times by both, or "too_deep".
         """
-        left, right = _calls_by_tool(pair.reference.tool_calls), _calls_by_tool(pair.candidate.tool_calls)
-        if not left and not right:
-            return self._failure("no_tool_calls", "Neither answer calls a tool.")
-        shared = [name for name in left if name in right]
-        if not shared:
-            return self._failure("no_shared_tool", "No tool is called by both answers.")
-        try:
-            for side in (pair.reference, pair.candidate):
-                _check_size(side.tool_calls)
-            scores = [score for name in shared for score in _closeness(left[name], right[name])]
-        except UnreadableError as error:
-            return self._failure(error.reason, str(error))
-        return sum(scores) / len(scores)
-
-    def _failure(self, reason: str, detail: str) -> Failure:
-        return Failure(self.name, self.version, reason, detail)
+        return _mean_over_shared(self, pair, read_arguments, json_rouge)
 
 
-def read_arguments(call: ToolCall) -> Tree:
-    """The arguments of a call as a tree: empty ones are {}, unreadable ones their text.
+def read_arguments(arguments: str) -> Tree:
+    """Arguments as a tree: empty ones are {}, unreadable ones their text.
 
     Raises:
         UnreadableError: "too_deep".
     """
-    text = call.arguments.strip() or "{}"
+    text = arguments.strip() or "{}"
     try:
         return read_json(text)
     except UnreadableError as error:
@@ -76,28 +62,6 @@ def read_arguments(call: ToolCall) -> Tree:
             raise
     found = find_json(text)
     return text if found is None else found.tree
-
-
-def _check_size(calls: tuple[ToolCall, ...]) -> None:
-    size = sum(len(call.arguments) for call in calls)
-    if size > LONGEST:
-        raise UnreadableError("too_large", f"{size} characters of arguments")
-
-
-def _calls_by_tool(calls: tuple[ToolCall, ...]) -> dict[str, list[ToolCall]]:
-    found: dict[str, list[ToolCall]] = {}
-    for call in calls:
-        found.setdefault(call.name, []).append(call)
-    return found
-
-
-def _closeness(left: list[ToolCall], right: list[ToolCall]) -> list[float]:
-    """Closeness of the calls of one tool that are assigned to each other."""
-    if len(left) * len(right) > MOST_CELLS:
-        raise UnreadableError("too_large", f"{len(left)} and {len(right)} calls of one tool")
-    trees = [[read_arguments(call) for call in side] for side in (left, right)]
-    table = [[json_rouge(one, other) for other in trees[1]] for one in trees[0]]
-    return [table[row][column] for row, column in best_assignment(table)]
 
 
 class ToolNames:
@@ -230,35 +194,7 @@ class ToolArgumentsMatch:
             calls a tool, "no_shared_tool" if no tool is called by both, "too_large" if the arguments of
             a side exceed 500,000 characters or one tool is called more than 50 times by both.
         """
-        left, right = (_arguments_by_tool(side.tool_calls) for side in (pair.reference, pair.candidate))
-        if not left and not right:
-            return self._failure("no_tool_calls", "Neither answer calls a tool.")
-        shared = [name for name in left if name in right]
-        if not shared:
-            return self._failure("no_shared_tool", "No tool is called by both answers.")
-        sizes = [sum(len(call) for calls in side.values() for call in calls) for side in (left, right)]
-        cells = [len(left[name]) * len(right[name]) for name in shared]
-        if max(sizes) > LONGEST or max(cells) > MOST_CELLS:
-            return self._failure("too_large", f"{max(sizes)} characters, {max(cells)} pairs of calls")
-        scores = [score for name in shared for score in _scores(left[name], right[name])]
-        return sum(scores) / len(scores)
-
-    def _failure(self, reason: str, detail: str) -> Failure:
-        return Failure(self.name, self.version, reason, detail)
-
-
-def _arguments_by_tool(calls: tuple[ToolCall, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for call in calls:
-        found.setdefault(call.name, []).append(call.arguments)
-    return found
-
-
-def _scores(left: list[str], right: list[str]) -> list[float]:
-    """The F1 of each two calls that are assigned to each other."""
-    slots = [[_slots(arguments) for arguments in side] for side in (left, right)]
-    table = [[slot_f1(one, other, _alike) for other in slots[1]] for one in slots[0]]
-    return [table[row][column] for row, column in best_assignment(table)]
+        return _mean_over_shared(self, pair, _slots, _slots_alike)
 
 
 def _slots(arguments: str) -> list[Slot]:
@@ -269,6 +205,10 @@ def _slots(arguments: str) -> list[Slot]:
     return [Slot("", arguments.strip())] if arguments.strip() else []
 
 
+def _slots_alike(left: list[Slot], right: list[Slot]) -> float:
+    return slot_f1(left, right, _alike)
+
+
 def _alike(left: Slot, right: Slot) -> float:
     if normalise(left.value) == normalise(right.value):
         return 1.0
@@ -276,3 +216,47 @@ def _alike(left: Slot, right: Slot) -> float:
         return 0.0
     same_details = detail_overlap(read_details(left.value), read_details(right.value)) == 1
     return float(same_details and rouge_l(left.value, right.value) >= SAME_TEXT)
+
+
+Read = TypeVar("Read")
+
+
+def _mean_over_shared(
+    metric: Metric, pair: Pair, read: Callable[[str], Read], compare: Callable[[Read, Read], float]
+) -> float | Failure:
+    """The mean closeness of arguments over the calls that both answers make of the same tools.
+
+    Args:
+        metric: In whose name it fails.
+        pair: The answers.
+        read: Arguments as they are compared; may raise `UnreadableError`.
+        compare: Closeness of two calls' arguments, in [0, 1].
+    """
+    left, right = (_arguments_by_tool(side.tool_calls) for side in (pair.reference, pair.candidate))
+    if not left and not right:
+        return Failure(metric.name, metric.version, "no_tool_calls", "Neither answer calls a tool.")
+    shared = [name for name in left if name in right]
+    if not shared:
+        return Failure(metric.name, metric.version, "no_shared_tool", "No tool is called by both answers.")
+    size = max(sum(len(call) for calls in side.values() for call in calls) for side in (left, right))
+    cells = max(len(left[name]) * len(right[name]) for name in shared)
+    if size > LONGEST or cells > MOST_CELLS:
+        detail = f"{size} characters of arguments, {cells} pairs of calls of one tool"
+        return Failure(metric.name, metric.version, "too_large", detail)
+    scores: list[float] = []
+    try:
+        for name in shared:
+            ours, theirs = ([read(arguments) for arguments in side[name]] for side in (left, right))
+            table = [[compare(one, other) for other in theirs] for one in ours]
+            # One to one, so that most agrees.
+            scores += (table[row][column] for row, column in best_assignment(table))
+    except UnreadableError as error:
+        return Failure(metric.name, metric.version, error.reason, str(error))
+    return sum(scores) / len(scores)
+
+
+def _arguments_by_tool(calls: tuple[ToolCall, ...]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for call in calls:
+        found.setdefault(call.name, []).append(call.arguments)
+    return found

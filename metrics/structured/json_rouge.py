@@ -50,7 +50,11 @@ class JsonRouge:
 
 def json_rouge(reference: Tree, candidate: Tree) -> float:
     """ROUGE-L F1 of two trees' aligned values, weighted by their words, in [0, 1]."""
-    pairs = align(reference, candidate)
+    return value_rouge(align(reference, candidate))
+
+
+def value_rouge(pairs: Iterable[ValuePair]) -> float:
+    """ROUGE-L F1 of values that answer each other, weighted by their words, in [0, 1]."""
     return weighted_mean((weight(pair), _rouge(pair)) for pair in pairs)
 
 

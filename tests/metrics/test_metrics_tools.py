@@ -61,8 +61,8 @@ def test_without_calls_there_is_nothing_to_measure() -> None:
 
 def test_arguments_that_are_no_json_are_text() -> None:
     """Free text is compared as such, nothing is an empty record."""
-    assert read_arguments(ToolCall("say", "hello there")) == "hello there"
-    assert read_arguments(ToolCall("say", " ")) == {}
+    assert read_arguments("hello there") == "hello there"
+    assert read_arguments(" ") == {}
     assert ToolArguments().score(pair(calls(("say", "hello there")), calls(("say", "hello you")))) == 0.5
 
 
