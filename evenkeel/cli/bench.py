@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AsyncExitStack
+
+    from evenkeel.experiments.bench.items import Item
+    from evenkeel.experiments.bench.models import ModelUnderTest
+    from evenkeel.experiments.bench.run import BenchOptions, Connect, Outcome
+    from evenkeel.experiments.bench.services import OnceRewritten, Services
+    from evenkeel.experiments.kit.cost import Costs
+    from evenkeel.llm.price import Prices
+    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.tasks import Task
+    from evenkeel.settings import Settings
+    from evenkeel.shadow.perturbations import Perturbation
+    from evenkeel.stores.sqlite.database import Database
+
+STOPPED: Final = 1
+"""Exit code of a run that ended before its end."""
+_PIPED_WIDTH: Final = 200
+"""Columns of the tables where the output is not a terminal."""
+_NOWHERE: Final = "http://127.0.0.1:9"
+"""Stands for the upstream that settings must have where none is named; never asked."""
+_KEPT: Final = 10_000_000
+"""Texts and rulings that a journal keeps: all of them."""
+_OUTPUTS: Final = ("json", "csv", "trials", "html")
+_KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _FILE = click.Path(path_type=Path)
 _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -15,56 +45,77 @@ _EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.group(invoke_without_command=True)
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model to measure; repeatable.")
 @click.option("--models", "models_file", type=_EXISTING, metavar="FILE", help="Models and endpoints (YAML).")
-@click.option("--base-url", metavar="URL", help="Endpoint of models that name none.")
-@click.option("--api-key-env", metavar="VARIABLE", help="Holds the key.  [EVENKEEL_SHADOW_API_KEY]")
-@click.option("--api-key-header", metavar="NAME", help="Header of the key.  [authorization]")
-@click.option("--items", multiple=True, type=_EXISTING, metavar="FILE", help="Your issues (JSONL).  [60 own]")
-@click.option("--max-items", type=click.IntRange(1), metavar="N", help="A sample of so many issues.")
-@click.option("--tasks", metavar="LIST", help="Of the four tasks.  [all]")
-@click.option("--perturbations", metavar="LIST", help="Categories or kinds.  [all]")
-@click.option("--runs", type=click.IntRange(1, 100), default=5, show_default=True, help="Of everything.")
+@click.option("--base-url", metavar="URL", help="Endpoint of the models that name none.")
+@click.option(
+    "--api-key-env", metavar="VARIABLE", help="Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"
+)
+@click.option("--api-key-header", metavar="NAME", help="Header that carries the key.  [authorization]")
+@click.option(
+    "--items", multiple=True, type=_EXISTING, metavar="FILE", help="Your issues (JSONL).  [the 60 built in]"
+)
+@click.option("--max-items", type=click.IntRange(1), metavar="N", help="Sample of this many issues.")
+@click.option("--tasks", metavar="LIST", help="Tasks, with commas between.  [all four]")
+@click.option("--perturbations", metavar="LIST", help="Perturbations or their categories.  [all]")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="Times that everything is asked.",
+)
 @click.option(
     "--severity", type=click.FloatRange(0, 1), default=0.3, show_default=True, metavar="SHARE",
-    help="Of graded kinds.",
+    help="How far graded perturbations go.",
 )  # fmt: skip
 @click.option(
     "--parameters", metavar="JSON", help='Members of each request.  [{"temperature": 0, "seed": 0}]'
 )
 @click.option("--config", type=_FILE, metavar="FILE", help="Settings: judge, rewriter, prices, qualities.")
-@click.option("--judge-model", metavar="NAME", help="Model that rates answers; none: cheap metrics.")
+@click.option("--judge-model", metavar="NAME", help="Model that rates answers; without one, heuristics do.")
 @click.option("--judge-url", metavar="URL", help="Its endpoint.  [https://api.openai.com/v1]")
-@click.option("--judge-key-env", metavar="VARIABLE", help="Holds its key.  [EVENKEEL_JUDGE_API_KEY]")
+@click.option(
+    "--judge-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_JUDGE_API_KEY]"
+)
 @click.option("--rewriter-model", metavar="NAME", help="Model that paraphrases and translates.")
 @click.option("--rewriter-url", metavar="URL", help="Its endpoint.  [https://api.openai.com/v1]")
-@click.option("--rewriter-key-env", metavar="VARIABLE", help="Holds its key.  [EVENKEEL_REWRITER_API_KEY]")
 @click.option(
-    "--embeddings/--no-embeddings", default=None, help="Without a judge: by meaning.  [if installed]"
+    "--rewriter-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_REWRITER_API_KEY]"
+)
+@click.option(
+    "--embeddings/--no-embeddings", default=None, help="Compare by sentence embeddings.  [if installed]"
 )
 @click.option(
     "--price", "prices", multiple=True, metavar="MODEL=IN/OUT", help="USD per million tokens; repeatable."
 )
-@click.option("--seed", default=0, show_default=True, help="Of sample, order and perturbations.")
+@click.option("--seed", default=0, show_default=True, help="Seed of sample, order and perturbations.")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Calls at once."
+    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Calls at a time."
 )
-@click.option("--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, metavar="SECONDS")
-@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once so much is spent.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Limit of a call.",
+)
+@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once this much is spent.")
 @click.option(
     "--journal", type=_FILE, default=Path("evenkeel-bench.journal"), show_default=True, metavar="FILE",
-    help="Keeps every answer.",
+    help="Keep every answer here, so that a stopped run can go on.",
 )  # fmt: skip
 @click.option("--json", type=_FILE, metavar="FILE", help="Write everything as JSON.")
-@click.option("--csv", type=_FILE, metavar="FILE", help="Write each kind of each task as CSV.")
+@click.option("--csv", type=_FILE, metavar="FILE", help="Write each perturbation of each task as CSV.")
 @click.option("--html", type=_FILE, metavar="FILE", help="Write one page with heatmaps.")
 @click.option("--trials", type=_FILE, metavar="FILE", help="Write each pair of answers as JSONL.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending; needed where there is no terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending; needed without a terminal.")
 @click.pass_context
 def bench(context: click.Context, /, *, yes: bool, **given: Any) -> None:
     """Measure offline how robust some models are, on sixty IT issues or on your own.
 
-    Each issue is put to each model in four tasks (case summary, chat summary, question on documents, slot
-    filling), as it is and under every perturbation, several times. What it costs is said before it starts and
-    measured on the first issues. A stopped run goes on from its journal without repeating a call.
+    Each issue is sent to each model in four tasks (case summary, chat summary, question on documents, slot
+    filling), unchanged and under every perturbation, several times. The cost is estimated before the first
+    call and measured on the first issues. A stopped run goes on from its journal without repeating a call.
 
     Exit code: 0 done, 1 stopped before the end, 2 wrong options.
 
@@ -74,34 +125,385 @@ def bench(context: click.Context, /, *, yes: bool, **given: Any) -> None:
       evenkeel bench --models models.yaml --perturbations general,positional,format --yes --json bench.json
       evenkeel bench generate --model gpt-4.1 --base-url https://api.openai.com/v1 -n 20 --out more.jsonl
     """
-    if context.invoked_subcommand is not None:
-        return
-    from evenkeel.experiments.bench.arguments import run_from_command_line
-
-    sys.exit(run_from_command_line(given, confirmed=yes))
+    if context.invoked_subcommand is None:
+        sys.exit(_run(given, confirmed=yes))
 
 
 @bench.command()
 @click.option("--model", required=True, metavar="NAME", help="Model that writes.")
 @click.option("--base-url", required=True, metavar="URL", help="Its endpoint.")
-@click.option("--api-key-env", metavar="VARIABLE", help="Holds its key.  [EVENKEEL_SHADOW_API_KEY]")
+@click.option(
+    "--api-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_SHADOW_API_KEY]"
+)
 @click.option("-n", "--count", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Issues.")
 @click.option("--out", "target", type=_FILE, required=True, metavar="FILE", help="JSONL, appended to.")
 @click.option("--about", metavar="TEXT", help="What they are about.  [IT of an organisation]")
 @click.option("--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks it.")
-@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once so much is spent.")
+@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once this much is spent.")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Calls at once."
+    "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Calls at a time."
 )
-@click.option("--timeout", type=click.FloatRange(0.1), default=180.0, show_default=True, metavar="SECONDS")
-@click.option("--seed", default=0, show_default=True, help="Of the subjects.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1),
+    default=180.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Limit of a call.",
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of the subjects.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 def generate(*, yes: bool, **given: Any) -> None:
     """Have a model write more issues.
 
-    Each is checked (four documents, a chat of several turns, entities that the message holds word for word)
-    and left out if it resembles one that is there already, in FILE or among those that come along.
+    Each is checked (four documents, a chat of several turns, entities that stand in the message word for
+    word) and left out if it resembles an existing one, in FILE or built in.
     """
-    from evenkeel.experiments.bench.generation import run_from_command_line
+    sys.exit(_generate(given, confirmed=yes))
 
-    sys.exit(run_from_command_line(given, confirmed=yes))
+
+def _run(given: Mapping[str, Any], *, confirmed: bool) -> int:
+    """Run the benchmark as the options say.
+
+    Returns: the exit code.
+    Raises: SettingsError and InputError for options and files that cannot be used.
+    """
+    from evenkeel.experiments.bench.report import document
+    from evenkeel.experiments.bench.run import run_bench
+    from evenkeel.experiments.kit.arguments import check_writable
+    from evenkeel.experiments.kit.asking import AGAIN, StoppedError
+    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+    from evenkeel.experiments.kit.renderings import show
+    from evenkeel.experiments.kit.terminal import consoles
+
+    out, err = consoles(_PIPED_WIDTH)
+    confirm = confirmation(confirmed=confirmed, in_pipelines=True)
+    try:
+        settings = settings_of(given)
+        options = options_of(given, settings)
+        check_writable((*(given[name] for name in _OUTPUTS), given["journal"]))
+        outcome = run_bench(options, _connect(settings, options), err=err, confirm=confirm)
+        show(document(outcome), out)
+        for path in _write(outcome, given):
+            err.print(f"wrote {path}", soft_wrap=True)
+    except NotConfirmedError:
+        click.echo("evenkeel: nothing more was asked; --yes asks without confirmation", err=True)
+        return STOPPED
+    except StoppedError as error:
+        click.echo(f"evenkeel: {error}", err=True)
+        return STOPPED
+    except KeyboardInterrupt:
+        click.echo(f"evenkeel: stopped; every answer so far is in {given['journal']}: {AGAIN}", err=True)
+        return STOPPED
+    return STOPPED if outcome.unusable else 0
+
+
+def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
+    from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, document
+    from evenkeel.experiments.kit.asking import AGAIN, StoppedError
+    from evenkeel.experiments.kit.renderings import html
+
+    writers = {
+        "json": lambda: as_json(outcome).encode(),
+        "csv": lambda: as_csv(outcome).encode(),
+        "trials": lambda: as_lines(outcome).encode(),
+        "html": lambda: html(document(outcome)),
+    }
+    written: list[Path] = []
+    for name in _OUTPUTS:
+        target: Path | None = given[name]
+        if target is not None:
+            try:
+                target.write_bytes(writers[name]())
+            except OSError as error:
+                raise StoppedError(f"{target}: cannot be written ({error.strerror}); {AGAIN}") from error
+            written.append(target)
+    return written
+
+
+def settings_of(given: Mapping[str, Any]) -> Settings:
+    """Judge, rewriter, prices and embeddings.
+
+    Raises: SettingsError in one line.
+    """
+    from evenkeel.experiments.kit.arguments import named_price
+    from evenkeel.settings import load
+
+    overrides: dict[str, Any] = {}
+    for section in ("judge", "rewriter"):
+        named = {
+            name: given[f"{section}_{option}"]
+            for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env"))
+            if given[f"{section}_{option}"] is not None
+        }
+        if named:
+            overrides[section] = named
+    if given["embeddings"] is not None:
+        overrides["scoring"] = {"embeddings": {"enabled": given["embeddings"]}}
+    if given["prices"]:
+        prices = (named_price(text) for text in given["prices"])
+        overrides["prices"] = {model: asdict(price) for model, price in prices}
+    config = given["config"]
+    return load(config, overrides, {} if config else {"upstream": _NOWHERE})
+
+
+def options_of(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
+    """The options of a run.
+
+    Raises: SettingsError or InputError in one line.
+    """
+    from evenkeel.experiments.bench.items import BUILTIN, builtin_items, read_items
+    from evenkeel.experiments.bench.run import BenchOptions, JudgeChosen, RewriterChosen
+    from evenkeel.experiments.bench.services import without_slots
+    from evenkeel.experiments.bench.trials import Protocol
+    from evenkeel.runtime import choices
+    from evenkeel.runtime.replays import prices
+
+    kinds, not_measured = _kinds(given["perturbations"], settings)
+    protocol = Protocol(
+        models=_models(given, settings),
+        tasks=_tasks(given["tasks"]),
+        kinds=kinds,
+        runs=given["runs"],
+        severity=given["severity"],
+        seed=given["seed"],
+    )
+    files: tuple[Path, ...] = given["items"]
+    drawn: list[Item] = list(read_items(files) if files else builtin_items())
+    Random(f"{given['seed']}:items").shuffle(drawn)
+    judge, rewriter = settings.judge, settings.rewriter
+    return BenchOptions(
+        protocol=protocol,
+        items=tuple(drawn[: given["max_items"]]),
+        source=", ".join(path.name for path in files) if files else BUILTIN,
+        not_measured=not_measured,
+        judge=JudgeChosen(judge.base_url, judge.model, judge.votes) if judge else None,
+        rewriter=RewriterChosen(rewriter.base_url, rewriter.model) if rewriter else None,
+        bundles=without_slots(choices.bundles(settings)),
+        prices=prices(settings),
+        own_prices=tuple(settings.prices),
+        journal=given["journal"],
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+        most_usd=given["max_usd"],
+    )
+
+
+def _read_key(variable: str, header: str) -> tuple[tuple[str, str], ...]:
+    from evenkeel.settings import Credential
+
+    credential = Credential.read(variable, header)
+    return ((credential.header, credential.value),) if credential else ()
+
+
+def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
+    from evenkeel.experiments.bench.models import model_at, read_models
+    from evenkeel.experiments.kit.arguments import InputError
+
+    parameters = _parameters(given["parameters"])
+    url = given["base_url"]
+    key_env = given["api_key_env"] or settings.shadow.api_key_env
+    headers = _read_key(key_env, given["api_key_header"] or settings.shadow.api_key_header)
+    found: list[ModelUnderTest] = []
+    if given["models"]:
+        if url is None:
+            raise InputError("where are the models? Name their endpoint with --base-url")
+        found += [
+            model_at(name, url, key_env=key_env, headers=headers, parameters=parameters)
+            for name in given["models"]
+        ]
+    if given["models_file"]:
+        found += read_models(
+            given["models_file"], url=url, key_env=key_env, read_key=_read_key, parameters=parameters
+        )
+    if not found:
+        raise InputError("which models? Name each with --model, or give a file of them with --models")
+    names = [one.name for one in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f'the model "{twice}" is there twice; give them different names')
+    return tuple(found)
+
+
+def _parameters(text: str | None) -> dict[str, Any]:
+    from evenkeel.experiments.bench.models import PARAMETERS
+    from evenkeel.experiments.kit.arguments import InputError
+
+    try:
+        own = json.loads(text or "{}")
+    except ValueError as error:
+        raise InputError(f"--parameters: is not JSON: {error}") from error
+    if not isinstance(own, dict):
+        raise InputError('--parameters: is no JSON object such as {"temperature": null, "top_p": 1}')
+    return {**PARAMETERS, **own}
+
+
+def _tasks(text: str | None) -> tuple[Task, ...]:
+    from evenkeel.experiments.bench.prompts import TASKS
+    from evenkeel.experiments.kit.arguments import InputError, words
+    from evenkeel.metrics.tasks import task_named
+
+    if text is None:
+        return TASKS
+    found = []
+    for word in words(text):
+        try:
+            task = task_named(word)
+        except ValueError as error:
+            raise InputError(f"--tasks: {error}") from error
+        if task not in TASKS:
+            raise InputError(f"--tasks: {word} is none of {', '.join(TASKS)}")
+        found.append(task)
+    return tuple(task for task in TASKS if task in found)
+
+
+def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ...], dict[str, int]]:
+    """The perturbations that can be measured, and how many cannot for want of what."""
+    from evenkeel.core.verdict import BASELINE
+    from evenkeel.experiments.kit.arguments import InputError, words
+    from evenkeel.runtime import choices
+    from evenkeel.runtime.replays import capabilities
+    from evenkeel.shadow.perturbations import by_name
+
+    try:
+        known = choices.perturbations(settings)
+        wanted = by_name(words(text), known) if text else known
+    except ValueError as error:
+        raise InputError(f"--perturbations: {error}") from error
+    have = capabilities(settings)
+    missing: dict[str, int] = {}
+    for kind in wanted:
+        for need in sorted(kind.requires - have):
+            missing[need] = missing.get(need, 0) + 1
+    kinds = tuple(kind for kind in wanted if kind.requires <= have and kind.name != BASELINE)
+    if not kinds:
+        raise InputError(
+            f"--perturbations: all of them need a {' and a '.join(sorted(missing))}; name one with "
+            f"{' and '.join(f'--{need}-model' for need in sorted(missing))}"
+        )
+    return kinds, missing
+
+
+def _connect(settings: Settings, options: BenchOptions) -> Connect:
+    """How judge and rewriter of the settings are connected."""
+    from evenkeel.core.languages import language_of
+    from evenkeel.experiments.bench.services import Services
+    from evenkeel.experiments.kit.asking import Service
+    from evenkeel.metrics.heuristic import HeuristicRater
+    from evenkeel.metrics.judge import Judge, SqliteJudgeCache
+    from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+    from evenkeel.runtime.instruments import make_encoder
+
+    def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
+        chosen, judge, watch = settings.judge, None, None
+        if chosen is None:
+            encoder = make_encoder(settings, options.prices)
+            stack.push_async_callback(encoder.close)
+            rater = HeuristicRater(encoder.embeddings, encoder.cutoffs, language_of=language_of)
+            scorer = heuristic_scorer(rater, bundles=options.bundles)
+        else:
+            judge = Judge(
+                base_url=chosen.base_url,
+                model=chosen.model,
+                api_key=os.environ.get(chosen.api_key_env) or "",
+                timeout_s=chosen.timeout_s,
+                concurrency=chosen.concurrency,
+                price=options.prices.usd,
+                cache=SqliteJudgeCache(database, kept=_KEPT),
+                reply_tokens=chosen.reply_tokens,
+                repairs=1,
+            )
+            stack.push_async_callback(judge.close)
+            scorer = judge_scorer(
+                judge, votes=chosen.votes, swap_share=chosen.swap_share, bundles=options.bundles
+            )
+            name = f"the judge {chosen.model} at {chosen.base_url}"
+            watch = Service(name, variable=chosen.api_key_env, option="--judge")
+        rewrite = _rewriter(settings, judge, options.prices, database, costs, stack)
+        return Services(scorer, rewrite, watch)
+
+    return connect
+
+
+def _rewriter(
+    settings: Settings,
+    judge: Judge | None,
+    prices: Prices,
+    database: Database,
+    costs: Costs,
+    stack: AsyncExitStack,
+) -> OnceRewritten | None:
+    """The rewriter, whose texts the journal keeps; None if none is named."""
+    from evenkeel.experiments.bench.services import OnceRewritten
+    from evenkeel.experiments.kit.asking import Service
+    from evenkeel.experiments.kit.cost import PayeeBudget
+    from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter, SqliteRewriteCache
+
+    chosen = settings.rewriter
+    if chosen is None:
+        return None
+    budget = PayeeBudget(costs)
+    rewriter = Rewriter.connect(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        stronger_model=chosen.stronger_model,
+        api_key=os.environ.get(chosen.api_key_env) or "",
+        timeout_s=chosen.timeout_s,
+        concurrency=chosen.concurrency,
+        headroom_tokens=chosen.headroom_tokens,
+        price=prices.usd,
+        cache=SqliteRewriteCache(database, kept=_KEPT),
+        equal_meaning=JudgedMeaning(judge, budget) if judge and chosen.check_meaning is not False else None,
+    )
+    stack.push_async_callback(rewriter.close)
+    name = f"the rewriter {chosen.model} at {chosen.base_url}"
+    watch = Service(name, variable=chosen.api_key_env, option="--rewriter")
+    models = f"{chosen.model}\n{chosen.stronger_model or ''}"
+    return OnceRewritten(rewriter, database, costs, budget, watch, name=models)
+
+
+def _generate(given: Mapping[str, Any], *, confirmed: bool) -> int:
+    """Write issues as the options say.
+
+    Returns: the exit code: 0 if all were written, else 1.
+    Raises: InputError for options and files that cannot be used.
+    """
+    from evenkeel.core.figures import number, usd
+    from evenkeel.experiments.bench.generation import ABOUT, Wanted, known_issues, requests, write_issues
+    from evenkeel.experiments.bench.models import model_at
+    from evenkeel.experiments.kit.arguments import InputError, price
+    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+    from evenkeel.experiments.kit.terminal import plain_console
+    from evenkeel.llm.price import Prices
+
+    target: Path = given["target"]
+    if not target.absolute().parent.is_dir() or target.is_dir():
+        raise InputError(f"--out {target}: is no file in a folder that exists")
+    key_env = given["api_key_env"] or _KEY_ENV
+    headers = _read_key(key_env, "authorization")
+    model = model_at(given["model"], given["base_url"], key_env=key_env, headers=headers, parameters={})
+    known = known_issues(target)
+    rng = Random(f"{given['seed']}:{len(known)}:generate")
+    wanted = Wanted(
+        model=model,
+        prices=Prices({} if given["price"] is None else {given["model"]: price(given["price"])}),
+        requests=requests(given["count"], given["about"] or ABOUT, rng),
+        known=known,
+        target=target,
+        most_usd=given["max_usd"],
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+    )
+    try:
+        confirmation(confirmed=confirmed, in_pipelines=True)(wanted.cost)
+    except NotConfirmedError:
+        click.echo("evenkeel: nothing was asked", err=True)
+        return STOPPED
+    faults, spent_usd = write_issues(wanted, plain_console(stderr=True))
+    asked = len(wanted.requests)
+    click.echo(
+        f"{number(asked - len(faults))} of {number(asked)} issues written to {target}, {usd(spent_usd)}"
+    )
+    for fault in dict.fromkeys(faults):
+        click.echo(f"left out, {number(faults.count(fault))}: {fault}", err=True)
+    return STOPPED if faults else 0

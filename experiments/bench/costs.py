@@ -17,37 +17,22 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.bench.prompts import FREE, first_outcome, prompt_of
+from evenkeel.experiments.bench.prompts import first_outcome, prompt_of
 from evenkeel.experiments.kit.cost import JUDGE, REWRITER, Costs
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.tasks import Task
-from evenkeel.settings import SettingsError
 from evenkeel.shadow.perturbations import Draft, NotApplicable
-from evenkeel.stores.errors import StoreError
-from evenkeel.stores.sqlite.database import Database
+from evenkeel.shadow.perturbations.format import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.trials import Protocol
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
-
-
-def open_journal(path: Path) -> Database:
-    """Open a journal, or begin one.
-
-    Raises: SettingsError in one line.
-    """
-    if path.is_dir():
-        raise SettingsError(f"--journal {path}: is a folder; name a file")
-    try:
-        return Database(path)
-    except StoreError as error:
-        raise SettingsError(f"--journal {path}: cannot be used; name another file ({error})") from error
+    from evenkeel.stores.sqlite.database import Database
 
 
 def plan_key(parts: Mapping[str, object]) -> str:
@@ -116,11 +101,6 @@ class Measured:
     def _row(self, query: str, plan: str) -> Any:
         return self._database.connection().execute(query, (plan,)).fetchone()
 
-    def answers(self) -> int:
-        """Answers in the journal, whoever asked for them."""
-        row = self._database.connection().execute("SELECT count(*) FROM gate_answers").fetchone()
-        return int(row[0])
-
 
 _ANSWER_TOKENS: Final = {
     Task.CASE_SUMMARY: 170,
@@ -158,7 +138,7 @@ class Planned:
         """The same in tokens."""
         return sum(one.tokens for one in self.expenses.values())
 
-    def said(self) -> str:
+    def __str__(self) -> str:
         """In a line."""
         price = f"about {usd(self.usd)}" if self.usd else "no public price known"
         return f"{number(self.calls)} calls, about {number(self.tokens)} tokens, {price}"
@@ -240,20 +220,20 @@ def planned(
     return Planned(calls, dict(expenses))
 
 
-def factors_of(expected: Planned, ledger: Costs, booked: Mapping[str, Spend]) -> dict[str, float]:
+def factors_of(expected: Planned, costs: Costs, booked: Mapping[str, Spend]) -> dict[str, float]:
     """How far off the rule of thumb was, by payee, once these issues are paid for.
 
     Remembered answers count as if they had been asked for.
 
     Args:
         expected: By rule of thumb.
-        ledger: Of this run.
+        costs: Of this run.
         booked: Spent on these issues by this run and earlier ones: what remembered rulings and texts cost
             stands nowhere else.
     """
     found = {}
     for payee, one in expected.expenses.items():
-        account, before = ledger.of(payee), booked.get(payee, NOTHING)
+        account, before = costs.of(payee), booked.get(payee, NOTHING)
         tokens = max(account.tokens + account.remembered_tokens, before.tokens)
         dollars = max(account.usd + account.remembered_usd, before.usd)
         if one.usd:

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import click
 from rapidfuzz import fuzz
 
 from evenkeel import __version__
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.bench.arguments import STOPPED
 from evenkeel.experiments.bench.items import DOCUMENTS, ItemError, builtin_items, item_of, read_items, written
-from evenkeel.experiments.bench.models import model_at
-from evenkeel.experiments.calibrate.progress import stage
-from evenkeel.experiments.kit.arguments import price
-from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-from evenkeel.experiments.kit.terminal import plain_console
+from evenkeel.experiments.kit.asking import work_through
+from evenkeel.experiments.kit.progress import progress
 from evenkeel.llm.price import Prices, estimate_tokens
-from evenkeel.settings import SettingsError
 from evenkeel.shadow.replay import Replayer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    import random
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -205,51 +199,53 @@ _ITEM_TOKENS = 1_500
 """Usual length of an issue."""
 _CALLS_EACH = 1.3
 """Usual number of calls for one, those after a fault included."""
-_KEY_ENV = "EVENKEEL_SHADOW_API_KEY"
 
 
-def run_from_command_line(given: Mapping[str, Any], *, confirmed: bool) -> int:
-    """Write issues as the options say.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be written."""
 
-    Returns: the exit code: 0 if all were written, else 1.
-    Raises: SettingsError for options and files that cannot be used.
+    model: ModelUnderTest
+    """Who writes."""
+    prices: Prices
+    requests: Sequence[str]
+    known: Sequence[Item]
+    """Issues that new ones must not resemble."""
+    target: Path
+    """Issues are appended to it."""
+    most_usd: float | None
+    concurrency: int
+    timeout_s: float
+
+    @property
+    def cost(self) -> str:
+        """What it may cost, by rule of thumb."""
+        calls = round(_CALLS_EACH * len(self.requests))
+        usd_each = self.prices.usd(self.model.model, estimate_tokens(self.requests[0]), _ITEM_TOKENS)
+        said = f"about {usd(calls * usd_each)}" if usd_each else "no public price known"
+        return f"about {number(calls)} calls to {self.model.name}, {said}"
+
+
+class WrittenIssues(NamedTuple):
+    """What came of it."""
+
+    faults: list[str]
+    """Why issues are missing, one reason for each."""
+    usd: float
+
+
+def known_issues(target: Path) -> list[Item]:
+    """The issues that come along, and those that are in a file already.
+
+    Raises: ItemError.
     """
-    err = plain_console(stderr=True)
-    target: Path = given["target"]
-    if not target.absolute().parent.is_dir() or target.is_dir():
-        raise SettingsError(f"--out {target}: is no file in a folder that exists")
-    model = model_at(
-        given["model"],
-        given["base_url"],
-        key_env=given["api_key_env"] or _KEY_ENV,
-        key_header="authorization",
-        parameters={},
-    )
-    try:
-        known = [*builtin_items(), *(read_items([target]) if _holds_any(target) else ())]
-    except ItemError as error:
-        raise SettingsError(str(error)) from error
-    prices = Prices({} if given["price"] is None else {given["model"]: price(given["price"])})
-    rng = random.Random(f"{given['seed']}:{len(known)}:generate")
-    wanted = requests(given["count"], given["about"] or ABOUT, rng)
-    calls = round(_CALLS_EACH * len(wanted))
-    cost = calls * prices.usd(model.model, estimate_tokens(wanted[0]), _ITEM_TOKENS)
-    said = f"about {usd(cost)}" if cost else "no public price known"
-    may = confirmation(confirmed=confirmed, in_pipelines=True)
-    try:
-        may(f"about {number(calls)} calls to {model.name}, {said}")
-    except NotConfirmedError:
-        click.echo("evenkeel: nothing was asked", err=True)
-        return STOPPED
-    writing = Writing(model, prices, most_usd=given["max_usd"])
-    faults = asyncio.run(_write(writing, wanted, known, target, given["concurrency"], given["timeout"], err))
-    click.echo(
-        f"{number(len(wanted) - len(faults))} of {number(len(wanted))} issues written to {target}, "
-        f"{usd(writing.usd)}"
-    )
-    for fault in dict.fromkeys(faults):
-        click.echo(f"left out, {number(faults.count(fault))}: {fault}", err=True)
-    return STOPPED if faults else 0
+    there = target.exists() and bool(target.read_bytes().strip())
+    return [*builtin_items(), *(read_items([target]) if there else ())]
+
+
+def write_issues(wanted: Wanted, err: Console) -> WrittenIssues:
+    """Have issues written, each appended to the file as soon as it is there."""
+    return asyncio.run(_write(wanted, err))
 
 
 @dataclass(slots=True)
@@ -276,45 +272,31 @@ class Writing:
         return answer.text
 
 
-async def _write(
-    writing: Writing,
-    wanted: Sequence[str],
-    known: list[Item],
-    target: Path,
-    concurrency: int,
-    timeout_s: float,
-    err: Console,
-) -> list[str]:
-    """Why issues are missing, one reason for each."""
-    replayer = Replayer(concurrency=concurrency, timeout_s=timeout_s, user_agent=f"evenkeel/{__version__}")
-    waiting = iter(wanted)
-    faults: list[str] = []
+async def _write(wanted: Wanted, err: Console) -> WrittenIssues:
+    replayer = Replayer(
+        concurrency=wanted.concurrency, timeout_s=wanted.timeout_s, user_agent=f"evenkeel/{__version__}"
+    )
+    writing = Writing(wanted.model, wanted.prices, most_usd=wanted.most_usd)
+    known, faults = list(wanted.known), list[str]()
 
     async def say(messages: list[dict[str, str]]) -> str | None:
         return await writing.say(replayer, messages)
 
-    with stage("writing", "issues", len(wanted), err) as told:
+    with progress("writing", "issues", len(wanted.requests), err) as made:
 
-        async def work(add: Callable[[], None]) -> None:
-            for request in waiting:
-                found = await write_item(say, request, known)
-                if found.item is None:
-                    faults.append(found.fault)
-                else:
-                    # At once: a stopped run keeps what it paid for, and the next issue is held against it.
-                    known.append(found.item)
-                    with target.open("a", encoding="utf-8") as file:
-                        file.write(written(found.item) + "\n")
-                add()
+        async def one(request: str) -> None:
+            found = await write_item(say, request, known)
+            if found.item is None:
+                faults.append(found.fault)
+            else:
+                # At once: a stopped run keeps what it paid for, and the next issue is held against it.
+                known.append(found.item)
+                with wanted.target.open("a", encoding="utf-8") as file:
+                    file.write(written(found.item) + "\n")
+            made.add()
 
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(concurrency):
-                    group.create_task(work(told.add))
+            await work_through(wanted.requests, one, concurrency=wanted.concurrency)
         finally:
             await replayer.close()
-    return faults
-
-
-def _holds_any(path: Path) -> bool:
-    return path.exists() and bool(path.read_bytes().strip())
+    return WrittenIssues(faults, writing.usd)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from evenkeel.experiments.kit.arguments import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -88,7 +90,7 @@ class Item(_Part):
 BUILTIN = "evenkeel's own issues"
 
 
-class ItemError(ValueError):
+class ItemError(InputError):
     """Issues that cannot be used. The message names file, line and field."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,29 +10,33 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenkeel.core.endpoint import Upstream
-from evenkeel.core.verdict import Failure
 from evenkeel.experiments.bench.items import described
-from evenkeel.experiments.kit.asking import UnusableError, advised
-from evenkeel.experiments.kit.journal import Answers
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.asking import Asker, Call, UnusableError, advised, call_key
 from evenkeel.llm.price import estimate_tokens
-from evenkeel.settings import Credential, SettingsError
 from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.kit.cost import Account, Costs
+    from evenkeel.core.verdict import Failure
+    from evenkeel.experiments.kit.cost import Costs
+    from evenkeel.experiments.kit.journal import Answers
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.prompt import PromptView
-    from evenkeel.shadow.replay import Replay, Replayer
-    from evenkeel.stores.sqlite.database import Database
+    from evenkeel.shadow.replay import Replayer
 
+    Headers = tuple[tuple[str, str], ...]
+    ReadKey = Callable[[str, str], Headers]
+    """From the variable that holds a key and the name of its header to the headers that carry it."""
 
 PARAMETERS: Mapping[str, Any] = {"temperature": 0, "seed": 0}
 """Sent with every request unless said otherwise: as little chance as a model can do with."""
-_PATH = "/v1/chat/completions"
+_PATH: Final = "/v1/chat/completions"
+_PATIENCE: Final = 20
+"""Failures in a row of a model that has answered before, after which it is not asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,17 @@ class ModelUnderTest:
             "members": ", ".join(self.parameters) or "such requests",
         }
 
-    def body(self, view: PromptView) -> bytes:
-        """The request that puts a prompt to this model."""
+    def call(self, view: PromptView, draw: str) -> Call:
+        """The request that puts a prompt to this model.
+
+        Args:
+            view: The prompt.
+            draw: Names the call among those with the same request.
+        """
         members: dict[str, str | None] = {key: json.dumps(value) for key, value in self.parameters.items()}
-        return view.with_members({"model": json.dumps(self.model), **members}).for_replay()
+        body = view.with_members({"model": json.dumps(self.model), **members}).for_replay()
+        key = call_key([self.target.url, self.target.unix_path, draw], body)
+        return Call(self.name, self.target, body, key, self.model, estimate_tokens(view.text))
 
 
 def model_at(
@@ -72,7 +82,7 @@ def model_at(
     *,
     model: str | None = None,
     key_env: str,
-    key_header: str,
+    headers: Headers,
     parameters: Mapping[str, Any],
 ) -> ModelUnderTest:
     """A model at an endpoint.
@@ -81,22 +91,19 @@ def model_at(
         name: For the tables.
         url: Base URL of the endpoint, up to and including the version.
         model: As the endpoint knows it; None = the same name.
-        key_env: Variable that holds the key; an empty one is no key.
-        key_header: Header that carries it.
+        key_env: Variable that holds the key.
+        headers: That carry it.
         parameters: Members of every request; those that are None are left out.
 
-    Raises: SettingsError for a URL that is none.
+    Raises: InputError for a URL that is none.
     """
     try:
         upstream = Upstream.parse(url)
     except ValueError as error:
-        raise SettingsError(str(error)) from error
-    credential = Credential.read(key_env, key_header)
-    headers = ((credential.header, credential.value),) if credential else ()
+        raise InputError(str(error)) from error
     kept = {key: value for key, value in parameters.items() if value is not None}
-    return ModelUnderTest(
-        name, model or name, Target(upstream.url(_PATH), headers, upstream.unix_path), kept, key_env
-    )
+    target = Target(upstream.url(_PATH), headers, upstream.unix_path)
+    return ModelUnderTest(name, model or name, target, kept, key_env)
 
 
 class _Entry(BaseModel):
@@ -117,7 +124,7 @@ class _File(BaseModel):
 
 
 def read_models(
-    path: Path, *, url: str | None, key_env: str, parameters: Mapping[str, Any]
+    path: Path, *, url: str | None, key_env: str, read_key: ReadKey, parameters: Mapping[str, Any]
 ) -> tuple[ModelUnderTest, ...]:
     """The models that a YAML file lists under `models:`.
 
@@ -125,145 +132,59 @@ def read_models(
         path: The file.
         url: Endpoint of the models that name none.
         key_env: Variable with the key of those that name none.
+        read_key: Reads a key.
         parameters: Members of every request, over which each model's own are laid.
 
-    Raises: SettingsError with file and field.
+    Raises: InputError with file and field.
     """
     try:
         read = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingsError(f"{path}: cannot be read as YAML: {error}") from error
+        raise InputError(f"{path}: cannot be read as YAML: {error}") from error
     except ValidationError as error:
-        raise SettingsError(f"{path}, {described(error.errors())}") from error
+        raise InputError(f"{path}, {described(error.errors())}") from error
     found = []
     for entry in read.models:
-        at = entry.base_url or url
+        at, variable = entry.base_url or url, entry.api_key_env or key_env
         if at is None:
-            raise SettingsError(f'{path}, model "{entry.name}": has no base_url, and there is no --base-url')
+            raise InputError(f'{path}, model "{entry.name}": has no base_url, and there is no --base-url')
+        headers = read_key(variable, entry.api_key_header)
+        own = {**parameters, **entry.parameters}
         found.append(
-            model_at(
-                entry.name,
-                at,
-                model=entry.model,
-                key_env=entry.api_key_env or key_env,
-                key_header=entry.api_key_header,
-                parameters={**parameters, **entry.parameters},
-            )
+            model_at(entry.name, at, model=entry.model, key_env=variable, headers=headers, parameters=own)
         )
     return tuple(found)
 
 
-VERSION: Final = 1
-_PATIENCE_AT_FIRST: Final = 3
-"""Failures in a row of a model that has never answered, after which it is not asked again."""
-_PATIENCE: Final = 20
-"""The same of one that has."""
-_PASSING: Final = frozenset({"connection", "timeout", "server_error"})
-"""Faults that may be gone a moment later: such a call is made once more."""
-
-
-def call_key(model: ModelUnderTest, body: bytes, draw: str) -> bytes:
-    """SHA-256 of everything that decides an answer.
-
-    The draw tells calls with the same request apart: the identical resend must be asked for itself.
-    """
-    where = [model.target.url, model.target.unix_path, draw]
-    return hashlib.sha256(json.dumps(where).encode() + b"\0" + body).digest()
-
-
-class Asker:
-    """Asks the models of one run."""
+class ModelsAsked:
+    """Asks the models of one run; ends it once none of them answers."""
 
     def __init__(
-        self, replayer: Replayer, database: Database, prices: Prices, ledger: Costs, *, models: int
+        self,
+        models: tuple[ModelUnderTest, ...],
+        replayer: Replayer,
+        answers: Answers,
+        prices: Prices,
+        costs: Costs,
     ) -> None:
-        """Begin.
-
-        Args:
-            replayer: Sends; limits how many are under way.
-            database: The journal: answers are in it before anybody sees them.
-            prices: Of models.
-            ledger: Where calls and costs are added up, and where the limit is.
-            models: How many there are: once none of them answers, the run ends.
-        """
-        self._replayer = replayer
-        self._answers = Answers(database)
-        self._prices = prices
-        self._ledger = ledger
-        self._answered: set[str] = set()
-        self._in_a_row: dict[str, int] = {}
-        self.unusable: dict[str, Failure] = {}
-        """Models that are not asked any more, and what they answered last."""
-        self.unusable_as_told: dict[str, str] = {}
-        """The same for people, with what to do."""
-        self._models = models
+        """Begin; the arguments after the models are those of `Asker`."""
+        self._models = {one.name: one for one in models}
+        self._asker = Asker(replayer, answers, prices, costs, patience=_PATIENCE, give_up=self._give_up)
+        self.unusable: dict[str, str] = {}
+        """Models that are not asked any more → what they answered last, and what to do about it."""
 
     async def ask(self, model: ModelUnderTest, view: PromptView, draw: str) -> Answer | Failure:
-        """A model's answer to a prompt, or why there is none.
-
-        Args:
-            model: Who is asked.
-            view: The prompt.
-            draw: Names the call among those with the same request.
+        """A model's answer to a prompt, or why there is none; see `ModelUnderTest.call`.
 
         Raises: BudgetUsedUpError; UnusableError once no model is left.
         """
-        body = model.body(view)
-        key = call_key(model, body, draw)
-        account = self._ledger.of(model.name)
-        known = self._answers.get(key)
-        if known is not None:
-            account.remembered += 1
-            tokens, usd = self._price(model, view, known.answer)
-            account.remembered_tokens += tokens
-            account.remembered_usd += usd
-            self._answered.add(model.name)
-            return known.answer
-        if model.name in self.unusable:
-            return self.unusable[model.name]
-        outcome = await self._send(model, body, view, account)
-        if isinstance(outcome, Failure) and outcome.reason in _PASSING and model.name in self._answered:
-            outcome = await self._send(model, body, view, account)
-        if isinstance(outcome, Failure):
-            account.failed += 1
-            self._failed(model, outcome)
-            return outcome
-        self._answered.add(model.name)
-        self._in_a_row[model.name] = 0
-        self._answers.put(key, outcome)
-        return outcome.answer
+        return await self._asker.ask(model.call(view, draw))
 
-    async def _send(
-        self, model: ModelUnderTest, body: bytes, view: PromptView, account: Account
-    ) -> Replay | Failure:
-        self._ledger.check()
-        account.calls += 1
-        outcome = await self._replayer.send(model.target, body)
-        if not isinstance(outcome, Failure):
-            tokens, usd = self._price(model, view, outcome.answer)
-            account.tokens += tokens
-            account.usd += usd
-        return outcome
-
-    def _price(self, model: ModelUnderTest, view: PromptView, answer: Answer) -> tuple[int, float]:
-        asked, said = answer.prompt_tokens, answer.completion_tokens
-        if asked is None:
-            asked = estimate_tokens(view.text)
-        if said is None:
-            said = estimate_tokens(answer.text)
-        return asked + said, self._prices.usd(model.model, asked, said)
-
-    def _failed(self, model: ModelUnderTest, failure: Failure) -> None:
-        name = model.name
-        self._in_a_row[name] = self._in_a_row.get(name, 0) + 1
-        patience = _PATIENCE if name in self._answered else _PATIENCE_AT_FIRST
-        if failure.reason == "unauthorized" and name not in self._answered:
-            patience = 1
-        if self._in_a_row[name] < patience or name in self.unusable:
-            return
-        self.unusable[name] = failure
-        said = advised(failure.reason, failure.detail, **model.options)
-        self.unusable_as_told[name] = f"{said} ({model.target.url})"
-        if len(self.unusable) == self._models:
-            told = "\n".join(f"  {one}: {why}" for one, why in self.unusable_as_told.items())
-            raise UnusableError(f"no model answers any more:\n{told}\nPut that right")
+    def _give_up(self, call: Call, failure: Failure) -> None:
+        options = self._models[call.payee].options
+        self.unusable[call.payee] = (
+            f"{advised(failure.reason, failure.detail, **options)} ({call.target.url})"
+        )
+        if len(self.unusable) == len(self._models):
+            listed = "\n".join(f"  {one}: {why}" for one, why in self.unusable.items())
+            raise UnusableError(f"no model answers any more:\n{listed}\nPut that right")

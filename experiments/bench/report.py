@@ -56,6 +56,7 @@ _COLUMNS: Final = (
     "model", "task", "category", "kind", "trials", "rated", "shifted", "quality_known", "quality_changed",
     "content_delta", "quality_delta", "robustness", "robustness_std", "robustness_lower", "robustness_upper",
 )  # fmt: skip
+_ACCOUNT: Final = ("calls", "remembered", "failed", "tokens", "usd", "remembered_tokens", "remembered_usd")
 
 
 def document(outcome: Outcome) -> Document:
@@ -271,10 +272,10 @@ def _basis(outcome: Outcome) -> Iterator[str]:
     """What could not be measured, and what it took."""
     yield from _failures(outcome)
     yield from outcome.notes
-    ledger = outcome.ledger
+    costs = outcome.costs
     yield (
-        f"{number(ledger.calls)} calls, {number(ledger.remembered)} answers remembered, "
-        f"{number(ledger.failed)} failed, {number(ledger.tokens)} tokens, {usd(ledger.usd)}, "
+        f"{number(costs.calls)} calls, {number(costs.remembered)} answers remembered, "
+        f"{number(costs.failed)} failed, {number(costs.tokens)} tokens, {usd(costs.usd)}, "
         f"{duration(outcome.duration_s)}"
     )
     ratio, measured_usd = outcome.estimate_ratio, outcome.measured_usd
@@ -300,9 +301,6 @@ def _failures(outcome: Outcome) -> Iterator[str]:
         yield f"{model}: not asked any more: {said}"
 
 
-_ACCOUNT = ("calls", "remembered", "failed", "tokens", "usd", "remembered_tokens", "remembered_usd")
-
-
 def as_json(outcome: Outcome) -> str:
     """Everything as JSON, shares in [0, 1]."""
     return json_text(
@@ -321,7 +319,7 @@ def as_json(outcome: Outcome) -> str:
             "duration_s": outcome.duration_s,
             "spent": {
                 payee: {name: getattr(account, name) for name in _ACCOUNT}
-                for payee, account in outcome.ledger.accounts.items()
+                for payee, account in outcome.costs.accounts.items()
             },
             "estimates": {
                 "thumb_usd": outcome.thumb_usd,

@@ -10,9 +10,10 @@ import contextlib
 import math
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel import __version__
 from evenkeel.core.budget import NOTHING, Spend
@@ -24,22 +25,17 @@ from evenkeel.experiments.bench.costs import (
     batches_of,
     factors_of,
     margin,
-    open_journal,
     plan_key,
     planned,
     settled,
 )
-from evenkeel.experiments.bench.models import Asker
+from evenkeel.experiments.bench.models import ModelsAsked
 from evenkeel.experiments.bench.scores import make_tables
-from evenkeel.experiments.bench.services import judge_of, judge_watch, rewriter_of, scorer_of, without_slots
 from evenkeel.experiments.bench.trials import Course, Rounds, joined, measure
-from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.kit.asking import AGAIN, StoppedError, UnusableError, unwritable
 from evenkeel.experiments.kit.cost import BudgetUsedUpError, Costs
-from evenkeel.metrics.heuristic import Cutoffs
-from evenkeel.runtime import choices
-from evenkeel.runtime.instruments import Encoder, make_encoder
-from evenkeel.runtime.replays import prices
+from evenkeel.experiments.kit.journal import Answers, open_database
+from evenkeel.experiments.kit.progress import Progress, progress
 from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.errors import StoreError
 
@@ -53,34 +49,58 @@ if TYPE_CHECKING:
     from evenkeel.experiments.bench.costs import Planned
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.scores import Tables
-    from evenkeel.experiments.bench.services import OnceRewritten
+    from evenkeel.experiments.bench.services import OnceRewritten, Services
     from evenkeel.experiments.bench.trials import Protocol, Trial
-    from evenkeel.experiments.calibrate.progress import Stage
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
-    from evenkeel.settings import Settings
     from evenkeel.stores.sqlite.database import Database
+
+
+class JudgeChosen(NamedTuple):
+    """Who rates the answers."""
+
+    url: str
+    model: str
+    votes: int
+
+
+class RewriterChosen(NamedTuple):
+    """Who rewrites texts."""
+
+    url: str
+    model: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
-    """Everything that a run needs to be told."""
+    """Everything that decides a run."""
 
-    settings: Settings
-    """Judge, rewriter, prices, embeddings."""
     protocol: Protocol
     items: tuple[Item, ...]
     """In the order in which they are put."""
     source: str
     """Where the issues come from."""
-    not_measured: dict[str, int] = field(default_factory=dict)
-    """What is missing ("judge", "rewriter") → kinds that were asked for and need it."""
+    not_measured: Mapping[str, int] = field(default_factory=dict)
+    """What is missing ("judge", "rewriter") → perturbations that were asked for and need it."""
+    judge: JudgeChosen | None
+    """None = heuristics rate."""
+    rewriter: RewriterChosen | None
+    bundles: Mapping[Task, Bundle]
+    """The qualities of each task."""
+    prices: Prices
+    own_prices: tuple[str, ...] = ()
+    """Models whose price is not that of the public list."""
     journal: Path
     concurrency: int = 8
     timeout_s: float = 120.0
     most_usd: float | None = None
+
+
+Connect = Callable[["Database", Costs, AsyncExitStack], "Services"]
+"""Connects scorer and rewriter: given the journal that keeps their rulings and texts, the costs they are
+booked to, and what closes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +120,7 @@ class Outcome:
     """"the judge NAME", or "metrics, without a judge"."""
     rewritten_by: str
     """Name of the rewriter, "" without one."""
-    ledger: Costs
+    costs: Costs
     thumb_usd: float | None = None
     """Estimate by rule of thumb, before the first call; None where costs were measured by an earlier run."""
     measured_usd: float | None = None
@@ -123,33 +143,22 @@ class Stages:
     """Goes through the issues of a run, with the user's consent."""
 
     def __init__(
-        self,
-        options: BenchOptions,
-        database: Database,
-        ledger: Costs,
-        *,
-        prices: Prices,
-        bundles: Mapping[Task, Bundle],
-        err: Console,
-        confirm: Confirm,
+        self, options: BenchOptions, database: Database, costs: Costs, *, err: Console, confirm: Confirm
     ) -> None:
         """Begin.
 
         Args:
             options: What to do.
             database: The journal.
-            ledger: What is spent.
-            prices: Of models.
-            bundles: The qualities that a judge is asked about, by task.
+            costs: What is spent.
             err: Gets progress.
             confirm: Asked with an estimate whether that may be spent.
         """
         self._options = options
-        self._ledger = ledger
-        self._prices = prices
-        self._bundles = bundles
+        self._costs = costs
         self._err = err
         self._confirm = confirm
+        self._answers = Answers(database)
         self._known = Measured(database)
         self._plan = plan_key(_plan(options))
         self.thumb_usd: float | None = None
@@ -174,19 +183,19 @@ class Stages:
         factors = self._known.get(self._plan)
         if factors is not None:
             ahead = self._planned(items).scaled(factors)
-            there = min(self._known.answers(), ahead.calls)
-            self._agree(ahead, f"in all {ahead.said()}; {number(there)} answers are in the journal")
-            with self._progress("issues", len(items)) as told:
-                return await self._measure(items, rounds, rewrite, told)
+            there = min(self._answers.count(), ahead.calls)
+            self._agree(ahead, f"in all {ahead}; {number(there)} answers are in the journal")
+            with self._progress("issues", len(items)) as made:
+                return await self._measure(items, rounds, rewrite, made)
         every, batches = self._planned(items), batches_of(items)
         self.thumb_usd = every.usd
-        thumb = f"by rule of thumb {every.said()}"
+        thumb = f"by rule of thumb {every}"
         if len(batches) > 1:
             thumb += "; the first issues show what it really is, and you are asked again before half of them"
         self._agree(self._planned(batches[0]) if len(batches) > 1 else every, thumb)
         course, ratios = await self._first(batches, rounds, rewrite)
         done = sum(len(batch) for batch in batches[: len(ratios)])
-        factors = factors_of(self._planned(items[:done]), self._ledger, self._known.spent(self._plan))
+        factors = factors_of(self._planned(items[:done]), self._costs, self._known.spent(self._plan))
         first, rest = items[:done], items[done:]
         ahead = self._planned(rest).scaled(factors)
         estimate = self._planned(first).scaled(factors).usd + ahead.usd
@@ -196,11 +205,11 @@ class Stages:
         right = percent(margin(ratios, done / len(items)))
         self._agree(
             ahead,
-            f"as measured, the other {number(len(rest))} issues take {ahead.said()}; "
+            f"as measured, the other {number(len(rest))} issues take {ahead}; "
             f"in all that is right to {right}",
         )
-        with self._progress("other issues", len(rest)) as told:
-            return joined(course, await self._measure(rest, rounds, rewrite, told))
+        with self._progress("other issues", len(rest)) as made:
+            return joined(course, await self._measure(rest, rounds, rewrite, made))
 
     async def _first(
         self, batches: Sequence[Sequence[Item]], rounds: Rounds, rewrite: OnceRewritten | None
@@ -209,10 +218,10 @@ class Stages:
         course, done, ratios = Course(), 0, list[float]()
         every = len(self._options.items)
         half = math.ceil(math.ceil(every / 2) / len(batches[0])) * len(batches[0])
-        with self._progress("first issues", min(half, every)) as told:
+        with self._progress("first issues", min(half, every)) as made:
             for batch in batches:
                 before = self._worth()
-                course = joined(course, await self._measure(batch, rounds, rewrite, told))
+                course = joined(course, await self._measure(batch, rounds, rewrite, made))
                 done += len(batch)
                 expected = self._planned(batch)
                 ratios.append((self._worth() - before) / (expected.usd or float(expected.tokens) or 1.0))
@@ -222,46 +231,50 @@ class Stages:
 
     def _worth(self) -> float:
         """Spent so far, in US dollars or, if no price is known, in tokens; remembered answers count."""
-        accounts = self._ledger.accounts.values()
+        accounts = self._costs.accounts.values()
         dollars = sum(one.usd + one.remembered_usd for one in accounts)
         return dollars or float(sum(one.tokens + one.remembered_tokens for one in accounts))
 
-    def _progress(self, title: str, items: int) -> AbstractContextManager[Stage]:
-        return stage(title, "rounds", self._options.protocol.rounds(items), self._err)
+    def _progress(self, title: str, items: int) -> AbstractContextManager[Progress]:
+        before = self._costs.usd
+        rounds = self._options.protocol.rounds(items)
+        spent = lambda: usd(self._costs.usd - before)  # noqa: E731 - said while the block runs
+        return progress(title, "rounds", rounds, self._err, details=spent)
 
     async def _measure(
-        self, items: Sequence[Item], rounds: Rounds, rewrite: OnceRewritten | None, told: Stage
+        self, items: Sequence[Item], rounds: Rounds, rewrite: OnceRewritten | None, made: Progress
     ) -> Course:
-        before = self._ledger.expenses()
+        before = self._costs.expenses()
 
-        def booked() -> float:
+        def book() -> None:
             nonlocal before
-            now = self._ledger.expenses()
+            now = self._costs.expenses()
             spent = {payee: _less(one, before.get(payee, NOTHING)) for payee, one in now.items()}
             before = now
             self._known.add_spent(self._plan, spent)
-            return sum(one.usd for one in spent.values())
+
+        def count() -> None:
+            book()
+            made.add()
 
         try:
-            return await measure(
-                self._options.protocol, items, rounds, rewrite=rewrite, progress=lambda: told.add(booked())
-            )
+            return await measure(self._options.protocol, items, rounds, rewrite=rewrite, progress=count)
         except ExceptionGroup as group:
-            stopped = self._stopped(group, told)
+            stopped = self._stopped(group, made)
             if stopped is None:
                 raise
             raise stopped from group
         finally:
             with contextlib.suppress(sqlite3.Error):
-                booked()
+                book()
 
-    def _stopped(self, group: ExceptionGroup, told: Stage) -> StoppedError | None:
-        """What to tell of faults that came together, by the first one that is known; None if none is."""
+    def _stopped(self, group: ExceptionGroup, made: Progress) -> StoppedError | None:
+        """The error for faults that came together, by the first one that is known; None if none is."""
         for fault in _leaves(group):
             if isinstance(fault, BudgetUsedUpError):
                 return StoppedError(
-                    f"stopped at --max-usd after {usd(self._ledger.usd)} and {number(told.done)} of "
-                    f"{number(told.total)} rounds; give the same command with a higher limit to go on from "
+                    f"stopped at --max-usd after {usd(self._costs.usd)} and {number(made.done)} of "
+                    f"{number(made.total)} rounds; give the same command with a higher limit to go on from "
                     "there"
                 )
             if isinstance(fault, UnusableError):
@@ -273,19 +286,17 @@ class Stages:
     def _agree(self, ahead: Planned, said: str) -> None:
         """Ask whether that may be spent."""
         most = self._options.most_usd
-        if most is not None and self._ledger.usd + ahead.usd > most:
+        if most is not None and self._costs.usd + ahead.usd > most:
             said += f" (above --max-usd {usd(most)}: it will stop there, and can go on later)"
         if most is not None and not ahead.usd:
             said += " (--max-usd cannot stop it without prices: add --price)"
         self._confirm(said)
 
     def _planned(self, items: Sequence[Item]) -> Planned:
-        settings = self._options.settings
-        judge, rewriter = settings.judge, settings.rewriter
-        judging = Judging(judge.model, judge.votes, self._bundles) if judge else None
-        return planned(
-            self._options.protocol, items, self._prices, judging, rewriter.model if rewriter else None
-        )
+        options = self._options
+        judge, rewriter = options.judge, options.rewriter
+        judging = Judging(judge.model, judge.votes, options.bundles) if judge else None
+        return planned(options.protocol, items, options.prices, judging, rewriter.model if rewriter else None)
 
 
 def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
@@ -302,7 +313,7 @@ def _less(one: Spend, other: Spend) -> Spend:
 
 def _plan(options: BenchOptions) -> dict[str, object]:
     """What decides the costs of an issue."""
-    protocol, judge, rewriter = options.protocol, options.settings.judge, options.settings.rewriter
+    protocol, judge, rewriter = options.protocol, options.judge, options.rewriter
     return {
         "models": [[one.name, one.model, one.target.url, dict(one.parameters)] for one in protocol.models],
         "tasks": list(protocol.tasks),
@@ -311,10 +322,10 @@ def _plan(options: BenchOptions) -> dict[str, object]:
         "severity": protocol.severity,
         "seed": protocol.seed,
         "items": [item.id for item in options.items],
-        "judge": [judge.base_url, judge.model, judge.votes] if judge else None,
-        "rewriter": [rewriter.base_url, rewriter.model] if rewriter else None,
+        "judge": list(judge) if judge else None,
+        "rewriter": list(rewriter) if rewriter else None,
         "prompts": prompts.VERSION,
-        "prices": sorted(options.settings.prices),
+        "prices": sorted(options.own_prices),
     }
 
 
@@ -322,60 +333,57 @@ _SHOWN = 8
 """Kinds that are named in a line."""
 
 
-def run_bench(options: BenchOptions, *, err: Console, confirm: Confirm) -> Outcome:
+def run_bench(options: BenchOptions, connect: Connect, *, err: Console, confirm: Confirm) -> Outcome:
     """Ask and score.
 
     Args:
         options: What to do.
+        connect: Connects judge and rewriter.
         err: Gets progress.
         confirm: Asked with an estimate before the first call, and with a measured one after the first issues.
 
-    Raises: SettingsError for a journal that cannot be used; NotConfirmedError; StoppedError, with every
+    Raises: InputError for a journal that cannot be used; NotConfirmedError; StoppedError, with every
         answer until then in the journal.
     """
     with ExitStack() as stack:
-        database = open_journal(options.journal)
+        database = open_database(options.journal, "--journal")
         stack.callback(database.close)
         try:
-            return asyncio.run(_measured(options, database, err, confirm))
+            return asyncio.run(_measured(options, connect, database, err, confirm))
         except sqlite3.Error as error:
             raise unwritable(options.journal, error) from error
 
 
-async def _measured(options: BenchOptions, database: Database, err: Console, confirm: Confirm) -> Outcome:
+async def _measured(
+    options: BenchOptions, connect: Connect, database: Database, err: Console, confirm: Confirm
+) -> Outcome:
     started = time.monotonic()
-    settings = options.settings
-    known, ledger = prices(settings), Costs(options.most_usd)
-    bundles = without_slots(choices.bundles(settings))
-    stages = Stages(options, database, ledger, prices=known, bundles=bundles, err=err, confirm=confirm)
+    costs = Costs(options.most_usd)
+    stages = Stages(options, database, costs, err=err, confirm=confirm)
     async with AsyncExitStack() as stack:
-        judge = judge_of(settings, database, known)
-        meaning = Encoder(None, Cutoffs())
-        if judge is not None:
-            stack.push_async_callback(judge.close)
-        else:
-            with err.status("loading metrics"):
-                meaning = make_encoder(settings, known)
-            stack.push_async_callback(meaning.close)
+        services = connect(database, costs, stack)
         replayer = Replayer(
             concurrency=options.concurrency,
             timeout_s=options.timeout_s,
             user_agent=f"evenkeel/{__version__}",
         )
         stack.push_async_callback(replayer.close)
-        rewrite = rewriter_of(settings, judge, database, known, ledger, stack)
-        asker = Asker(replayer, database, known, ledger, models=len(options.protocol.models))
+        models = ModelsAsked(options.protocol.models, replayer, Answers(database), options.prices, costs)
         items = {item.id: item for item in options.items}
-        scorer = scorer_of(settings, judge, meaning, bundles)
-        rounds = Rounds(asker, scorer, items, ledger, judge_watch(settings))
-        course = await stages.course(rounds, rewrite)
-    return _outcome(options, course, stages, ledger, asker, time.monotonic() - started)
+        rounds = Rounds(models, services.scorer, items, costs, services.judge_watch)
+        course = await stages.course(rounds, services.rewrite)
+    return _outcome(options, course, stages, costs, models, time.monotonic() - started)
 
 
 def _outcome(
-    options: BenchOptions, course: Course, stages: Stages, ledger: Costs, asker: Asker, took_s: float
+    options: BenchOptions,
+    course: Course,
+    stages: Stages,
+    costs: Costs,
+    models: ModelsAsked,
+    took_s: float,
 ) -> Outcome:
-    protocol, judge, rewriter = options.protocol, options.settings.judge, options.settings.rewriter
+    protocol, judge, rewriter = options.protocol, options.judge, options.rewriter
     names = [one.name for one in protocol.models]
     return Outcome(
         tables=make_tables(names, course.trials, course.entities),
@@ -388,12 +396,12 @@ def _outcome(
         seed=protocol.seed,
         scored_by=f"the judge {judge.model}" if judge else "metrics, without a judge",
         rewritten_by=rewriter.model if rewriter else "",
-        ledger=ledger,
+        costs=costs,
         thumb_usd=stages.thumb_usd,
         measured_usd=stages.measured_usd,
         spent_usd=stages.spent_usd,
         notes=tuple(_notes(options.not_measured, course)),
-        unusable=asker.unusable_as_told,
+        unusable=models.unusable,
         duration_s=took_s,
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer, Format
     from evenkeel.experiments.bench.items import Item
-    from evenkeel.experiments.bench.models import Asker, ModelUnderTest
+    from evenkeel.experiments.bench.models import ModelsAsked, ModelUnderTest
     from evenkeel.experiments.bench.prompts import Case, Variant
     from evenkeel.experiments.kit.asking import Service
     from evenkeel.experiments.kit.cost import Costs
@@ -138,25 +138,25 @@ class Rounds:
 
     def __init__(
         self,
-        asker: Asker,
+        models: ModelsAsked,
         scorer: TwoStageScorer,
         items: Mapping[str, Item],
-        ledger: Costs,
+        costs: Costs,
         watch: Service | None = None,
     ) -> None:
         """Begin.
 
         Args:
-            asker: Asks the models.
+            models: Asks them.
             scorer: Compares answers.
             items: The issues by id.
-            ledger: Books what the judge costs.
+            costs: Books what the judge costs.
             watch: Ends the run if the judge never answers; None without a judge.
         """
-        self._asker = asker
+        self._models = models
         self._scorer = scorer
         self._items = items
-        self._ledger = ledger
+        self._costs = costs
         self._watch = watch
 
     async def make(self, model: ModelUnderTest, case: Case, run: int) -> Round:
@@ -166,7 +166,7 @@ class Rounds:
 
         Raises: BudgetUsedUpError; UnusableError if no model answers any more, or the judge never does.
         """
-        original = await self._asker.ask(model, case.original, f"{run} original")
+        original = await self._models.ask(model, case.original, f"{run} original")
         if isinstance(original, Failure):
             return Round(tuple(_failed(model, case, one, run, original) for one in case.variants))
         wants_free = any(one.to_free for one in case.variants)
@@ -185,7 +185,7 @@ class Rounds:
     async def _free(self, model: ModelUnderTest, case: Case, original: Answer, run: int) -> Answer | Failure:
         if case.free is case.original:
             return original
-        return await self._asker.ask(model, case.free, f"{run} free")
+        return await self._models.ask(model, case.free, f"{run} free")
 
     async def _trial(
         self,
@@ -201,7 +201,7 @@ class Rounds:
             return _failed(model, case, variant, run, reference)
         candidate: Answer | Failure = original
         if not variant.as_original:
-            candidate = await self._asker.ask(model, variant.view, f"{run} {variant.kind}")
+            candidate = await self._models.ask(model, variant.view, f"{run} {variant.kind}")
         if isinstance(candidate, Failure):
             return _failed(model, case, variant, run, candidate)
         if reference.model and candidate.model and reference.model != candidate.model:
@@ -211,7 +211,7 @@ class Rounds:
         context: PromptView = case.original
         pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
         judgement = await self._scorer.score(pair)
-        account = self._ledger.of(JUDGE)
+        account = self._costs.of(JUDGE)
         account.tokens += judgement.tokens
         account.usd += judgement.cost_usd
         self._see(judgement)
