@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from evenkeel.experiments.bench.run import BenchOptions, Connect, Outcome
     from evenkeel.experiments.bench.services import OnceRewritten, Services
     from evenkeel.experiments.kit.cost import Costs
+    from evenkeel.llm.client import Endpoint
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.tasks import Task
     from evenkeel.settings import Settings
+    from evenkeel.settings.replay import Rewriter as RewriterSettings
+    from evenkeel.settings.scoring import Judge as JudgeSettings
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.stores.sqlite.database import Database
 
@@ -390,9 +393,10 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
     from evenkeel.experiments.bench.services import Services
     from evenkeel.experiments.kit.asking import Service
     from evenkeel.metrics.heuristic import HeuristicRater
-    from evenkeel.metrics.judge import Judge, SqliteJudgeCache
+    from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
     from evenkeel.runtime.instruments import make_encoder
+    from evenkeel.stores.sqlite.cache import SqliteRulings
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None
@@ -402,17 +406,8 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             rater = HeuristicRater(encoder.embeddings, encoder.cutoffs, language_of=language_of)
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
-            judge = Judge(
-                base_url=chosen.base_url,
-                model=chosen.model,
-                api_key=os.environ.get(chosen.api_key_env) or "",
-                timeout_s=chosen.timeout_s,
-                concurrency=chosen.concurrency,
-                price=options.prices.usd,
-                cache=SqliteJudgeCache(database, kept=_KEPT),
-                reply_tokens=chosen.reply_tokens,
-                repairs=1,
-            )
+            endpoint = _endpoint(chosen, chosen.model, options.prices, reply_tokens=chosen.reply_tokens)
+            judge = Judge(endpoint, cache=SqliteRulings(database, kept=_KEPT), repairs=1)
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(
                 judge, votes=chosen.votes, swap_share=chosen.swap_share, bundles=options.bundles
@@ -423,6 +418,21 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
         return Services(scorer, rewrite, watch)
 
     return connect
+
+
+def _endpoint(chosen: JudgeSettings | RewriterSettings, model: str, prices: Prices, **more: Any) -> Endpoint:
+    """Where the judge or the rewriter of the settings is."""
+    from evenkeel.llm.client import Endpoint
+
+    return Endpoint(
+        base_url=chosen.base_url,
+        model=model,
+        api_key=os.environ.get(chosen.api_key_env) or "",
+        timeout_s=chosen.timeout_s,
+        concurrency=chosen.concurrency,
+        price=prices.usd,
+        **more,
+    )
 
 
 def _rewriter(
@@ -437,28 +447,25 @@ def _rewriter(
     from evenkeel.experiments.bench.services import OnceRewritten
     from evenkeel.experiments.kit.asking import Service
     from evenkeel.experiments.kit.cost import PayeeBudget
-    from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter, SqliteRewriteCache
+    from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
+    from evenkeel.stores.sqlite.cache import SqliteCache
 
     chosen = settings.rewriter
     if chosen is None:
         return None
     budget = PayeeBudget(costs)
-    rewriter = Rewriter.connect(
-        base_url=chosen.base_url,
-        model=chosen.model,
-        stronger_model=chosen.stronger_model,
-        api_key=os.environ.get(chosen.api_key_env) or "",
-        timeout_s=chosen.timeout_s,
-        concurrency=chosen.concurrency,
+    stronger = chosen.stronger_model
+    rewriter = Rewriter(
+        _endpoint(chosen, chosen.model, prices),
+        cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
+        stronger=_endpoint(chosen, stronger, prices) if stronger else None,
         headroom_tokens=chosen.headroom_tokens,
-        price=prices.usd,
-        cache=SqliteRewriteCache(database, kept=_KEPT),
         equal_meaning=JudgedMeaning(judge, budget) if judge and chosen.check_meaning is not False else None,
     )
     stack.push_async_callback(rewriter.close)
     name = f"the rewriter {chosen.model} at {chosen.base_url}"
     watch = Service(name, variable=chosen.api_key_env, option="--rewriter")
-    models = f"{chosen.model}\n{chosen.stronger_model or ''}"
+    models = f"{chosen.model}\n{stronger or ''}"
     return OnceRewritten(rewriter, database, costs, budget, watch, name=models)
 
 

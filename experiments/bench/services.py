@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING
 
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.tasks import Task
-from evenkeel.shadow.rewriter import Fault, Rejection
-from evenkeel.shadow.rewriter.cache import cache_key
+from evenkeel.shadow.rewriter import FLAWS, Rejection, cache_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenkeel.core.budget import CallBudget
     from evenkeel.experiments.kit.asking import Service
     from evenkeel.experiments.kit.cost import Costs
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.perturbations import RewriteTask
-    from evenkeel.shadow.rewriter import CallBudget, Rewriter
+    from evenkeel.shadow.rewriter import Rewriter
     from evenkeel.stores.sqlite.database import Database
-
-_FAULTS: Final = frozenset(get_args(Fault))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class OnceRewritten:
             self._watch.failed(outcome.reason, outcome.detail)
             if outcome.reason == "budget":
                 self._costs.check()
-            if outcome.reason in _FAULTS:
+            if outcome.reason in FLAWS:
                 self._watch.answered()
                 await asyncio.to_thread(self._remember, key, outcome)
         else:
