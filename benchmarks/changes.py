@@ -18,9 +18,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import BANDS_RATING, BASELINE, DECIDED_BY, QualityScore, Verdict
-from evenkeel.monitor.changes.cause import Cause
 from evenkeel.monitor.changes.goldens import history_of
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import Cause, reports_of
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.verdict_log import LoggedVerdict

@@ -10,7 +10,7 @@ from evenkeel.console.heatmap import retired_models
 from evenkeel.console.live import Head
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import CellKey
-from evenkeel.monitor.changes.cause import SAID
+from evenkeel.monitor.changes.report import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,9 @@ from litestar.params import FromPath
 from evenkeel.console import links
 from evenkeel.console.api import json_response
 from evenkeel.core import figures
-from evenkeel.monitor.changes.cause import SAID, Cause
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.changes.markdown import EFFECTS, markdown
+from evenkeel.monitor.changes.report import SAID, Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.monitor.changes.compare import Sides
-    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.changes.report import ChangeReport, Sides
 
 ChangeId = FromPath[str]
 

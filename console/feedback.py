@@ -15,7 +15,7 @@ from evenkeel.console.api import json_response
 from evenkeel.console.feedback_views import drawn
 from evenkeel.console.identity import Recorder, needs, signed, visitor_of
 from evenkeel.console.writing import json_only, own_pages_only
-from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels, LabelError, Said, label_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.console import wording
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import decided_by
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.labels.agreement import HumanAgreement
+    from evenkeel.monitor.labels import HumanAgreement
     from evenkeel.stores.labels import Label, LabelStore
     from evenkeel.stores.verdict_log import VerdictLog
 

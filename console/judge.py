@@ -12,7 +12,7 @@ from evenkeel.console.judge_series import READ, Plot, judge_plots
 from evenkeel.console.live import Head, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.verdict import STAGES
-from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, JudgeSetup, Spending
     from evenkeel.core.cells import CellReport, Estimate
-    from evenkeel.monitor.labels.agreement import HumanAgreement
+    from evenkeel.monitor.labels import HumanAgreement
 
 _PLOTS_KEPT_S: Final = 30.0
 """The plots are made of thousands of verdicts: not anew at each refresh."""

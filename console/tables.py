@@ -16,7 +16,7 @@ from evenkeel.console.routes import trends_table
 from evenkeel.console.settings_view import settings_table
 from evenkeel.console.spend import spend_table, split_table
 from evenkeel.console.trials import trials_table
-from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.monitor.labels import human_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,7 +14,7 @@ from evenkeel.console.identity import visitor_of
 from evenkeel.console.verdicts import exhibit_in_full, view
 from evenkeel.console.writing import form_token
 from evenkeel.core import figures, rewordings
-from evenkeel.monitor.changes.cause import SAID
+from evenkeel.monitor.changes.report import SAID
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:

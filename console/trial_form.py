@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.console import links
 from evenkeel.core import figures, rewordings
-from evenkeel.monitor.changes.cause import SAID
+from evenkeel.monitor.changes.report import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

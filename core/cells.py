@@ -112,7 +112,7 @@ class ChangeMark:
     """Something about a route changed: from here on its answers are another population."""
 
     kind: str
-    """What changed, as `evenkeel.monitor.changes.kinds` lists it: "model", "prompt_version" …"""
+    """What changed, as `evenkeel.monitor.changes.record` lists it: "model", "prompt_version" …"""
     before: str
     after: str
     at: float

@@ -15,7 +15,7 @@ from evenkeel.monitor.detect import (
     bets_against,
     estimate_of,
 )
-from evenkeel.monitor.detect.bets import SHARES
+from evenkeel.monitor.detect.e_detector import SHARES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.live_changes.deployment import MODEL, OTHER_MODEL
 from benchmarks.live_changes.requests import Manner
-from evenkeel.monitor.changes.cause import Cause
+from evenkeel.monitor.changes.report import Cause
 from evenkeel.simulate import JUDGE_MODEL
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
-from evenkeel.monitor.labels.exporter import LabelCollector
+from evenkeel.monitor.labels import LabelCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,7 +17,7 @@ from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from evenkeel.metrics.structured.json_rouge import JsonRouge
 from evenkeel.metrics.tool_calls import ToolCalls
-from evenkeel.monitor.labels.agreement import people_say
+from evenkeel.monitor.labels import people_say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
 from evenkeel.experiments.judge_audit.judgements import Condition, Judged, Slot, Strategy
-from evenkeel.monitor.estimate.agreement import Agreement, Unit, agreement, quantile, resamples, unit
-from evenkeel.monitor.estimate.shares import Share, wilson
+from evenkeel.monitor.estimate.agreement import (
+    Agreement,
+    Share,
+    Unit,
+    agreement,
+    quantile,
+    resamples,
+    unit,
+    wilson,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,6 +12,8 @@ from evenkeel.experiments.judge_audit.rows import Row, check_columns, is_missing
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question, unforgeable_tag
 from evenkeel.monitor.estimate.shares import Share, cluster_share, wilson
+from evenkeel.metrics.judge.prompts import Message, Question, unforgeable_tag
+from evenkeel.monitor.estimate.agreement import Share, cluster_share, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

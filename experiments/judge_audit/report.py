@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.judge_audit.pairs import PairwiseReport
     from evenkeel.experiments.judge_audit.run import Outcome
     from evenkeel.experiments.kit.document import Bounded, Value
-    from evenkeel.monitor.estimate.agreement import Agreement
-    from evenkeel.monitor.estimate.shares import Share
+    from evenkeel.monitor.estimate.agreement import Agreement, Share
 
     Rows = list[tuple[Value, ...]]
 

@@ -22,9 +22,9 @@ from evenkeel.experiments.kit.renderings import csv_text, json_text
 from evenkeel.experiments.report import sentences
 from evenkeel.experiments.report.sides import COMPARED
 from evenkeel.experiments.report.tables import BASELINE_CATEGORY, MEASURES, ranked
-from evenkeel.monitor.changes.cause import SAID
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.changes.markdown import EFFECTS
+from evenkeel.monitor.changes.report import SAID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

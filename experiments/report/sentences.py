@@ -22,8 +22,8 @@ from evenkeel.core.figures import (
 )
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import RESEND, ranked
-from evenkeel.monitor.changes.cause import SAID, Cause
 from evenkeel.monitor.changes.markdown import EFFECTS
+from evenkeel.monitor.changes.report import SAID, Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
     from evenkeel.experiments.report.folding import Group, Kind
     from evenkeel.experiments.report.tables import Line
-    from evenkeel.monitor.changes.record import ChangeRecord
+    from evenkeel.monitor.changes.record import ChangeRecord, Tally
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.changes.tally import Tally
     from evenkeel.stores.verdict_log import LoggedVerdict
 
 _ALPHA: Final = 0.05
-"""As `evenkeel.monitor.changes.compare` has it, so that both give the same figures to the last digit."""
+"""As `evenkeel.monitor.changes.report` has it, so that both give the same figures to the last digit."""
 COMPARED: Final = ("content_delta", "robustness", "quality_delta", "excess")
 
 

@@ -6,9 +6,8 @@ the two sides against each other, `goldens` tells from replayed goldens whether 
 what is likely behind it, and `report` puts all of that together for people (`markdown`).
 """
 
-from evenkeel.monitor.changes.cause import SAID, Cause, likely_cause
-from evenkeel.monitor.changes.compare import Comparison, compare
 from evenkeel.monitor.changes.record import ChangeRecord, change_id
+from evenkeel.monitor.changes.report import SAID, Cause, Comparison, compare, likely_cause
 from evenkeel.monitor.changes.route import RouteWatch
 
 __all__ = [

@@ -1,11 +1,12 @@
 """Goldens replayed again and again: whether their answers are what they were when somebody approved them.
 
 Each run asks the route's goldens once and holds every answer against the approved one. What a model answers
-otherwise by chance is known from the first three runs, the *reference*. A later run gives for each golden the
-difference to its own reference, and for each measure an e-value against "the mean difference is at most the
-line" (`evenkeel.monitor.detect.gate`; the goldens of a run are the independent draws). The e-values are gathered as
-an e-detector does it, R ← (R + 1) · E, so that a false alarm of a route comes after `mean_runs` runs on
-average, or later. The line is the tolerance, or how far the reference may be off itself, if that is more.
+otherwise by chance is known from the first three runs, the *reference*. A later run gives for each golden
+the difference to its own reference, and for each measure an e-value against "the mean difference is at most
+the line" (`evenkeel.monitor.detect.gate`; the goldens of a run are the independent draws). The e-values are
+gathered as an e-detector does it, R ← (R + 1) · E, so that a false alarm of a route comes after `mean_runs`
+runs on average, or later. The line is the tolerance, or how far the reference may be off itself, if that is
+more.
 """
 
 from __future__ import annotations

@@ -6,15 +6,14 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.monitor.changes.cause import SAID, Cause
 from evenkeel.monitor.changes.kinds import NAMES
+from evenkeel.monitor.changes.report import SAID, Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.monitor.changes.compare import Comparison, Sides
-    from evenkeel.monitor.changes.report import ChangeReport, GoldenSide
+    from evenkeel.monitor.changes.report import ChangeReport, Comparison, GoldenSide, Sides
 
 _LONGEST: Final = 120
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")

@@ -1,8 +1,8 @@
 """Shares of traffic that move: for each value of a trait an e-detector of how frequent it is.
 
 What is compared are *rates beyond a tolerance*, by detectors whose mean run to a false alarm is stated
-(`evenkeel.monitor.detect.drift`), not the difference of two samples by a p-value, which gets small for any difference
-at all once there is enough traffic.
+(`evenkeel.monitor.detect.drift`), not the difference of two samples by a p-value, which gets small for any
+difference at all once there is enough traffic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.monitor.detect import Baseline, DriftAlert, DriftRules, estimate_of
-from evenkeel.monitor.detect.baseline import Observable
+from evenkeel.monitor.detect.drift import Observable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,12 +6,17 @@ says which of many cells are in alarm together.
 """
 
 from evenkeel.monitor.detect.alert import Alert, AlertRules
-from evenkeel.monitor.detect.baseline import Baseline, Observable, estimate_of
-from evenkeel.monitor.detect.bets import Bets, Side, bets_against
-from evenkeel.monitor.detect.drift import DriftAlert, DriftChange, DriftRules, DriftState
-from evenkeel.monitor.detect.e_detector import EDetector
+from evenkeel.monitor.detect.drift import (
+    Baseline,
+    DriftAlert,
+    DriftChange,
+    DriftRules,
+    DriftState,
+    Observable,
+    estimate_of,
+)
+from evenkeel.monitor.detect.e_detector import Bets, Change, EDetector, Run, Side, bets_against
 from evenkeel.monitor.detect.family import Family, alarm_set
-from evenkeel.monitor.detect.watch import Change, Run
 
 __all__ = [
     "Alert",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import log10
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.monitor.detect.watch import Change, Watch
+from evenkeel.monitor.detect.e_detector import Change, Watch
 
 if TYPE_CHECKING:
-    from evenkeel.monitor.detect.bets import Side
+    from evenkeel.monitor.detect.e_detector import Side
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Which of many cells are in alarm together: e-BH over e-detectors, in trials of the whole family.
 
-Each cell has an e-detector of its own (`evenkeel.monitor.detect.alert`, `evenkeel.monitor.detect.drift`); a trial of
-one cell is a trial of the family. With C the alarm level, the cells in alarm are the largest group
-of which every member has evidence of at least C / (size of the group): one cell alone needs C, ten
-together need a tenth of it each (more than sixteen together a sixteenth).
+Each cell has an e-detector of its own (`evenkeel.monitor.detect.alert`, `evenkeel.monitor.detect.drift`); a
+trial of one cell is a trial of the family. With C the alarm level, the cells in alarm are the largest group
+of which every member has evidence of at least C / (size of the group): one cell alone needs C, ten together
+need a tenth of it each (more than sixteen together a sixteenth).
 
 What is promised, however the cells depend on each other (all perturbations of an exchange share its
 resend, a provider's fault moves them together):

@@ -1,11 +1,11 @@
 """The gate: compares a candidate with a reference, golden by golden, and stops once the evidence settles it.
 
 The evidence is about a mean difference, as a function of how often each difference was seen. The bets are
-those of the detector (`evenkeel.monitor.detect.bets`), but each gambler plays from the first golden on and
-never starts again: a change is not looked for, the candidate stays the same. Their mean wealth is a test
-supermartingale while the mean difference is at most the threshold, so it reaches 1/alpha at any time with
-probability alpha at most (Ville), however often one looks. A wealth does not depend on the order of the
-differences, so a count of each is all that has to be kept.
+those of the detector (`evenkeel.monitor.detect.e_detector`), but each gambler plays from the first golden
+on and never starts again: a change is not looked for, the candidate stays the same. Their mean wealth is a
+test supermartingale while the mean difference is at most the threshold, so it reaches 1/alpha at any time
+with probability alpha at most (Ville), however often one looks. A wealth does not depend on the order of
+the differences, so a count of each is all that has to be kept.
 
 Source: Waudby-Smith, Ramdas 2024, "Estimating means of bounded random variables by betting".
 """

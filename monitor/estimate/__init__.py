@@ -7,10 +7,9 @@ here is a function of counts, so an estimate can be recomputed from the verdict 
 """
 
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.monitor.estimate.counts import CellEstimates, Counts
+from evenkeel.monitor.estimate.counts import OUTCOMES, CellEstimates, Counts, Outcome, outcome_of
 from evenkeel.monitor.estimate.excess import paired_excess
 from evenkeel.monitor.estimate.exchanges import ExchangeTally, rollup_estimates
-from evenkeel.monitor.estimate.outcome import OUTCOMES, Outcome, outcome_of
 from evenkeel.monitor.estimate.proportion import proportion
 from evenkeel.monitor.estimate.windows import Occurrences, Windows
 

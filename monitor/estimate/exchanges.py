@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.estimate.outcome import Outcome
+    from evenkeel.monitor.estimate.counts import Outcome
 
 _SHIFTED: Final = "c"
 _CHANGED: Final = "l"

@@ -8,10 +8,9 @@ route (`evenkeel.monitor.changes`) and the log's own time (`log_clock`); `events
 `cell_report` what is told of a cell, `checkpoint` the form in which all of it is stored.
 """
 
-from evenkeel.monitor.fold.checkpoint import Checkpoint, CheckpointError
 from evenkeel.monitor.fold.events import Applied, TrendRow
 from evenkeel.monitor.fold.settings import MonitorSettings
-from evenkeel.monitor.fold.state import OTHER_MODEL, MonitorState
+from evenkeel.monitor.fold.state import OTHER_MODEL, Checkpoint, CheckpointError, MonitorState
 
 __all__ = [
     "OTHER_MODEL",

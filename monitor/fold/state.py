@@ -1,33 +1,23 @@
-"""Everything known about every cell, and how it is written down."""
+"""Everything known about every cell, and how it is written down.
+
+A checkpoint is a small head and parts, of which only those that changed are written again. "The last hour"
+is counted back from the time of the verdict log.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import deque
+from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.cells import (
-    CellKey,
-    CellReport,
-    ChangeMark,
-    RollupKey,
-    RollupReport,
-    RouteChanges,
-)
+from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert, Family
 from evenkeel.monitor.estimate import Counts, Windows, outcome_of
-from evenkeel.monitor.fold.cell import Cell, compact
-from evenkeel.monitor.fold.cell_report import cell_report
-from evenkeel.monitor.fold.checkpoint import (
-    UNREADABLE,
-    VERSION,
-    Checkpoint,
-    CheckpointError,
-    cell_name,
-    rollup_name,
-    route_name,
-)
+from evenkeel.monitor.fold.cell import Cell, cell_report, compact
 from evenkeel.monitor.fold.events import (
     Applied,
     TrendRow,
@@ -37,7 +27,6 @@ from evenkeel.monitor.fold.events import (
     drift_forgotten,
     trend_point,
 )
-from evenkeel.monitor.fold.log_clock import LogClock
 from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
 from evenkeel.monitor.noise import Judges
 from evenkeel.stores.verdict_log import LoggedApproval
@@ -51,6 +40,76 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import LoggedVerdict
+
+
+_VOTES: Final = 9
+
+
+class LogClock:
+    """The median time of the last nine verdicts.
+
+    The fold may not look at a clock, or a replay would end differently. The newest verdict's time
+    would let one worker whose clock is wrong move every window; the largest so far would never come back.
+    The median follows the log within four verdicts, over idle nights too, and in both directions.
+    """
+
+    __slots__ = ("_times", "now")
+
+    def __init__(self, times: list[float] | None = None) -> None:
+        self._times = deque(times or (), maxlen=_VOTES)
+        self.now = self._median()
+
+    def add(self, at: float) -> float:
+        """Take the time of the next verdict, in Unix seconds; returns the log's time."""
+        if isfinite(at):
+            self._times.append(at)
+            self.now = self._median()
+        return self.now
+
+    def _median(self) -> float:
+        return sorted(self._times)[(len(self._times) - 1) // 2] if self._times else 0.0
+
+    def to_json(self) -> list[float]:
+        """The times that vote, oldest first."""
+        return list(self._times)
+
+
+VERSION: Final = 5
+"""Of the form that is written; nothing else is read."""
+UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What reading something else than a checkpoint raises."""
+
+
+class CheckpointError(Exception):
+    """A checkpoint cannot be read. The state can always be folded again from the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What has to be stored so that the state can be read again."""
+
+    head: bytes
+    """Small; replaces the previous one."""
+    parts: dict[str, bytes]
+    """Cells and roll-ups that changed since the last checkpoint, by name; the others are as stored."""
+    whole: bool
+    """Whether these are all the parts, so that any others in the store are to be removed."""
+
+
+def cell_name(key: tuple[str, str, str]) -> str:
+    """Names the part of a cell."""
+    return compact(["cell", *key])
+
+
+def route_name(route: str) -> str:
+    """Names the part of a route's changes."""
+    return compact(["route", route])
+
+
+def rollup_name(key: RollupKey) -> str:
+    """Names the part of a roll-up."""
+    return compact(["rollup", key.level, key.route, key.model, key.category])
+
 
 _EXCESS, _DRIFT = "excess", "drift"
 

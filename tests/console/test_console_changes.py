@@ -13,8 +13,8 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import ChangeRecord, change_id, kinds
 from evenkeel.monitor.changes.goldens import history_of
+from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.monitor.changes.tally import Tally
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 

@@ -19,7 +19,7 @@ from evenkeel.console.trial_filter import OUTCOMES, RATINGS, TrialFilter
 from evenkeel.console.trial_search import Labelled, Limits, each_page, search
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
-from evenkeel.monitor.changes.cause import Cause
+from evenkeel.monitor.changes.report import Cause
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.scenes import Scene

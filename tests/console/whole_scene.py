@@ -24,9 +24,7 @@ from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, Met
 from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.experiments.calibrate.threshold import Placement, Threshold
-from evenkeel.monitor.changes.cause import Cause
-from evenkeel.monitor.changes.compare import CellSides, Comparison, JudgeSides, Sides
-from evenkeel.monitor.changes.report import ChangeReport
+from evenkeel.monitor.changes.report import Cause, CellSides, ChangeReport, Comparison, JudgeSides, Sides
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint

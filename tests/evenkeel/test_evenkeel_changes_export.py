@@ -12,8 +12,8 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import ChangeRecord, kinds
 from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.monitor.changes.goldens import history_of
+from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.monitor.changes.tally import Tally
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import ChangeRecord, kinds
-from evenkeel.monitor.changes.tally import Tally
+from evenkeel.monitor.changes.record import Tally
 from evenkeel.proxy.lanes import Lane, threshold
 from evenkeel.proxy.routing import Route, Upstream
 from evenkeel.runtime.changes import Job, Responder

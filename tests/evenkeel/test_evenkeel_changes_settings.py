@@ -8,7 +8,7 @@ from evenkeel import settings as settings_module
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.book import ChangeBook
-from evenkeel.monitor.changes.tally import Tally
+from evenkeel.monitor.changes.record import Tally
 from evenkeel.runtime.changes import fingerprint, settings_that_matter, stamp_of
 from evenkeel.runtime.reload import difference
 from evenkeel.stores.changes import ChangeStore

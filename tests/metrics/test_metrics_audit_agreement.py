@@ -13,12 +13,13 @@ from evenkeel.core.verdict import Failure
 from evenkeel.monitor.estimate.agreement import (
     Agreement,
     agreement,
+    cluster_share,
     krippendorff_alpha,
     quantile,
     resamples,
     unit,
+    wilson,
 )
-from evenkeel.monitor.estimate.shares import cluster_share, wilson
 
 _ = None
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units.

@@ -11,8 +11,8 @@ from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
 from evenkeel.monitor.changes.markdown import markdown
+from evenkeel.monitor.changes.record import OTHER, Tally
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.monitor.changes.tally import OTHER, Tally
 from evenkeel.monitor.estimate import outcome_of
 
 NOTHING = GoldenHistory((), {}, {})

@@ -8,7 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.monitor.changes.values import (
+from evenkeel.monitor.changes.route import (
     FORGOTTEN_AFTER,
     KEPT,
     NEEDED,

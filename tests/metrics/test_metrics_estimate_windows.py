@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.monitor.estimate import OUTCOMES, Counts, Windows
 from evenkeel.monitor.estimate.windows import RECENT, Occurrences
-from evenkeel.monitor.fold.log_clock import LogClock
+from evenkeel.monitor.fold.state import LogClock
 
 HOUR = 3600.0
 DAY = 24 * HOUR

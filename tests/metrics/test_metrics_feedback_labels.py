@@ -14,8 +14,7 @@ from evenkeel.experiments.judge_audit.judgements import read_recorded
 from evenkeel.experiments.judge_audit.labels import METRICS, judge_lines, rating_lines
 from evenkeel.experiments.judge_audit.questions import rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
-from evenkeel.monitor.labels.agreement import human_agreement, people_say
-from evenkeel.monitor.labels.exporter import LabelCollector
+from evenkeel.monitor.labels import LabelCollector, human_agreement, people_say
 from evenkeel.stores.labels import LabelError, LabelStore, Said, label_from_json, label_of, label_to_json
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evenkeel import __version__
 from evenkeel.console import ConsoleSources, GoldenSources, create_app
 from evenkeel.metrics.registry import publish_labels
-from evenkeel.monitor.labels.exporter import LabelCollector
+from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.monitor.notify import Notifier, Webhook
 from evenkeel.runtime.changes import LEASE_S, Asking, ChangeResponse, respond

@@ -18,7 +18,7 @@ from evenkeel.experiments.report.period import Period, period_of, read_period, s
 from evenkeel.experiments.report.sentences import tone
 from evenkeel.experiments.report.sides import Difference, Stretch, difference
 from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
-from evenkeel.monitor.changes.tally import Tally
+from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.settings import SettingsError
 from evenkeel.stores.monitor_state import AlertEvent

@@ -1,0 +1,192 @@
+"""What the judge adds to a measurement by itself, apart from what the model and the prompt do.
+
+Three series split what is seen of a cell:
+
+- *target noise*: how often the content of an identical resend is rated as shifted (the baseline
+  arm, `noise_floor`). It holds the model's own randomness and the judge's false alarms.
+- *judge noise*: how often the same pair gets another rating when it is judged again
+  (`evenkeel.metrics.judge.noise` makes the second ratings). Swap consistency: how often the rating stays
+  when the two sides change places.
+- *perturbation effect*: the paired excess over the resend.
+
+What the noise does to the two-stage score. Let the judge call a pair shifted with probability s if
+it is, and f if it is not. An arm whose true shift rate is p shows f + (s − f) · p. So f, the false
+alarms, raises the content delta of both arms (and lowers robustness, which is why neither is an
+alert by itself), while in the excess it cancels: what remains is (s − f) · (p₁ − p₀). To first
+order noise therefore makes an effect look smaller, never out of nothing. That rests on s and f
+being the same for both arms; where a judge errs more on one of them (other languages, other
+formats), the difference of the two f stays in the excess. Judge noise is about 2f(1 − f) on pairs
+of one kind if two ratings err independently, so half of a small noise is what each arm owes the
+judge. Noise that repeats itself, such as a judge that always misreads the same table, shows in none
+of these series: that takes the judge audit against people.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
+from evenkeel.monitor.estimate import proportion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.core.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEstimates:
+    """The judge of one route and model; an estimate is None below the minimum number of observations."""
+
+    noise: Estimate | None
+    """P(another rating when the same pair is judged again)."""
+    swap_consistency: Estimate | None
+    """P(the same rating with the sides swapped); the noise is in it."""
+    agreement: Estimate | None
+    """P(the judge says what the bands said), over audited pairs."""
+    decided: dict[str, int] = field(default_factory=dict)
+    """Ratings by the stage that decided them; empty if no judge was there."""
+
+
+@dataclass(slots=True)
+class JudgeCounts:
+    """Sufficient statistics of a route and model; adding costs the same however many there were.
+
+    The pairs behind noise and swap consistency are those the judge was asked about: with a cascade
+    these are the doubtful ones and the audited ones, on which a judge is less steady than on all.
+    """
+
+    decided: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES, 0))
+    """Ratings by the stage that decided them; all but "judge" are calls saved."""
+    agreed: int = 0
+    """Audited ratings on which judge and bands said the same."""
+    disagreed: int = 0
+    same_again: int = 0
+    other_again: int = 0
+    same_swapped: int = 0
+    other_swapped: int = 0
+
+    def add(self, verdict: Verdict) -> bool:
+        """Count a verdict.
+
+        Returns: whether anything was counted: a verdict without a rating, or of a scorer without a
+        judge, says nothing about one.
+        """
+        if verdict.rating is None or verdict.scorer != "judge":
+            return False
+        details = verdict.details
+        self.decided[stage_of(details)] += 1
+        bands = details.get(BANDS_RATING)
+        if bands is not None:
+            self.agreed += bands == verdict.rating
+            self.disagreed += bands != verdict.rating
+        again = details.get(JUDGED_AGAIN)
+        if again is not None:
+            self.same_again += again == verdict.rating
+            self.other_again += again != verdict.rating
+        swapped = details.get(JUDGED_SWAPPED)
+        if swapped is not None:
+            self.same_swapped += swapped == verdict.rating
+            self.other_swapped += swapped != verdict.rating
+        return True
+
+    def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
+        """All estimates; None where one has fewer than `min_trials` observations."""
+
+        def rate(count: int, others: int) -> Estimate | None:
+            trials = count + others
+            return proportion(count, trials, alpha=alpha) if trials >= min_trials else None
+
+        return JudgeEstimates(
+            noise=rate(self.other_again, self.same_again),
+            swap_consistency=rate(self.same_swapped, self.other_swapped),
+            agreement=rate(self.agreed, self.disagreed),
+            decided=dict(self.decided) if any(self.decided.values()) else {},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> JudgeCounts:
+        """Read what `to_json` wrote."""
+        return cls(**raw)
+
+
+class _Place(NamedTuple):
+    """Judges are watched over all perturbations together: their ratings are few and dear."""
+
+    route: str
+    model: str
+
+
+class _Judge:
+    """Counts, with what follows from them kept until they change."""
+
+    __slots__ = ("counts", "encoded", "estimates")
+
+    def __init__(self, counts: JudgeCounts) -> None:
+        self.counts = counts
+        self.encoded: str | None = None
+        self.estimates: JudgeEstimates | None = None
+
+
+_UNKNOWN = JudgeEstimates(None, None, None)
+
+
+class Judges:
+    """Counts of each route and model. Not thread-safe; goes into the monitor's checkpoint."""
+
+    def __init__(self) -> None:
+        self._judges: dict[_Place, _Judge] = {}
+
+    def add(self, route: str, model: str, verdict: Verdict) -> None:
+        """Count what a verdict tells of the judge; one of cheap metrics alone tells nothing."""
+        if verdict.scorer != "judge":
+            return
+        place = _Place(route, model)
+        judge = self._judges.get(place)
+        if judge is None:
+            judge = self._judges[place] = _Judge(JudgeCounts())
+        if judge.counts.add(verdict):
+            judge.encoded = judge.estimates = None
+
+    def estimates(self, route: str, model: str, *, alpha: float, min_trials: int) -> JudgeEstimates:
+        """What is known of a judge, computed once for each change of its counts.
+
+        Args:
+            route: Where it judges.
+            model: Whose answers.
+            alpha: Each interval misses the truth at some time with at most this probability; like
+                `min_trials` the same at every call.
+            min_trials: An estimate with fewer observations is None.
+        """
+        judge = self._judges.get(_Place(route, model))
+        if judge is None:
+            return _UNKNOWN
+        if judge.estimates is None:
+            judge.estimates = judge.counts.estimates(alpha=alpha, min_trials=min_trials)
+        return judge.estimates
+
+    def encode(self) -> str:
+        """All judges as a JSON array; each is encoded once for each change of its own."""
+        return f"[{','.join(_encode(place, judge) for place, judge in self._judges.items())}]"
+
+    @classmethod
+    def from_json(cls, raw: Sequence[dict[str, Any]]) -> Judges:
+        """Read what `encode` wrote, parsed."""
+        judges = cls()
+        for one in raw:
+            judges._judges[_Place(one["route"], one["model"])] = _Judge(JudgeCounts.from_json(one["counts"]))
+        return judges
+
+
+def _encode(place: _Place, judge: _Judge) -> str:
+    if judge.encoded is None:
+        record = {**place._asdict(), "counts": judge.counts.to_json()}
+        judge.encoded = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    return judge.encoded
