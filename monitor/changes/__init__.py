@@ -1,9 +1,10 @@
-"""Changes: what is noticed about a route, what it did, and what is behind it.
+"""Changes: what is noticed about a route, what it did, and its likely cause.
 
-`route` tells changes from the verdicts of a route, as a part of the monitor's fold: `values` that are new,
-`shares` that move, each kept as a `record` with a `tally` of the traffic before and after. `compare` holds
-the two sides against each other, `goldens` tells from replayed goldens whether answers changed, `cause` says
-what is likely behind it, and `report` puts all of that together for people (`markdown`).
+`route` finds changes in the verdicts of a route, as a part of the monitor's fold; `shares` detects shares
+of traffic that shift. Each change is kept as a `record` with a tally of the traffic before and after.
+`goldens` finds in replayed goldens whether answers changed. `report` compares the two sides and names the
+likely cause; `markdown` writes it for people, `book` gathers the reports of all changes, `exporter` exports
+them.
 """
 
 from evenkeel.monitor.changes.record import ChangeRecord, change_id

@@ -1,8 +1,8 @@
 """Sequential detection: evidence that a mean has moved, with a stated rate of false alarms.
 
-`bets` says how evidence is gathered, `e_detector` gathers it, `watch` adds when the change began.
-`alert` holds a mean against a fixed line, `drift` against a cell's `baseline`, both ways; `family`
-says which of many cells are in alarm together.
+`e_detector` gathers evidence by bets. `alert` compares a mean with a fixed line, `drift` with a cell's
+baseline, both ways; `family` decides which of many cells are in alarm together. `gate` decides on goldens,
+once and for all.
 """
 
 from evenkeel.monitor.detect.alert import Alert, AlertRules

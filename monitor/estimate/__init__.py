@@ -1,9 +1,9 @@
 """Rates with intervals that hold at any time of looking.
 
 `proportion` (one rate), `excess` (difference of two paired rates), `bounded_mean` (a mean of bounded
-observations), `outcome` (what one trial says), `counts` (a cell's running counts, and the estimates
-that follow from them), `exchanges` (rates over several cells) and `windows` (sliding ones). Everything
-here is a function of counts, so an estimate can be recomputed from the verdict log by anyone.
+observations), `counts` (a cell's running counts, and the estimates that follow from them), `exchanges`
+(rates over several cells), `windows` (sliding ones) and `agreement` (of raters). Everything here is a
+function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean

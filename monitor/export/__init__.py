@@ -1,8 +1,8 @@
 """Prometheus export.
 
-`families` says which series there are, `blocks` what reports say in them, `prometheus` exports them,
-`snapshots` the counters of all processes.
-The collectors are for a registry that the caller owns; `CellText` is the fast way for many cells.
+`families` names the series, `prometheus` fills them from reports, `snapshots` has the counters of all
+processes. The collectors are for a registry that the caller owns; `CellText` is the fast way for many
+cells.
 """
 
 from evenkeel.monitor.export.prometheus import CellCollector, CellText, MonitorReading

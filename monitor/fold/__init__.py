@@ -1,11 +1,10 @@
 """The monitor's state: a fold over the verdict log, pure but for being updated in place.
 
-The state after a verdict depends on the verdicts up to it and on nothing else (no clock, no
-order of steps, no restart), which is what makes a checkpoint and an offset enough to resume.
+The state after a verdict depends on the verdicts up to it and on nothing else (no clock, no order of steps,
+no restart), which is what makes a checkpoint and an offset enough to resume.
 
-`state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`), the changes of every
-route (`evenkeel.monitor.changes`) and the log's own time (`log_clock`); `events` is what it tells on the way,
-`cell_report` what is told of a cell, `checkpoint` the form in which all of it is stored.
+`state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`) and the changes of every route
+(`evenkeel.monitor.changes`); `events` are what it reports on the way.
 """
 
 from evenkeel.monitor.fold.events import Applied, TrendRow
