@@ -10,9 +10,6 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.calls import Call
 from evenkeel.experiments.judge_audit.rows import Row, check_columns, is_missing, read_rows
 from evenkeel.llm.observer import Message
-from evenkeel.metrics.judge.prompts import Question, unforgeable_tag
-from evenkeel.monitor.estimate.shares import Share, cluster_share, wilson
-from evenkeel.metrics.judge.prompts import Message, Question, unforgeable_tag
 from evenkeel.monitor.estimate.agreement import Share, cluster_share, wilson
 
 if TYPE_CHECKING:
