@@ -10,6 +10,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.calls import Call
 from evenkeel.experiments.judge_audit.rows import Row, check_columns, is_missing, read_rows
 from evenkeel.llm.observer import Message
+from evenkeel.metrics.judge.prompts import Question, unforgeable_tag
 from evenkeel.monitor.estimate.agreement import Share, cluster_share, wilson
 
 if TYPE_CHECKING:
