@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,9 +16,46 @@ from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.forms import element_name
-from evenkeel.shadow.perturbations.format.schema import Field, Leaf
+from evenkeel.shadow.perturbations.format.readers import (
+    read_html,
+    read_json,
+    read_markdown,
+    read_xml,
+    read_yaml,
+)
+from evenkeel.shadow.perturbations.format.schema import (
+    Field,
+    Leaf,
+    Listing,
+    Record,
+    UnreadableSkeleton,
+    forces_tools,
+    leaf_of,
+    names_in,
+    read_json_schema,
+)
+from evenkeel.shadow.perturbations.format.skeletons import skeletons
+from evenkeel.shadow.perturbations.format.words import named_format, renamed
 from evenkeel.shadow.prompt import Block, PromptView
-from tests.shadow.asked_formats import applied, texts, view_of
+
+
+def view_of(asked="", *, said="Why is the fan loud?", **members):
+    """A chat request: a task, an input, and how to answer, if it says."""
+    blocks = [Block("template", "Sum it up.\n\n", "instructions"), Block("input", said)]
+    if asked:
+        blocks += [Block("template", "\n\n"), Block("template", asked, "output_instructions")]
+    content = "".join(block.text for block in blocks)
+    body = {"messages": [{"role": "user", "content": content}], **members}
+    return PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
+
+
+def applied(kind, view):
+    return kind.apply(view, 1.0, random.Random(1))
+
+
+def texts(view):
+    return [one["content"] for one in json.loads(view.body())["messages"]]
+
 
 BY_NAME = {kind.format: kind for kind in FORMATS}
 SYNTAXES = (JSON, YAML, XML, HTML, MARKDOWN)
@@ -260,3 +301,328 @@ _NO_MARKUP = "Plain prose, without JSON or any markup, that covers: "
 def test_a_list_of_objects_at_the_top(kind, expected):
     """An answer that is a list stays one; an object without fields says nothing of its parts."""
     assert asks(kind, 'Reply with a JSON array:\n[{"city": "<name>", "empty": {}}, ...]') == expected
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "cause": {"type": "string", "description": "in one sentence"},
+        "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}},
+        "level": {"enum": ["low", "high"]},
+        "owner": {"anyOf": [{"type": "null"}, {"type": "string"}]},
+    },
+    "$defs": {"part": {"type": "object", "properties": {"count": {"type": "integer"}}}},
+}
+STRUCTURE = (
+    'cause: "<string: in one sentence>"\nparts:\n  - count: <integer>\nlevel: <low | high>\nowner: <string>'
+)
+
+
+@pytest.mark.parametrize(("members", "left"), [
+    ({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}}}, {}),
+    ({"text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}, "verbosity": "low"}},
+     {"text": {"verbosity": "low"}}),
+    ({"text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}}}, {}),
+    ({"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}}, {}),
+    ({"guided_json": SCHEMA}, {}),
+    ({"guided_json": json.dumps(SCHEMA), "guided_decoding_backend": "x"}, {}),
+])  # fmt: skip
+def test_a_json_schema_becomes_words(members, left):
+    """Its fields are asked for in the prompt, the member is lifted, and JSON is what was asked for."""
+    view = view_of(**members, temperature=0)
+    made = applied(YAML, view)
+    body = json.loads(made.body())
+    assert body.pop("messages")[0]["content"].endswith(
+        f"\n\nWrite your whole answer as one valid YAML document.\n\n```yaml\n{STRUCTURE}\n```"
+    )
+    assert body == {**left, "temperature": 0}
+    assert applied(JSON, view).reason == "already_wanted"
+
+
+def test_a_schema_that_the_words_repeat_is_only_lifted():
+    """If the instructions name all fields already, they are not shown twice."""
+    members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
+    asked = "Reply in JSON with cause, parts (count), level and owner."
+    made = applied(MARKDOWN, view_of(asked, **members))
+    assert texts(made)[0].endswith("Reply in Markdown with cause, parts (count), level and owner.")
+    assert made.get("response_format") is None
+
+
+def test_json_keeps_any_json():
+    """Where the words ask for another format than the members, these are loosened to any object."""
+    members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
+    asked = "Reply in YAML with cause, parts (count), level and owner."
+    made = applied(JSON, view_of(asked, **members))
+    assert made.get("response_format") == {"type": "json_object"}
+    nested = applied(JSON, view_of(asked, text={"format": {"type": "json_object"}, "verbosity": "low"}))
+    assert nested.get("text") == {"format": {"type": "json_object"}, "verbosity": "low"}
+
+
+@pytest.mark.parametrize(("members", "forced"), [
+    ({}, False),
+    ({"tool_choice": "auto"}, False),
+    ({"tool_choice": "none"}, False),
+    ({"tool_choice": {"type": "auto"}}, False),
+    ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}, False),
+    ({"tool_choice": "required"}, True),
+    ({"tool_choice": {"type": "any"}}, True),
+    ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, True),
+    ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required"}}}, True),
+    ({"function_call": {"name": "f"}}, True),
+    ({"function_call": "auto"}, False),
+])  # fmt: skip
+def test_forced_tools(members, forced):
+    """A model that must call a tool writes no answer that could have a format."""
+    view = view_of(**members)
+    assert forces_tools(view) is forced
+    if forced:
+        assert {applied(kind, view).reason for kind in FORMATS} == {"tools_forced"}
+
+
+def test_other_constraints_are_lifted():
+    """A grammar that only one format satisfies would forbid the wanted one; plain text forbids nothing."""
+    made = applied(YAML, view_of("Use JSON.", grammar="root ::= x", response_format={"type": "grammar"}))
+    assert (made.get("grammar"), made.get("response_format")) == (None, None)
+    assert applied(YAML, view_of(response_format={"type": "text"})).get("response_format") == {"type": "text"}
+    assert applied(YAML, view_of(guided_json="{")).get("guided_json") is None
+
+
+@pytest.mark.parametrize("text", [
+    '{"a": "<one>", "b": ["<two>"], "c": {"d": 1}}',
+    "{ a: <one>, b: <list[two]>, c: { d: 1 } }",
+    '{\n  "a": <one>,\n  "b": [<two>, ...],\n  "c": {"d": 1},\n}',
+    "{'a': '{one}', 'b': ['[two]'], 'c': {'d': 1}}",
+    '{{"a": <one>, "b": [<two>], "c": {{"d": 1}}}}',
+    '{"a": <one>\n "b": <list of two>\n "c": {"d": 1}, ...}',
+])  # fmt: skip
+def test_json_as_people_write_it(text):
+    """Placeholders, bare keys, missing and superfluous commas and doubled braces read the same."""
+    assert read_json(text) == Record((
+        Field("a", Leaf("one")),
+        Field("b", Listing(Leaf("two"))),
+        Field("c", Record((Field("d", Leaf("1", "bare")),))),
+    ))  # fmt: skip
+
+
+def test_remarks_in_json_are_hints():
+    """Comments belong to the value before them; choices become one hint."""
+    node = read_json('{"a": "<one>", // first\n "b": <two> // second\n, "c": "x" | "y" /* third */ }')
+    assert node == Record((
+        Field("a", Leaf("one: first")), Field("b", Leaf("two: second")), Field("c", Leaf("x | y: third")),
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"a" 1}', '{"a": }', "{} and more", "a", '{"a": [' * 30])
+def test_json_that_cannot_be_read(text):
+    """It is refused, not guessed."""
+    with pytest.raises(UnreadableSkeleton):
+        read_json(text)
+
+
+def test_yaml_as_people_write_it():
+    """Nested lists of objects, remarks, block text and flow style are read."""
+    text = 'a: <one>  # first\n"b c":\n- x: [<two>]\n  y: |\n    some text\n- x: <more>\nd:\n  e: 1\nf:\n'
+    assert read_yaml(text) == Record((
+        Field("a", Leaf("one: first")),
+        Field("b c", Listing(Record((Field("x", Listing(Leaf("two"))), Field("y", Leaf("some text")))))),
+        Field("d", Record((Field("e", Leaf("1", "bare")),))),
+        Field("f", Leaf("…")),
+    ))  # fmt: skip
+    with pytest.raises(UnreadableSkeleton):
+        read_yaml("just words")
+
+
+def test_xml_as_people_write_it():
+    """Repeated and list-like elements are lists, attributes fields, unclosed tags placeholders."""
+    text = '<answer><a><one></a><steps><step>[x]</step></steps><b id="7">t</b><c>1</c><c>2</c></answer>'
+    assert read_xml(text) == Record((
+        Field("a", Leaf("one")),
+        Field("steps", Listing(Leaf("x"))),
+        Field("b", Record((Field("id", Leaf("7", "literal")), Field("text", Leaf("t", "literal"))))),
+        Field("c", Listing(Leaf("1 | 2"))),
+    ))  # fmt: skip
+    for broken in ("<a><b></a></b>", "words", "words <a>b</a>"):
+        with pytest.raises(UnreadableSkeleton):
+            read_xml(broken)
+
+
+def test_outlines_as_people_write_them():
+    """Headings name fields, bullets are lists, bold names are fields too; tables are not read."""
+    expected = Record((Field("Cause", Leaf("why")), Field("Steps", Listing(Leaf("a step")))))
+    assert read_markdown("## Cause\n[why]\n\n## Steps\n- [a step]\n") == expected
+    assert read_markdown("# Report\n\n## Cause\n[why]\n\n## Steps\n1. [a step]\n") == expected
+    assert read_html("<h2>Cause</h2><p>[why]</p>\n<h2>Steps</h2><ul><li>[a step]</li></ul>") == expected
+    assert read_markdown("**Cause:** [why]\n**Steps**: [all]") == Record((
+        Field("Cause", Leaf("why")), Field("Steps", Leaf("all")),
+    ))  # fmt: skip
+    for broken in ("", "words", "words\n# Head\n"):
+        with pytest.raises(UnreadableSkeleton):
+            read_markdown(broken)
+    with pytest.raises(UnreadableSkeleton):
+        read_html("<table><tr><td>x</td></tr></table>")
+
+
+def test_schemas_that_are_odd():
+    """What can't be read is any value; a schema that refers to itself ends."""
+    assert read_json_schema(None) == Leaf("…")
+    assert read_json_schema({"$ref": "#/nowhere"}) == Leaf("…")
+    endless = {"type": "object", "properties": {"next": {"$ref": "#"}}}
+    assert set(names_in(read_json_schema(endless))) == {"next"}
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Use JSON.", "json"),
+    ("Do not use Markdown, write HTML.", "html"),
+    ("Return YAML rather than JSON.", "yaml"),
+    ("without markdown code fences", None),
+    ("see https://a.example/json or data.json", None),
+    ("the json_object type", None),
+    ("reply in yml", "yaml"),
+])  # fmt: skip
+def test_the_named_format(text, expected):
+    """File names, identifiers and what is forbidden name no format."""
+    assert named_format(text) == expected
+
+
+def test_skeletons_are_found_where_they_stand():
+    """Fenced ones first; bare ones only at a line's beginning or behind a colon."""
+    (bare,) = skeletons('Say {x}: {"a": <b>} and stop.', "json")
+    assert (bare.start, bare.end) == (9, 19)
+    assert skeletons("Cite as [1] or {id}.", "json") == ()
+    assert skeletons("Return YAML with:\n- name: who\n- due: when\n", "yaml") == ()
+    (lines,) = skeletons("In YAML:\n\nname: <who>\ndue: <when>\n\nBe brief.", "yaml")
+    assert (lines.start, lines.end) == (10, 33)
+
+
+def test_words_are_renamed_only_where_a_format_is_meant():
+    """File names and addresses keep theirs."""
+    text = "Send JSON as in a.json or http://x.example/json/; mind application/json."
+    assert renamed(text, "json", "yaml", YAML.words) == text.replace("Send JSON", "Send YAML")
+
+
+def test_hints():
+    """Type words, brackets and lists of something are read; quoted words are examples."""
+    assert leaf_of("<list[string]>") == Listing(Leaf("string"))
+    assert leaf_of("array of names") == Listing(Leaf("names"))
+    assert leaf_of("string[]") == Listing(Leaf("string"))
+    assert leaf_of("high", quoted=True) == Leaf("high", "literal")
+    assert leaf_of("string", quoted=True) == Leaf("string")
+    assert leaf_of("") == Leaf("…")
+    assert [leaf_of(one).is_number for one in ("3", "true", "<integer>", "<string>")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_nested_sections():
+    """Sections of sections are objects in objects; text beside sections can't be read."""
+    node = read_markdown("## A\n### B\n[b]\n### C\n## D\n[some]\n- [d]\n")
+    assert node == Record((
+        Field("A", Record((Field("B", Leaf("b")), Field("C", Leaf("…"))))),
+        Field("D", Leaf("[some] [d]", "literal")),
+    ))  # fmt: skip
+    with pytest.raises(UnreadableSkeleton):
+        read_markdown("## A\ntext\n### B\n[b]\n")
+    assert read_markdown("## A\n- **x:** [1]\n  **y:** [2]\n- **x:** [3]\n  **z:** [4]\n") == Record((
+        Field("A", Listing(Record((Field("x", Leaf("1")), Field("y", Leaf("2")), Field("z", Leaf("4")))))),
+    ))  # fmt: skip
+
+
+def test_remarks_and_empty_elements_in_xml():
+    """A comment is a hint, an empty element any value, character data text."""
+    assert read_xml("<r><a/><b><!-- why -->[x]</b><c><![CDATA[t]]></c></r>") == Record((
+        Field("r", Record((
+            Field("a", Leaf("…")), Field("b", Leaf("x: why")), Field("c", Leaf("t", "literal")),
+        ))),
+    ))  # fmt: skip
+
+
+def test_remarks_on_lists_and_objects():
+    """They stay with the first value inside."""
+    node = read_json('{"a": [<x>], // many\n "b": {"c": <y>}, // one\n "d": {} // none\n}')
+    assert node == Record((
+        Field("a", Listing(Leaf("x: many"))),
+        Field("b", Record((Field("c", Leaf("y: one")),))),
+        Field("d", Record(())),
+    ))  # fmt: skip
+
+
+_words = st.text(st.sampled_from("abcXY é-:#<&\"'123_"), min_size=1, max_size=8).map(str.strip).filter(bool)
+_leaves = st.builds(Leaf, _words, st.sampled_from(["hint", "literal"])) | st.just(Leaf("7", "bare"))
+
+
+def _records(inner):
+    fields = st.lists(st.builds(Field, _words, inner), min_size=1, max_size=4, unique_by=element_name)
+    return st.builds(lambda found: Record(tuple(found)), fields)
+
+
+_nodes = _records(
+    st.recursive(_leaves, lambda inner: st.builds(Listing, inner) | _records(inner), max_leaves=6)
+)
+
+
+def _value(node):
+    """What a reader of the format should find."""
+    match node:
+        case Leaf(text=text, form="bare"):
+            return int(text)
+        case Leaf(text=text, form="hint"):
+            return f"<{text}>"
+        case Leaf(text=text):
+            return text
+        case Listing(item=item):
+            return [_value(item)]
+        case Record(fields=fields):
+            return {one.name: _value(one.value) for one in fields}
+
+
+@settings(max_examples=60)
+@given(_nodes)
+def test_rendered_json_and_yaml_are_valid(node):
+    """A strict reader finds the very structure, whatever the names and hints."""
+    assert yaml.safe_load(YAML.render(node)) == _value(node)
+    plain = JSON.render(node)
+    # Numbers' placeholders stand without quotation marks, as people write them
+    if '": <' not in plain and "[<" not in plain:
+        assert json.loads(plain) == _value(node)
+    assert list(names_in(read_json(plain))) == list(names_in(node))
+
+
+class _Balance(HTMLParser):
+    """Notes what is open, and fails at an end that closes something else."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@settings(max_examples=60)
+@given(_nodes)
+def test_rendered_xml_and_html_are_valid(node):
+    """A strict reader finds every field as an element, and every element closed."""
+    root = ET.fromstring(XML.render(node))
+    expected = [element_name(Field(name, Leaf(""))) for name in names_in(node)]
+    assert [one.tag for one in root.iter() if one.tag not in ("response", "item")] == [
+        name for name in expected if name not in ("response", "item")
+    ]
+    balance = _Balance()
+    balance.feed(HTML.render(node))
+    balance.close()
+    assert balance.open == []
+
+
+@settings(max_examples=60)
+@given(_nodes)
+def test_no_rendering_loses_a_name(node):
+    """Markdown and prose hold every field's name as it is."""
+    for kind in (MARKDOWN, FREE):
+        text = kind.render(node)
+        assert all(name in text for name in names_in(node))

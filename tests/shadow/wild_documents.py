@@ -123,7 +123,7 @@ class WildDocuments:
         """JSON text of a value, with so many changes as the document is wild."""
         if self._wildness and self._chance(self._wildness):
             return self._junk()
-        blank = self._one((" ", "", "\n  ")) if self._wildness else " "
+        blank = self._one((" ", "", "\n  ", "\r\n\t")) if self._wildness else " "
         if isinstance(value, dict):
             members = [f"{self._string(key)}:{blank}{self._json(one)}" for key, one in value.items()]
             if self._wildness and self._chance(0.1):
@@ -139,7 +139,10 @@ class WildDocuments:
 
     def _string(self, text: str) -> str:
         # raw surrogates are what a broken client would write; the bytes are then no UTF-8
-        return json.dumps(text, ensure_ascii=not (self._wildness and self._chance(0.3)))
+        written = json.dumps(text, ensure_ascii=not (self._wildness and self._chance(0.3)))
+        if self._wildness and text[:1].isalpha() and self._chance(0.1):
+            return f'"\\u{ord(text[0]):04x}{written[2:]}' if ord(text[0]) < 128 else written
+        return written
 
     def _junk(self, depth: int = 3) -> str:
         roll = self._below(20)

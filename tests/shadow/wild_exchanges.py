@@ -60,7 +60,7 @@ class WildExchanges(WildDocuments):
     def exchange(self, number: int) -> Exchange:
         """An exchange whose id follows from the number, on the busy route or a quiet one."""
         api = self._one(APIS)
-        body, request_headers = self._wire(self._document(self._request(api)), "application/json")
+        body, request_headers = self._wire(self.request(api), "application/json")
         response = self.response(api if self._chance(0.95) else self._one(APIS))
         return Exchange(
             id=f"{number:016x}",
@@ -78,6 +78,10 @@ class WildExchanges(WildDocuments):
             response_body=response.body,
             task=self._one((None, None, "case_summary", "no such task", "")),
         )
+
+    def request(self, api: Api) -> str:
+        """The body of a request of that API, before anything happens to its bytes."""
+        return self._document(self._request(api))
 
     def response(self, api: Api) -> Response:
         """A response of that API, whole or streamed."""

@@ -1,0 +1,233 @@
+"""Paraphrases, compounds, and what holds for every perturbation that asks a rewriter."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
+from evenkeel.shadow.perturbations.casing import Casing
+from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
+from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.crosslingual import CrossLingual
+from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.paraphrase import Paraphrase
+from evenkeel.shadow.perturbations.rewriting import pieces
+from evenkeel.shadow.perturbations.spelling import Spelling
+from evenkeel.shadow.perturbations.tone import Tone
+from evenkeel.shadow.perturbations.whitespace import Whitespace
+from evenkeel.shadow.prompt import Block, PromptView
+from tests.shadow.pretended_rewriter import (
+    BY_LANGUAGE,
+    QUESTION,
+    SYSTEM,
+    chat,
+    finished,
+    made,
+    reason,
+    typed,
+    view_of,
+)
+
+if TYPE_CHECKING:
+    from evenkeel.shadow.perturbations import Perturbation
+
+
+def test_a_paraphrase_asks_for_the_input_alone() -> None:
+    """Instructions and history stay byte for byte; white space around the input stays as well."""
+    view = view_of(
+        ("system", SYSTEM), ("user", " First question, please.\n"), ("assistant", "Yes?"), ("user", QUESTION)
+    )
+    changed, tasks = finished(Paraphrase().apply(view, 1.0, random.Random(1)))
+    assert tasks == [
+        RewriteTask("paraphrase", "First question, please."),
+        RewriteTask("paraphrase", QUESTION),
+    ]
+    assert [one.text for one in changed.segments] == [
+        SYSTEM, " [paraphrase ] First question, please.\n", "Yes?", f"[paraphrase ] {QUESTION}",
+    ]  # fmt: skip
+
+
+def test_documents_are_paraphrased_and_code_is_not() -> None:
+    """Each piece of input is a task of its own, code apart."""
+    blocks = (
+        Block("template", "Read this and answer.\n", "instructions"),
+        Block("input", "Doc 1: The shop closes early on Sundays.\n", "document"),
+        Block("input", "for day in week: shop.close(day)\n", "code"),
+        Block("input", "When does it close?", "text"),
+    )
+    view = view_of(("user", "".join(block.text for block in blocks)), classify=typed(*blocks))
+    _, tasks = finished(Paraphrase().apply(view, 1.0, random.Random(1)))
+    assert [task.text for task in tasks] == [
+        "Doc 1: The shop closes early on Sundays.",
+        "When does it close?",
+    ]
+
+
+@pytest.mark.parametrize("text", ["INC-48213", "`ls -l`", "https://shop.example/a", "42"])
+def test_what_has_no_words_is_not_paraphrased(text) -> None:
+    """Protected spans alone leave nothing to say differently."""
+    assert reason(Paraphrase(), chat(text)) == "nothing_to_change"
+
+
+def test_without_input_nothing_applies() -> None:
+    """A prompt of instructions alone has no input to change."""
+    view = view_of(("system", SYSTEM))
+    for kind in (Paraphrase(), Tone(), Tone("rewriter"), Multilingual("de"), CrossLingual("de", "en")):
+        assert reason(kind, view) == "no_input"
+
+
+def test_a_rewriter_that_changes_nothing_gives_no_variant() -> None:
+    """The original again is no variant; neither are too few texts."""
+    draft = Paraphrase().apply(chat(), 1.0, random.Random(1))
+    assert isinstance(draft, Draft)
+    assert draft.finish([QUESTION]) == NotApplicable(
+        "nothing_to_change", "there are no words that could be put differently"
+    )
+    with pytest.raises(ValueError, match="0 texts for 1 tasks"):
+        draft.finish([])
+
+
+@given(
+    st.lists(st.sampled_from(["A line. ", "\n\n", "\n", " \n \n", "```\na\n\nb\n```", "\t"]), max_size=40),
+    st.integers(5, 60),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_pieces_join_to_the_text(parts, longest) -> None:
+    """Cutting loses nothing and never cuts code; white space is a piece of its own."""
+    text = "".join(parts)
+    cut = pieces(text, longest)
+    assert "".join(cut) == text
+    for piece in cut:
+        assert not piece.strip() or piece == piece.strip()
+    for span in protected_spans(text):
+        assert any(text[span.start : span.end].strip() in piece for piece in cut)
+
+
+def test_long_texts_are_cut_at_blank_lines() -> None:
+    """Three paragraphs of 30 with room for 70: two go together, the third alone."""
+    text = "\n\n".join(("a" * 30, "b" * 30, "c" * 30))
+    assert pieces(text, 70) == [f"{'a' * 30}\n\n{'b' * 30}", "\n\n", "c" * 30]
+    assert pieces(text, 20) == ["a" * 30, "\n\n", "b" * 30, "\n\n", "c" * 30]
+
+
+KINDS: tuple[Perturbation, ...] = (
+    Paraphrase(),
+    Tone(),
+    Tone("rewriter"),
+    Multilingual("fr-CA"),
+    CrossLingual("de", "ja"),
+    *COMPOUNDS,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.name}-{kind.version}")
+def test_the_same_seed_gives_the_same_bytes(kind) -> None:
+    """View, severity, seed and the rewriter's texts decide every byte; graded kinds differ by seed."""
+    bodies = {seed: made(kind, chat(), 0.5, seed).body() for seed in range(6)}
+    assert all(made(kind, chat(), 0.5, seed).body() == body for seed, body in bodies.items())
+    assert len(set(bodies.values())) > 1 or not (kind.graded or isinstance(kind, Tone))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.graded], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("severity", [-0.1, 1.1])
+def test_a_severity_out_of_range_is_an_error(kind, severity) -> None:
+    """As for every graded kind."""
+    with pytest.raises(ValueError, match="is not between 0 and 1"):
+        finished(kind.apply(chat(), severity, random.Random(1)))
+
+
+def test_a_compound_applies_its_parts_in_order() -> None:
+    """Paraphrase, then spelling of the paraphrase: the draft is chained."""
+    kind = Compound("both", (Paraphrase(), Whitespace()))
+    outcome = kind.apply(chat(), 1.0, random.Random(3))
+    assert isinstance(outcome, Draft)
+    text = "Where might the screws of table FJ-220 be, and what are the 2 holes for?"
+    last = outcome.finish([text])
+    assert isinstance(last, PromptView)
+    assert last.input_text != text
+    assert last.input_text.split() == text.split()
+
+
+def test_two_drafts_are_chained() -> None:
+    """A compound of two kinds that need the rewriter asks twice, the second time about the first's text."""
+    first = Compound("twice", (Paraphrase(), Tone("rewriter"))).apply(chat(), 1.0, random.Random(3))
+    assert isinstance(first, Draft)
+    second = first.finish(["The screws are missing."])
+    assert isinstance(second, Draft)
+    assert second.tasks[0].text == "The screws are missing."
+    last = second.finish(["Where on earth are the screws?"])
+    assert isinstance(last, PromptView)
+    assert last.input_text == "Where on earth are the screws?"
+
+
+def test_a_part_chooses_the_same_whatever_the_others_draw() -> None:
+    """The seeds of the parts are drawn before any part is applied."""
+    seeds = random.Random(9)
+    alone = made(Casing(), chat(), 0.5, seeds.getrandbits(53))
+    both = Compound("both", (Casing(), Whitespace())).apply(chat(), 0.5, random.Random(9))
+    assert isinstance(both, PromptView)
+    assert both.input_text.split() == alone.input_text.split()
+
+
+def test_a_compound_is_what_its_parts_are() -> None:
+    """Needs, wishes and versions are merged."""
+    kind = Compound("x", (Multilingual("es"), Spelling(), Paraphrase()))
+    assert kind.name == "compound.x"
+    assert kind.requires == {"rewriter", "judge"}
+    assert kind.wanted == Wanted(language="es")
+    assert kind.graded
+    assert kind.version == 1 + Spelling().version + 1
+    plain = Compound("y", (Paraphrase(), Tone("rewriter")))
+    assert (plain.wanted, plain.graded) == (AS_BEFORE, False)
+
+
+def test_a_part_that_does_not_apply_ends_it() -> None:
+    """The reason is the part's, and the part is named."""
+    outcome, _ = finished(
+        Compound("x", (Whitespace(), Multilingual("de"))).apply(
+            chat(BY_LANGUAGE["de"]), 1.0, random.Random(1)
+        )
+    )
+    assert outcome == NotApplicable("part_already_in_language", "multilingual.de: the input is in de already")
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((Spelling(),), "two or more"),
+        ((Spelling(), Spelling()), "'general.spelling' twice"),
+        ((Control(), Spelling()), "changes nothing"),
+        ((Multilingual("es"), Multilingual("de")), "more than one language of the answer: es, de"),
+        ((Multilingual("es"), CrossLingual("de", "fr")), "more than one language"),
+    ],
+)  # fmt: skip
+def test_parts_that_exclude_each_other_are_refused(parts, message) -> None:
+    """Too few, repeated, idle or contradicting parts are an error when the compound is made."""
+    with pytest.raises(ValueError, match=message):
+        Compound("x", parts)
+
+
+def test_two_formats_are_refused() -> None:
+    """An answer cannot be JSON and YAML at once."""
+
+    class Format(Whitespace):
+        def __init__(self, wanted: Any) -> None:
+            self.name = f"format.{wanted}"
+            self.wanted = Wanted(format=wanted)
+
+    with pytest.raises(ValueError, match="more than one format of the answer: json, yaml"):
+        Compound("x", (Format("json"), Format("yaml")))
+
+
+@pytest.mark.parametrize("kind", COMPOUNDS, ids=lambda kind: kind.name)
+def test_the_builtin_compounds_apply(kind) -> None:
+    """Each changes the question and keeps its instructions unless it translates them."""
+    changed = made(kind, chat(), 0.5)
+    assert changed.input_text != QUESTION
+    assert (changed.segments[0].text == SYSTEM) is (kind.wanted.language is None)

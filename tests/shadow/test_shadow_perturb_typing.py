@@ -1,0 +1,444 @@
+"""Whitespace, punctuation, casing and spelling: on input only, around protected spans."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.shadow.perturbations import BUILTIN, NotApplicable, by_name
+from evenkeel.shadow.perturbations.spelling import SLIPS
+from evenkeel.shadow.prompt import PromptView
+from tests.shadow.pretended_rewriter import survives
+
+SEVERITIES = (0.1, 0.3, 0.5, 1.0)
+
+CASE = """\
+Hello team, our customer Maria reports that the export fails since May 3, 2024. I don't know why!
+
+Ticket INC-48213 was opened by jane@example.com; see https://status.example.com/i/42?x=1 for more.
+- She restarted the laptop - no change, no error
+- She wrote "it just stops" and ran `export --all`
+
+    total = price * 1.19
+The answer was {"ok": false, "code": 500}, which is odd. Please summarise the case, and say what to do"""
+
+
+def view_of(text: str, *more: dict[str, str]) -> PromptView:
+    """A chat request with one user message."""
+    return PromptView.parse(json.dumps({"messages": [*more, {"role": "user", "content": text}]}).encode())
+
+
+def variant(name: str, text: str, severity: float = 0.5, seed: int = 1) -> str:
+    """The text after one perturbation; it must apply."""
+    (perturbation,) = by_name([name])
+    result = perturbation.apply(view_of(text), severity, random.Random(seed))
+    assert isinstance(result, PromptView)
+    return result.input_text
+
+
+FRAGMENTS = st.sampled_from([
+    "word ", "Please ", "stop. ", "why? ", "\n", "\n\n", " - ", ", and ", "`a b` ", '"as is" ', '{"a": 1} ',
+    "<b>hi</b> ", "$4.50 ", "3.5 kg ", "http://a.b/c. ", "a@b.co, ", "x_y ", "aBc ", "été ", "。",
+    "東京都", "it's ", "MEGAPHONE ", "\t", "  ", "- item\n", "## Head\n", "¿Qué ", "Straße ",
+    "İstanbul ", "\u0149n ", "\r\n",
+])  # fmt: skip
+
+
+TEXT_KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_protected_spans_survive(perturbation, severity) -> None:
+    """Code, numbers, addresses, JSON and quotations stand in every variant as they were."""
+    for seed in range(20):
+        changed = perturbation.apply(view_of(CASE), severity, random.Random(seed))
+        assert isinstance(changed, PromptView)
+        assert changed.input_text != CASE
+        assert survives(CASE, changed.input_text), changed.input_text
+
+
+@given(
+    st.lists(FRAGMENTS, min_size=1, max_size=25).map("".join),
+    st.sampled_from(TEXT_KINDS),
+    st.sampled_from(SEVERITIES),
+    st.integers(0, 2**53),
+)
+def test_any_text_keeps_its_protected_spans_and_changes(text, perturbation, severity, seed) -> None:
+    """For any text a variant differs and keeps the spans, or says why there is none."""
+    result = perturbation.apply(view_of(text), severity, random.Random(seed))
+    if isinstance(result, NotApplicable):
+        assert result.reason == ("nothing_to_change" if text.strip() else "no_input")
+    else:
+        assert result.input_text != text
+        assert survives(text, result.input_text)
+        assert len(result.input_text.split()) >= 1
+
+
+@given(st.text(max_size=200), st.sampled_from(TEXT_KINDS), st.sampled_from(SEVERITIES), st.integers(0, 9))
+def test_the_same_seed_gives_the_same_bytes(text, perturbation, severity, seed) -> None:
+    """A replay can be repeated exactly."""
+    first = perturbation.apply(view_of(text), severity, random.Random(seed))
+    again = perturbation.apply(view_of(text), severity, random.Random(seed))
+    assert first == again
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_different_seeds_mostly_differ(perturbation) -> None:
+    """Twenty seeds give at least fifteen different variants of a case."""
+    made = {perturbation.apply(view_of(CASE), 0.3, random.Random(seed)).body() for seed in range(20)}
+    assert len(made) >= 15
+
+
+# A change of these needs a higher version of the kind, or the log could not tell variants apart.
+ASKED = "Tell me, please, where the order is? It has not come - weeks late. Thanks"
+PINNED = {
+    "general.whitespace": "Tell  me, please,  where the order is?  It has not come  - weeks late. Thanks",
+    "general.punctuation": "Tell me, please where the order is? It has not come – weeks late. Thanks",
+    "general.casing": "Tell me, please, Where the order is? It has not Come - WEEKS late. Thanks",
+    "general.spelling": "Tell me, please, wher the oder is? It has not come - weeks late. Thanks",
+}
+
+
+def test_the_same_bytes_on_every_platform() -> None:
+    """Variants made on another machine, written down: nothing depends on hash seeds or platform."""
+    assert {kind.name: variant(kind.name, ASKED, 0.3, 7) for kind in TEXT_KINDS} == PINNED
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_only_input_changes(perturbation) -> None:
+    """System, assistant and tool messages stay byte for byte."""
+    others = [
+        {"role": "system", "content": "Please summarise the case, briefly. Be kind."},
+        {"role": "user", "content": "Another customer said hello, and left again."},
+        {"role": "assistant", "content": "The customer greeted us, then left."},
+        {"role": "tool", "tool_call_id": "1", "content": "weather: it is raining, again."},
+    ]
+    view = view_of(CASE, *others)
+    for seed in range(10):
+        changed = perturbation.apply(view, 1.0, random.Random(seed))
+        assert [one.text for one in changed.segments if one.kind != "input"] == [
+            one["content"] for one in others if one["role"] != "user"
+        ]
+        assert all(
+            one.text != old.text
+            for one, old in zip(changed.segments, view.segments, strict=True)
+            if one.kind == "input"
+        )
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_without_input_a_kind_does_not_apply(perturbation) -> None:
+    """A prompt without any text of a user is not applicable, with the reason."""
+    view = PromptView.parse(
+        b'{"messages":[{"role":"system","content":"Hi there."},{"role":"user","content":" "}]}'
+    )
+    result = perturbation.apply(view, 0.5, random.Random(1))
+    assert isinstance(result, NotApplicable)
+    assert result.reason == "no_input"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("general.punctuation", "[1]"),
+        ("general.casing", "お客様は返金を希望しています。"),
+        ("general.spelling", "why is it so?"),
+        ("general.punctuation", "see foo_bar. Then `it`, 7"),
+        ("general.casing", "NATO 42 x"),
+        ("general.casing", "ĸĸĸĸ"),
+        ("general.spelling", "`some code here` 4711"),
+    ],
+)
+def test_with_nothing_eligible_a_kind_does_not_apply(name: str, text: str) -> None:
+    """Where every place is protected or out of a kind's reach the reason says so."""
+    result = by_name([name])[0].apply(view_of(text), 1.0, random.Random(1))
+    assert isinstance(result, NotApplicable)
+    assert result.reason == "nothing_to_change"
+
+
+@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
+def test_severity_zero_changes_nothing_and_out_of_range_is_an_error(perturbation) -> None:
+    """Severity is a share: 0 leaves nothing to do and numbers beyond [0, 1] are refused."""
+    assert isinstance(perturbation.apply(view_of(CASE), 0.0, random.Random(1)), NotApplicable)
+    for wrong in (-0.1, 1.1):
+        with pytest.raises(ValueError, match="not between 0 and 1"):
+            perturbation.apply(view_of(CASE), wrong, random.Random(1))
+
+
+def test_baseline_resends_the_view_itself() -> None:
+    """The baseline is byte-identical at any severity and seed."""
+    view = view_of(CASE)
+    assert BUILTIN[0].name == "baseline.identical"
+    assert BUILTIN[0].apply(view, 0.0, random.Random(1)) is view
+
+
+def test_severity_is_the_expected_share_of_changed_places() -> None:
+    """Of 7 gaps and the end of the text, 8 places, severity 0.3 changes 2.4 on average; 0.01 changes 1."""
+    text = "one two three four five six seven eight"
+    doubled = []
+    for seed in range(2000):
+        words = re.split(r"(?<=\w)(\s+|$)", variant("general.whitespace", text, 0.3, seed))
+        doubled.append(sum(len(gap) > 1 for gap in words[1:-2:2]) + (words[-2] != ""))
+    # standard error of the mean: sqrt(0.24 / 2000) = 0.011
+    assert sum(doubled) / len(doubled) == pytest.approx(2.4, abs=0.05)
+    for seed in range(50):
+        changed = variant("general.whitespace", text, 0.01, seed)
+        assert changed.strip().split(" ").count("") in {0, 1, 2}
+        assert len(re.findall(r"\s{2,}|\s\Z", changed)) == 1
+
+
+@given(st.lists(FRAGMENTS, max_size=25).map("".join), st.sampled_from(SEVERITIES), st.integers(0, 99))
+def test_whitespace_never_joins_or_splits_words_or_lines(text: str, severity: float, seed: int) -> None:
+    """The words, the lines that hold them and their indentation are the same before and after."""
+    result = by_name(["general.whitespace"])[0].apply(view_of(text), severity, random.Random(seed))
+    if isinstance(result, NotApplicable):
+        return
+    changed = result.input_text
+    assert changed.split() == text.split()
+
+    def lines(of: str) -> list[tuple[str, list[str]]]:
+        full = [line for line in of.splitlines() if line.strip()]
+        return [(line[: len(line) - len(line.lstrip())], line.split()) for line in full]
+
+    assert lines(changed) == lines(text)
+    # A blank line never appears where lines followed each other.
+    assert len(re.split(r"\n\s*\n", changed.strip())) == len(re.split(r"\n\s*\n", text.strip()))
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("a b", {"a  b ", "a  b  ", "a  b\n", "a   b ", "a   b  ", "a   b\n"}),
+        ("end.  Next\n", {"end. Next \n", "end. Next  \n", "end. Next   \n"}),
+        ("\n a\n", {"\n a \n", "\n a  \n", "\n a   \n"}),
+        ("`a`\t`b` \n", {"`a`    `b`\n"}),
+        (
+            "\tx\r\n\r\n`y`\n\n",
+            {
+                f"\tx{end}\r\n\r\n\r\n`y`{after}\n\n\n"
+                for end in (" ", "  ", "   ")
+                for after in (" ", "  ", "   ")
+            },
+        ),
+    ],
+)
+def test_whitespace_places(text: str, outcomes: set[str]) -> None:
+    """Gaps grow, double blanks after a sentence shrink, tabs open up, line ends gain or lose blanks."""
+    made = {variant("general.whitespace", text, 1.0, seed) for seed in range(200)}
+    assert made == outcomes
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("Stop it.", {"Stop it", "Stop it..", "Stop it...", "Stop it!"}),
+        ("Stop it", {"Stop it.", "Stop it!", "Stop it..", "Stop it..."}),
+        (
+            "Who is `x`, and why?",
+            {"Who is `x`, and why", "Who is `x`, and why??", "Who is `x`, and why.", "Who is `x`, and why?!"},
+        ),
+        ("red, blue 7", {"red blue 7", "red,, blue 7", "red , blue 7", "red; blue 7"}),
+        ("so - maybe 7", {"so – maybe 7", "so — maybe 7", "so -- maybe 7"}),
+        ("Quoi ? 7", {"Quoi  7", "Quoi ?? 7", "Quoi . 7", "Quoi ?! 7"}),
+        ("so; maybe 7", {"so, maybe 7", "so maybe 7"}),
+        ("¿Qué 7", {"Qué 7"}),
+        ("なぜ\uff1f次 7", {"なぜ次 7", "なぜ\uff1f\uff1f次 7", "なぜ。次 7"}),
+        ("はい、そう 7", {"はいそう 7", "はい、、そう 7"}),
+    ],
+)
+def test_punctuation_places(text: str, outcomes: set[str]) -> None:
+    """Marks are dropped, doubled or replaced, each in the ways people do it."""
+    assert {variant("general.punctuation", text, 1.0, seed) for seed in range(200)} == outcomes
+
+
+def test_punctuation_leaves_words_numbers_and_markdown() -> None:
+    """Apostrophes, compound hyphens, numbers, abbreviations, list markers and headings stay."""
+    text = "# Head\n- don't use well-known 3,5 e.g. J. Smith's\n* a: b\n1. it 7"
+    result = by_name(["general.punctuation"])[0].apply(view_of(text), 1.0, random.Random(1))
+    assert isinstance(result, NotApplicable)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("Hello", {"hello", "HELLO"}),
+        ("hello", {"HELLO", "Hello"}),
+        ("so I 7", {"so i 7"}),
+        ("PLEASE 7", {"please 7"}),
+        ("It 7", {"it 7"}),
+        ("don't 7", {"DON'T 7", "Don't 7"}),
+    ],
+)
+def test_casing_places(text: str, outcomes: set[str]) -> None:
+    """Sentence starts and names lose their capitals, words gain some, shouting goes quiet."""
+    assert {variant("general.casing", text, 1.0, seed) for seed in range(200)} == outcomes
+
+
+def test_casing_leaves_acronyms_identifiers_and_short_words() -> None:
+    """A lower-cased acronym or identifier could name another thing."""
+    result = by_name(["general.casing"])[0].apply(
+        view_of("the VPN of USA and iPhone or my_var at A B"), 1.0, random.Random(1)
+    )
+    assert isinstance(result, NotApplicable)
+
+
+@given(st.integers(0, 500))
+def test_casing_changes_nothing_but_case(seed: int) -> None:
+    """Read without regard to case, a variant is the original."""
+    assert variant("general.casing", CASE, 1.0, seed).casefold() == CASE.casefold()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Haben Sie die Frage?", "Sie"),
+        ("Reports in May and March", "May"),
+        ("Tell Ihnen 7", "Ihnen"),
+    ],
+)
+def test_casing_keeps_capitals_that_carry_meaning(text: str, kept: str) -> None:
+    """The polite German "Sie" would become "they", a month a verb."""
+    assert all(kept in variant("general.casing", text, 1.0, seed) for seed in range(50))
+
+
+def test_a_place_that_declines_is_replaced_by_another() -> None:
+    """If every chosen word has no other case the first one that has is changed: a variant differs."""
+    text = "ĸĸĸĸ " * 30 + "word"
+    made = {variant("general.casing", text, 0.01, seed) for seed in range(30)}
+    assert made <= {"ĸĸĸĸ " * 30 + "WORD", "ĸĸĸĸ " * 30 + "Word"}
+
+
+def test_severity_counts_over_all_input_together() -> None:
+    """Two user messages share the places: at a low severity only one of them changes."""
+    view = view_of("Second message, here", {"role": "user", "content": "First message, here"})
+    for seed in range(20):
+        changed = by_name(["general.punctuation"])[0].apply(view, 0.01, random.Random(seed))
+        assert isinstance(changed, PromptView)
+        differing = [new for new, old in zip(changed.segments, view.segments, strict=True) if new != old]
+        assert len(differing) == 1
+
+
+FREQUENT = SLIPS["en"].frequent
+
+
+@given(st.integers(0, 500))
+def test_spelling_makes_one_slip_a_word_and_keeps_its_ends(seed: int) -> None:
+    """Words stay apart and in order, each with its first and last letter and at most one slip."""
+    text = "Please receive different messages because their printer stopped before tomorrow in Berlin"
+    changed = variant("general.spelling", text, 1.0, seed).split(" ")
+    words = text.split(" ")
+    assert len(changed) == len(words)
+    assert changed[-2:] == ["in", "Berlin"]  # short words and names stay
+    for old, new in zip(words[:-2], changed[:-2], strict=True):
+        assert new[0] == old[0]
+        assert new[-1] == old[-1] or new in SLIPS["en"].misspelled.values()  # "befor"
+        assert abs(len(new) - len(old)) <= 1
+        assert new != old
+
+
+def test_spelling_slips_are_of_the_four_kinds() -> None:
+    """A slip is a neighbouring key, a swap, an omission or a doubling, and each of them occurs."""
+    made = {variant("general.spelling", "carting", 1.0, seed) for seed in range(3000)}
+    swaps = {"carting".replace(pair, pair[::-1]) for pair in ("ar", "rt", "ti", "in")}
+    omissions = {"crting", "cating", "caring", "cartng", "cartig"}
+    doublings = {"caarting", "carrting", "cartting", "cartiing", "cartinng"}
+    near = {"a": "qwsz", "r": "edft", "t": "rfgy", "i": "ujko", "n": "bhjm"}
+    neighbours = {"carting".replace(letter, key) for letter, keys in near.items() for key in keys}
+    assert made == (swaps | omissions | doublings | neighbours) - FREQUENT
+
+
+def test_spelling_never_makes_another_frequent_word() -> None:
+    """A slip that says something else ("form", "trail") would change the question."""
+    made = " ".join(
+        variant("general.spelling", "from trial quiet their", 1.0, seed) for seed in range(500)
+    ).split()
+    assert not {"form", "trail", "quite", "there"} & set(made)
+    assert "thier" in made
+
+
+# Sentences of this test alone, long enough for the language to be told.
+ORDERS = {
+    "de": "Können Sie mir bitte erklären, weshalb die größere Lieferung für uns nächste Woche ausfällt?",
+    "es": "¿Puede explicarme también por qué la próxima reunión del año todavía no aparece en el calendario?",
+    "fr": "Pouvez-vous m'expliquer pourquoi la dernière réponse de l'équipe n'apparaît pas dans le système ?",
+    "it": "Potrebbe spiegarmi perché la prossima consegna dell'ordine non comparirà più nella nostra città?",
+    "nl": "Kunt u uitleggen waarom de geplande coördinatie met onze leverancier deze week niet doorgaat?",
+    "pt": "Você pode explicar por que a próxima reunião da equipe não está mais disponível no calendário?",
+}
+
+
+def words_of(language: str) -> set[str]:
+    """All words that 400 seeds make of the sentence in that language."""
+    made = " ".join(variant("general.spelling", ORDERS[language], 1.0, seed) for seed in range(400))
+    return set(re.findall(r"[^\W\d_]+'?", made))
+
+
+@pytest.mark.parametrize(
+    ("language", "slips", "never"),
+    [
+        # forgotten marks, known slips, keys of the layout (z beside t, a above q, ñ beside l)
+        ("de", {"Koennen", "groeßere", "grössere", "fuer", "naechste", "erkleren", "Lieferzng"}, {"Konnen"}),
+        ("es", {"tambien", "todavia", "proxima", "expñicarme"}, {"ano", "calendari"}),
+        ("fr", {"reponse", "systeme", "derniere", "expliauer"}, {"lequipe", "equip"}),
+        ("it", {"perchè", "citta'", "piu'", "sèiegarmi"}, {"citta", "piu"}),
+        ("nl", {"coordinatie", "leveranicer", "gepalnde"}, {"coördinati"}),
+        ("pt", {"Voce", "reuniao", "calendario", "disponivel", "nao", "equiçe"}, {"esta"}),
+    ],
+)
+def test_spelling_slips_are_those_of_the_language(language: str, slips: set[str], never: set[str]) -> None:
+    """Known slips, forgotten marks and neighbouring keys of a language occur; marks that matter stay."""
+    made = words_of(language)
+    assert slips <= made
+    assert not never & made
+
+
+def test_spelling_in_japanese_chooses_another_conversion() -> None:
+    """Where a syllable slip would make another word, kanji and kana change places and marks go."""
+    text = "サーバーのログを確認して、原因を説明してください。例えば設定の誤りなどです。"
+    assert {variant("general.spelling", text, 0.5, seed) for seed in range(60)} >= {
+        "サーバのログを確認して、原因を説明して下さい。例えば設定の誤りなどです。",
+        "サーバのログを確認して、原因を説明してください。たとえば設定の誤りなどです。",
+        "サーバーのログを確認して、原因を説明して下さい。たとえば設定の誤りなどです。",
+    }
+
+
+def test_spelling_without_a_known_language_uses_the_english_keyboard() -> None:
+    """Two Croatian words are not enough to tell a language: the common slips are made all the same."""
+    changed = variant("general.spelling", "ljubičasta haljina", 1.0, 4)
+    assert changed != "ljubičasta haljina"
+    assert [word[0] + word[-1] for word in changed.split()] == ["la", "ha"]
+
+
+@pytest.mark.parametrize("language", sorted(SLIPS))
+def test_slip_tables_hold_together(language: str) -> None:
+    """Forty known slips and more, each with the right first letter, wrong, and no other word."""
+    slips = SLIPS[language]
+    assert len(slips.misspelled) >= 40
+    assert len(slips.frequent) >= 400
+    for right, wrong in slips.misspelled.items():
+        assert right[0] == wrong[0]
+        assert right != wrong
+        assert wrong not in slips.frequent | set(slips.misspelled)
+        assert right == right.lower()
+    assert all(word == word.lower() and len(word) >= 3 for word in slips.frequent)
+    assert all(len(letter) == 1 and typed for letter, typed in slips.bare.items())
+
+
+def test_keys_that_touch_are_those_of_the_layout() -> None:
+    """On QWERTZ z stands between t and u; on AZERTY a stands above q."""
+    assert set(SLIPS["en"].neighbours["s"]) == set("awedxz")
+    assert set(SLIPS["de"].neighbours["z"]) == set("tugh")
+    assert set(SLIPS["fr"].neighbours["q"]) == set("aszw")
+    assert set(SLIPS["de"].neighbours["p"]) == set("oüöl")
+    assert all(
+        letter in near[other]
+        for near in (slips.neighbours for slips in SLIPS.values())
+        for letter, others in near.items()
+        for other in others
+    )

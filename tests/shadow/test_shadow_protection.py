@@ -1,0 +1,639 @@
+"""Redaction: which values are found, where texts stand in bodies, and what reaches the queue."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import gzip
+import itertools
+import json
+import random
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from evenkeel.core.exchange import Exchange
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.perturbations.places import protected_spans
+from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.protection import BUILTIN, ProtectionError, RedactedSink, Redactor
+from evenkeel.shadow.protection.bodies import Unredactable, redact_events, redact_json
+from evenkeel.shadow.protection.detectors import (
+    OwnPattern,
+    PresidioDetector,
+    iban_valid,
+    load_analyser,
+    luhn_valid,
+)
+from evenkeel.shadow.protection.redaction import Placeholders
+from evenkeel.shadow.worker import Worker
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.redis.queue import RedisExchangeQueue
+from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.redis_server import a_store
+from tests.shadow.wild_exchanges import WildExchanges
+
+ADDRESS = "ann@example.org"
+
+
+def hide(text):
+    """A detector that knows one value only."""
+    return text.replace(ADDRESS, "[EMAIL_1]")
+
+
+def exchange(request, response=b"{}", *, request_headers=(), response_headers=(), **changes):
+    return Exchange(
+        *("0123456789abcdef", "main", 1.0, 0.1, "POST", "/v1/chat/completions", 200),
+        *(request_headers, request, response_headers, response),
+        **changes,
+    )
+
+
+def test_only_strings_change_and_everything_else_stays_to_the_byte():
+    """White space, numbers as they were written, escapes, members that come twice, and their order."""
+    body = (
+        '{ "model":"m@x",\t"seed": 1.0e2, "big": 123456789012345678901234567890.50,\r\n'
+        ' "messages":[{"role": "user","content" : "\\u00e9 a: \\"ann@example.org\\" \\ud83d"}],'
+        ' "stop": ["x", "ann@example.org"], "x": [], "x": null}'
+    )
+    wanted = body.replace(ADDRESS, "[EMAIL_1]").replace("\\u00e9", "\\u00e9")
+    assert redact_json(body, hide) == wanted
+    assert redact_json(body, str) == body
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8)
+    | st.just(ADDRESS),
+    lambda below: (
+        st.lists(below, max_size=4)
+        | st.dictionaries(
+            st.text(max_size=5) | st.sampled_from(["content", "id", "type", "text"]), below, max_size=4
+        )
+    ),
+    max_leaves=20,
+)
+
+
+def replaced(value):
+    """The same value with the address hidden in every string, by walking it."""
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, list):
+        return [replaced(one) for one in value]
+    return {name: replaced(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+@settings(max_examples=80, deadline=None)
+@given(value=JSON, indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
+def test_any_json_stays_json_with_every_string_redacted(value, indent, ascii_only):
+    """The same as parsing it, changing the strings, and writing it."""
+    body = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert json.loads(redact_json(body, hide)) == replaced(value)
+
+
+@pytest.mark.parametrize(
+    "body", ["", "{", "{'a': 1}", "plain words", '{"a": 1} trailing', "[" * 100_000, "NaN of it"]
+)
+def test_what_is_no_json_is_refused(body):
+    """In it nobody can tell text from structure."""
+    with pytest.raises(Unredactable):
+        redact_json(body, hide)
+
+
+def test_json_within_a_string_stays_json():
+    """As arguments of a call: escapes next to a value are not torn apart, names of members are data there."""
+    inner = json.dumps({"note": f"to\n{ADDRESS}", ADDRESS: [1, ADDRESS]}, indent=1)
+    body = json.dumps({"tool_calls": [{"function": {"name": "mail", "arguments": inner}}]})
+    found = json.loads(Redactor(BUILTIN).redact(exchange(body.encode())).exchange.request_body)
+    arguments = json.loads(found["tool_calls"][0]["function"]["arguments"])
+    assert arguments == {"note": "to\n[EMAIL_1]", "[EMAIL_1]": [1, "[EMAIL_1]"]}
+
+
+def test_words_of_the_api_and_signatures_stay():
+    """A pattern that is too broad does not break the request; text in their place is redacted."""
+    body = '{"role": "user", "type": "x y", "model": "m", "signature": "u ser", "id": "user"}'
+    wanted = '{"role": "user", "type": "#", "model": "m", "signature": "u ser", "id": "#"}'
+    assert redact_json(body, lambda _: "#") == wanted
+
+
+def chat_events(pieces, end="\n\n"):
+    lines = [
+        "data: " + json.dumps({"id": "c", "choices": [{"index": 0, "delta": {"content": one}}]})
+        for one in pieces
+    ]
+    return end.join([*lines, "data: [DONE]", ""])
+
+
+@settings(max_examples=60, deadline=None)
+@given(cuts=st.lists(st.integers(0, 40), max_size=6), end=st.sampled_from(["\n\n", "\r\n\r\n", "\r\r"]))
+def test_a_value_is_found_however_a_stream_cuts_it(cuts, end):
+    """The answer reads as if its whole text had been redacted, and every event is still there."""
+    text = f"Write to {ADDRESS} and nobody else."
+    places = [0, *sorted(min(one, len(text)) for one in cuts), len(text)]
+    body = chat_events([text[a:b] for a, b in itertools.pairwise(places)], end)
+    redacted = redact_events(body, hide)
+    events = [json.loads(line[6:]) for line in redacted.splitlines() if line.startswith("data: {")]
+    assert "".join(one["choices"][0]["delta"]["content"] for one in events) == hide(text)
+    assert redacted.count("data: ") == body.count("data: ")
+    assert redact_events(redacted, hide) == redacted
+
+
+def test_texts_of_one_stream_are_kept_apart():
+    """Two choices, or two blocks, that come in turns are two texts; a value in one leaves the other alone."""
+    halves = [ADDRESS[:6], ADDRESS[6:]]
+    lines = [
+        json.dumps(
+            {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+        )
+        for half in halves
+        for index, text in ((0, half), (1, f"<{len(half)}>"))
+    ]
+    body = "".join(f"event: content_block_delta\ndata: {line}\n\n" for line in lines)
+    events = [
+        json.loads(line[6:]) for line in redact_events(body, hide).splitlines() if line.startswith("data")
+    ]
+    texts = [(one["index"], one["delta"]["text"]) for one in events]
+    assert texts == [(0, "[EMAIL_1]"), (1, "<6>"), (0, ""), (1, "<9>")]
+
+
+def test_what_a_cut_stream_ends_with_is_dropped():
+    """Half an event may hold half a value; what came before it stays."""
+    body = chat_events(["all is well"])[:-16] + '\n\ndata: {"choices": [{"delta": {"content": "ann@exam'
+    redacted = redact_events(body, hide)
+    assert "all is well" in redacted
+    assert "ann" not in redacted
+
+
+def test_a_stream_is_read_as_before():
+    """The answer of a redacted stream is the redacted answer."""
+    pieces = ["Ask ", "ann@exa", "mple.org", ", or 4111 1111", " 1111 1111"]
+    given_ = exchange(
+        b'{"messages": []}',
+        chat_events(pieces).encode(),
+        response_headers=(("content-type", "text/event-stream"),),
+    )
+    found = Redactor(BUILTIN).redact(given_)
+    answer = read_answer(dict(given_.response_headers), found.exchange.response_body)
+    assert answer.text == "Ask [EMAIL_1], or [CARD_1]"
+    assert found.replaced == {"email": 1, "card": 1}
+
+
+def test_request_answer_and_session_share_their_placeholders():
+    """Whether an answer repeats a value of the question can still be seen."""
+    body = json.dumps({"messages": [{"role": "user", "content": f"b@c.org and {ADDRESS}"}]}).encode()
+    answer = json.dumps({"choices": [{"message": {"content": f"It is {ADDRESS}."}}]}).encode()
+    found = Redactor(BUILTIN).redact(exchange(body, answer, session=ADDRESS, task="chat")).exchange
+    assert b"[EMAIL_1] and [EMAIL_2]" in found.request_body
+    assert b"It is [EMAIL_2]." in found.response_body
+    assert (found.session, found.task) == ("[EMAIL_2]", "chat")
+
+
+def test_a_compressed_body_comes_out_plain_if_it_was_changed():
+    """Its header goes with the compression; a body without a value keeps both, to the byte."""
+    headers = (("content-type", "application/json"), ("content-encoding", "gzip"))
+    for text, hidden in ((ADDRESS, True), ("nothing", False)):
+        body = gzip.compress(json.dumps({"messages": [text]}).encode(), mtime=0)
+        found = Redactor(BUILTIN).redact(exchange(body, request_headers=headers)).exchange
+        assert (found.request_body == body) is not hidden
+        assert (headers == found.request_headers) is not hidden
+        if hidden:
+            assert json.loads(found.request_body) == {"messages": ["[EMAIL_1]"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "reason"),
+    [
+        (b"To: ann@example.org", (), "not_json"),
+        (b'{"a": "ann@example.org\xff"}', (), "not_text"),
+        (b"ann@example.org", (("content-encoding", "gzip"),), "encoding_broken"),
+        (b"ann@example.org", (("content-encoding", "secret"),), "encoding_unsupported"),
+        (gzip.compress(bytes(17 << 20), mtime=0), (("content-encoding", "gzip"),), "too_large"),
+    ],
+)
+def test_what_cannot_be_looked_at_does_not_leave(body, headers, reason):
+    """The body is dropped and counted, and the worker gives the exchange up."""
+    found = Redactor(BUILTIN).redact(exchange(body, request_headers=headers))
+    assert found.exchange.request_body == b""
+    assert found.emptied == (reason,)
+    left = Reader({"main": RoutePlan((), (0.1,), 1, None)}).read(found.exchange)
+    assert isinstance(left, Left)
+
+
+class Kept:
+    """A queue that has room for so many."""
+
+    def __init__(self, room):
+        self.room = room
+        self.exchanges = []
+
+    def put(self, exchanges):
+        self.exchanges += exchanges[: self.room]
+        return min(self.room, len(exchanges))
+
+
+class Broken:
+    """A detector in trouble."""
+
+    def find(self, text):
+        raise RuntimeError(text)
+
+
+def test_the_sink_counts_and_passes_on():
+    """Values by kind, bodies by reason; and as many are taken as the queue takes."""
+    kept, tally = Kept(2), Tally()
+    sink = RedactedSink(kept, Redactor(BUILTIN), tally)
+    body = json.dumps({"messages": [ADDRESS, "b@c.org", "192.0.2.1"]}).encode()
+    assert sink.put([exchange(body), exchange(b"no json"), exchange(b"{}")]) == 2
+    assert tally.value("redactions", kind="email") == 2
+    assert tally.value("redactions", kind="ip") == 1
+    assert tally.value("redaction_failures", reason="not_json") == 1
+    assert ADDRESS.encode() not in kept.exchanges[0].request_body
+
+
+def test_a_detector_in_trouble_lets_nothing_through(caplog):
+    """The exchange is queued without its bodies, and the log names the error, not the text."""
+    kept, tally = Kept(9), Tally()
+    assert (
+        RedactedSink(kept, Redactor([Broken()]), tally).put([exchange(b'{"a": "my secret"}', session="s")])
+        == 1
+    )
+    (left,) = kept.exchanges
+    assert (left.request_body, left.response_body, left.session) == (b"", b"", None)
+    assert tally.value("redaction_failures", reason="error") == 1
+    assert "RuntimeError" in caplog.text
+    assert "my secret" not in caplog.text
+
+
+def test_odd_traffic_is_redacted_and_still_read():
+    """Of wild exchanges, none raises, and what could be read before can be read afterwards."""
+    rng = random.Random(5)
+    redactor = Redactor(BUILTIN)
+    compared = 0
+    for number in range(60):
+        wild = WildExchanges(rng).exchange(number)
+        reader = Reader({wild.route: RoutePlan((), (0.3,), 0, None)})
+        found = redactor.redact(wild)
+        if found.emptied or isinstance(reader.read(wild), Left):
+            continue
+        compared += 1
+        assert not isinstance(reader.read(found.exchange), Left)
+    assert compared > 10
+
+
+TOKEN = "q7Wn3x_" * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("to ann.lee+x@mail.example.org.", "to [EMAIL_1]."),
+        ("mailto:zoë@exämple.de?subject=x", "mailto:[EMAIL_1]?subject=x"),
+        ("x@y is no address, nor is @here", None),
+        # The test number of a card maker, and the same with its last two digits turned around.
+        ("card 4111 1111 1111 1111, exp", "card [CARD_1], exp"),
+        ("card 5500-0000-0000-0004", "card [CARD_1]"),
+        ("card 378282246310005;", "card [CARD_1];"),
+        ("number 4111111111111112", None),
+        ("at 1700000000000 ms", None),
+        # The registry's own examples.
+        ("DE89 3704 0044 0532 0130 00 BIC", "[IBAN_1] BIC"),
+        ("pay NL91ABNA0417164300 now", "pay [IBAN_1] now"),
+        ("pay DE89 3704 0044 0532 0130 02", None),
+        ("host 192.0.2.17:8080", "host [IP_1]:8080"),
+        ("version 1.2.3 of 10.20.30", None),
+        ("999.1.1.1 and 1.2.3.4.5", None),
+        ("from 2001:db8::1:17, then", "from [IP_1], then"),
+        ("std::vector at 10:02:33", None),
+        ("+49 170 1234567", "[PHONE_1]"),
+        ("call (212) 555-0123 today", "call [PHONE_1] today"),
+        ("Tel. 030/1234567.", "Tel. [PHONE_1]."),
+        ("0049-30-1234567", "[PHONE_1]"),
+        ("on 2024-03-05 10:02 for 1,234,567.89", None),
+        ("order 1234567890, part 12-3456-78", None),
+        (f"key sk-proj-{TOKEN}", "key [API_KEY_1]"),
+        ("AKIAIOSFODNN7EXAMPLE", "[API_KEY_1]"),
+        ("a task-force, sk-short", None),
+        (f"Authorization: Bearer {TOKEN}", "Authorization: Bearer [SECRET_1]"),
+        (f'password="{TOKEN}"', 'password="[SECRET_1]"'),
+        ("the password: swordfish", None),
+        (f"eyJhbGciOiJI.eyJ{TOKEN}.{TOKEN}!", "[JWT_1]!"),
+        ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "[API_KEY_1]"),
+    ],
+)
+def test_values_are_told_from_what_looks_like_them(text, redacted):
+    """Check digits, lengths and surroundings decide; what is no such value stays."""
+    assert Placeholders(BUILTIN).redact(text) == (redacted or text)
+
+
+def test_check_digits_are_those_of_the_standards():
+    """Numbers from the standards' own texts, and each with one digit changed."""
+    assert luhn_valid("79927398713")
+    assert not any(luhn_valid(f"7992739871{digit}") for digit in "012456789")
+    assert iban_valid("GB82WEST12345698765432")
+    assert not iban_valid("GB82WEST12345698765431")
+
+
+def test_the_same_value_has_the_same_placeholder():
+    """However it is written, and numbers go by the order in which values come."""
+    values = Placeholders(BUILTIN)
+    assert values.redact("a@b.org, c@d.org, A@B.ORG") == "[EMAIL_1], [EMAIL_2], [EMAIL_1]"
+    assert values.redact("c@d.org: 4111111111111111") == "[EMAIL_2]: [CARD_1]"
+    assert values.redact("4111-1111-1111-1111") == "[CARD_1]"
+    assert values.replaced == {"email": 4, "card": 2}
+
+
+def test_pictures_are_left_alone():
+    """A picture in base64 is no text, however long."""
+    picture = "data:image/png;base64," + "AKIAIOSFODNN7EXAMPLE/" * 3
+    assert Placeholders(BUILTIN).redact(picture) == picture
+
+
+def test_perturbations_leave_placeholders_alone():
+    """A replay asks about the same placeholders as the original."""
+    for one in BUILTIN:
+        text = f"Please write to [{one.kind.upper()}_12] soon"
+        assert f"[{one.kind.upper()}_12]" in {text[span.start : span.end] for span in protected_spans(text)}
+
+
+HOSTILE = [
+    "1",
+    "1 ",
+    "a@",
+    "a.",
+    "+1 ",
+    "A1",
+    "DE89 ",
+    "eyJ",
+    "eyJaaaaaaaa.",
+    "sk-",
+    "a:",
+    "1.",
+    "(",
+    "a@a.",
+    "key=",
+]
+
+
+@pytest.mark.parametrize("piece", [*HOSTILE, "-----BEGIN PRIVATE KEY-----"])
+def test_no_text_takes_long(piece):
+    """Time grows with the length, not with its square: twice the text is far from four times the time."""
+    texts = [piece * (size // len(piece)) for size in (20_000, 80_000)]
+    took = []
+    for text in texts:
+        runs = []
+        for _ in range(3):
+            started = time.process_time()
+            Placeholders(BUILTIN).redact(text)
+            runs.append(time.process_time() - started)
+        took.append(min(runs))
+    assert took[1] < 10 * took[0] + 0.02
+
+
+@settings(max_examples=60, deadline=None)
+@example(["a@b.cd.a@a.eyJ"])  # the second address begins where the first one ended
+@given(
+    st.lists(st.sampled_from([*HOSTILE, "ann@example.org", "4111111111111111", " ", "\n", "é"]), max_size=40)
+)
+def test_redacting_again_changes_nothing(pieces):
+    """No placeholder is taken for a value, and nothing is left over."""
+    once = Placeholders(BUILTIN).redact("".join(pieces))
+    assert Placeholders(BUILTIN).redact(once) == once
+
+
+def test_a_pattern_that_fits_placeholders_comes_to_an_end():
+    """What stands for a value is never taken for one, nor cut in two; around it the pattern counts."""
+    values = Placeholders([OwnPattern("word", r"[A-Za-z]+"), OwnPattern("pair", r"\[\w+\] \d+")])
+    assert values.redact("ann 7 [note]") == "[PAIR_1] [[WORD_2]]"
+
+
+def test_own_patterns_are_found_with_their_group():
+    """What is replaced is the first group, if there is one."""
+    values = Placeholders(
+        [OwnPattern("customer", r"customer (C-\d{4})"), OwnPattern("site", r"\bplant-[a-z]+\b")]
+    )
+    assert values.redact("ünder customer C-1234 at plant-nine") == "ünder customer [CUSTOMER_1] at [SITE_1]"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"), [("(", "missing"), ("(?=a)b", "no lookaround"), ("a*", "finds empty text")]
+)
+def test_an_own_pattern_that_cannot_be_used_says_why(written, said):
+    """At the start, not in the middle of traffic."""
+    with pytest.raises(ProtectionError, match=said):
+        OwnPattern("mine", written)
+
+
+def test_own_patterns_without_the_library_name_the_extra(monkeypatch):
+    """Who sets one is told what to install."""
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(ProtectionError, match=r"pip install 'evenkeel\[redaction\]'"):
+        OwnPattern("mine", "x")
+
+
+def test_an_own_pattern_takes_linear_time():
+    """Nested repetitions, which ruin other engines, do nothing to RE2."""
+    started = time.process_time()
+    list(OwnPattern("mine", "(a+)+$").find("a" * 100_000 + "b"))
+    assert time.process_time() - started < 5
+
+
+class Analyser:
+    """Stands for Presidio: recognises capitalised words as persons, of whom some are doubtful."""
+
+    def analyze(self, text, language, entities):
+        assert (language, entities) == ("en", ["PERSON"])
+        at = 0
+        for word in text.split():
+            at = text.index(word, at)
+            if word.istitle():
+                score = 0.4 if word == "Maybe" else 0.85
+                yield SimpleNamespace(start=at, end=at + len(word), entity_type="PERSON", score=score)
+
+
+def test_what_presidio_is_sure_of_is_replaced():
+    """Kinds are those of Presidio in small letters, and least certainty counts."""
+    detector = PresidioDetector(Analyser(), language="en", entities=["PERSON"], score=0.5)
+    assert Placeholders([detector]).redact("ask Ann or Maybe Bob") == "ask [PERSON_1] or Maybe [PERSON_2]"
+
+
+def test_presidio_that_is_missing_is_named_with_its_extra(monkeypatch):
+    """As for every other extra."""
+    monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
+    with pytest.raises(ProtectionError, match=r"pip install 'evenkeel\[presidio\]'"):
+        load_analyser("en")
+
+
+def test_presidio_without_a_model_says_so(monkeypatch):
+    """Its own way to say so is to end the process."""
+
+    def no_model(supported_languages):
+        raise SystemExit(1)
+
+    monkeypatch.setitem(sys.modules, "presidio_analyzer", SimpleNamespace(AnalyzerEngine=no_model))
+    with pytest.raises(ProtectionError, match="install a spaCy model"):
+        load_analyser("en")
+
+
+WORD = b"periwinkle"
+EXCHANGE = Exchange(
+    *("00000000000000ab", "main", 1000.0, 0.5, "POST", "/v1/chat/completions", 200, (), WORD, (), WORD * 900)
+)
+KEYS = [base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2)]
+
+
+class Clock:
+    """A clock that stands until it is told to go on."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def queue_with(request, tmp_path, clock):
+    """Opens one and the same queue with other keys."""
+    opened = []
+    redis = a_store(request.getfixturevalue("redis_server")) if request.param == "redis" else None
+
+    def open_queue(*keys, **bounds):
+        seal = seal_of({KEY_VARIABLE: ",".join(keys)})
+        if redis is not None:
+            opened.append(type(redis)(redis.place, seal=seal))
+            return RedisExchangeQueue(opened[-1], clock, **bounds)
+        opened.append(Database(tmp_path / "evenkeel.db", seal=seal))
+        return SqliteExchangeQueue(opened[-1], clock, **bounds)
+
+    yield open_queue
+    for one in [*opened, redis]:
+        if one is not None:
+            one.close()
+
+
+def payload_on(queue):
+    """What is stored of the one exchange."""
+    if isinstance(queue, SqliteExchangeQueue):
+        return queue._database.connection().execute("SELECT payload FROM exchanges").fetchone()[0]
+    return queue._store.client.get(f"{queue._prefixes[0]}{EXCHANGE.id}")
+
+
+def test_an_exchange_is_compressed_and_then_encrypted(queue_with):
+    """Its words are not to be found in the store, and it takes less room than it did on the wire."""
+    queue = queue_with(KEYS[0])
+    assert queue.put([EXCHANGE]) == 1
+    assert WORD not in payload_on(queue)
+    assert len(payload_on(queue)) < EXCHANGE.size_bytes / 10
+    queue.check_readable()
+    (lease,) = queue_with(KEYS[1], KEYS[0]).reserve(5, 10.0)
+    assert lease.exchange == EXCHANGE
+    assert not lease.fault
+
+
+def test_a_worker_without_the_key_is_told_before_it_starts(queue_with):
+    """Looking at the newest exchange is enough, and nothing is taken from the queue."""
+    queue_with(KEYS[0]).put([EXCHANGE])
+    other = queue_with(KEYS[1])
+    with pytest.raises(SealError, match=f"not in {KEY_VARIABLE}; put that key there"):
+        other.check_readable()
+    assert other.lag().waiting == 1
+
+
+def test_an_empty_queue_is_readable_with_any_keys(queue_with):
+    """There is nothing that could be lost."""
+    queue_with(KEYS[0]).check_readable()
+
+
+def worked_through(queue, tmp_path):
+    """What the worker counts and logs when it finds nothing but what cannot be read."""
+    tally = Tally()
+    log = SqliteVerdictLog(Database(tmp_path / "log.db"))
+    asyncio.run(Worker(queue, log, None, None, tally=tally).drain())
+    return tally
+
+
+def test_what_cannot_be_decrypted_ends_among_the_dead_letters(queue_with, tmp_path):
+    """With its reason, counted, and with its encrypted body, which the right key still opens."""
+    readable = dataclasses.replace(EXCHANGE, id="00000000000000cd")
+    queue_with(KEYS[0]).put([EXCHANGE])
+    queue_with(KEYS[1]).put([readable])
+    queue = queue_with(KEYS[1])
+    first, second = queue.reserve(5, 10.0)
+    assert (first.exchange.id, first.fault) == (EXCHANGE.id, "undecryptable")
+    assert first.exchange.size_bytes == 0
+    assert (second.exchange, second.fault) == (readable, "")
+    queue.acknowledge([readable.id])
+    queue.release([EXCHANGE.id])
+    tally = worked_through(queue, tmp_path)
+    assert tally.value("exchanges_dead", reason="undecryptable") == 1
+    assert queue.lag().dead == 1
+    assert queue.lag().waiting == queue.lag().leased == 0
+
+
+def test_a_damaged_body_does_not_hold_up_the_others(queue_with, tmp_path):
+    """It becomes a dead letter of its own; what was reserved with it is worked on."""
+    queue = queue_with()
+    queue.put([EXCHANGE])
+    if isinstance(queue, SqliteExchangeQueue):
+        with queue._database.write() as connection:
+            connection.execute("UPDATE exchanges SET payload = x'7a00'")
+    else:
+        queue._store.client.set(f"{queue._prefixes[0]}{EXCHANGE.id}", b"z\x00")
+    assert worked_through(queue, tmp_path).value("exchanges_dead", reason="damaged") == 1
+    assert queue.lag().dead == 1
+
+
+def sqlite_queue(tmp_path, clock, **bounds):
+    return SqliteExchangeQueue(Database(tmp_path / "evenkeel.db"), clock, **bounds)
+
+
+def test_bodies_in_the_file_are_forgotten_in_time(tmp_path, clock):
+    """Those that wait for too long become dead letters, as "expired"; their room is free again."""
+    queue = sqlite_queue(tmp_path, clock, kept_s=3600.0, max_bytes=300)
+    queue.put([EXCHANGE])
+    clock.now += 3540.0
+    later = dataclasses.replace(EXCHANGE, id="00000000000000cd", request_body=b"", response_body=b"")
+    queue.put([later])
+    assert len(payload_on(queue)) > 0
+    clock.now += 60.0
+    assert queue.put([dataclasses.replace(later, id="00000000000000ef")]) == 1
+    assert payload_on(queue) == b""
+    first, *others = queue.reserve(5, 10.0)
+    assert (first.exchange.id, first.fault) == (EXCHANGE.id, "expired")
+    assert [lease.fault for lease in others] == ["", ""]
+    queue.release([lease.exchange.id for lease in (first, *others)])
+    queue.acknowledge([lease.exchange.id for lease in others])
+    assert worked_through(queue, tmp_path).value("exchanges_dead", reason="expired") == 1
+
+
+def test_dead_letters_in_the_file_lose_their_bodies_in_time(tmp_path, clock):
+    """What is left is the id and the reason."""
+    queue = sqlite_queue(tmp_path, clock, kept_s=3600.0)
+    queue.put([EXCHANGE])
+    queue.bury(EXCHANGE.id, "not_json")
+    rows = "SELECT id, reason, length(payload) > 0 FROM dead_exchanges"
+    clock.now += 3599.0
+    queue.reserve(5, 10.0)
+    connection = queue._database.connection()
+    assert connection.execute(rows).fetchall() == [(EXCHANGE.id, "not_json", 1)]
+    clock.now += 61.0
+    queue.reserve(5, 10.0)
+    assert connection.execute(rows).fetchall() == [(EXCHANGE.id, "not_json", 0)]

@@ -1,0 +1,536 @@
+"""The template learner, taught with mail for a garden centre, and templates from the settings."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+
+import pytest
+
+from evenkeel.shadow.prompt.segments import SlotText, by_role
+from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from evenkeel.shadow.prompt.view import PromptView
+
+
+def test_fixed_template_from_settings() -> None:
+    """Placeholders of both kinds are input, the rest of a fitting message template."""
+    classify = fixed_template(["Help {name} with {{ product }}.\nAnswer in one word.", "Be kind."])
+    slots = [
+        SlotText("system", "Be kind.", 0),
+        SlotText("assistant", "Be kind.", 1),
+        SlotText("user", "Help Zoe with ivy.\nAnswer in one word.", 2),
+        SlotText("user", "Help Zoe with ivy.", 3),
+    ]
+    assert [[(block.kind, block.text) for block in one] for one in classify(slots)] == [
+        [("template", "Be kind.")],
+        [("history", "Be kind.")],
+        [
+            ("template", "Help "),
+            ("input", "Zoe"),
+            ("template", " with "),
+            ("input", "ivy"),
+            ("template", ".\n"),
+            ("template", "Answer in one word."),
+        ],
+        [("input", "Help Zoe with ivy.")],
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{name}", "{{a}}{b}"])
+def test_fixed_template_needs_text(text: str) -> None:
+    """A template without any words of its own can't be recognised and is refused."""
+    with pytest.raises(ValueError, match="text besides its placeholders"):
+        fixed_template([text])
+
+
+PROMPT = (
+    "You sort mail for a garden centre.\n\nSender: {sender}\nMessage: {message}\n\n"
+    "Name the department that should read it and say why.\nAnswer in one sentence."
+)
+PLANTS = ("fern", "maple", "tulip", "cactus", "ivy", "rose", "birch", "lily", "pine", "moss", "oak", "sage")
+DEEDS = (
+    "wilted",
+    "arrived broken",
+    "grew too tall",
+    "lost its leaves",
+    "needs a pot",
+    "smells odd",
+    "was a gift",
+)
+PEOPLE = ("Ada", "Bo", "Cem", "Dina", "Eli", "Fay", "Gus", "Hana", "Ira", "Jun")
+
+
+def message_of(rng: random.Random) -> str:
+    count = rng.randint(1, 4)
+    return " ".join(
+        f"{rng.choice(('My', 'Our', 'One', 'That'))} {rng.choice(PLANTS)} {rng.choice(DEEDS)}"
+        f"{rng.choice(('.', '!', ' again.', f' on day {rng.randrange(90)}.'))}"
+        for _ in range(count)
+    )
+
+
+def user_slot(text: str, message: int = 0) -> list[SlotText]:
+    return [SlotText("user", text, message)]
+
+
+def filled(rng: random.Random, prompt: str = PROMPT, **fields: str) -> list[SlotText]:
+    values = {"sender": rng.choice(PEOPLE), "message": message_of(rng), **fields}
+    return user_slot(prompt.format(**values))
+
+
+def taught(prompt: str = PROMPT, requests: int = 30, seed: int = 1) -> TemplateLearner:
+    learner, rng = TemplateLearner(), random.Random(seed)
+    for number in range(requests):
+        learner.observe("mail", filled(rng, prompt), str(number))
+    return learner
+
+
+def kinds_of(learner: TemplateLearner, slots: list[SlotText]) -> list[list[tuple[str, str]]]:
+    return [[(block.kind, block.text) for block in blocks] for blocks in learner.classifier("mail")(slots)]
+
+
+def fingerprint_of(learner: TemplateLearner, slots: list[SlotText]) -> str | None:
+    version = learner.version("mail", slots)
+    return version.fingerprint if version else None
+
+
+def test_before_anything_is_known_the_role_decides() -> None:
+    """A fresh learner says what `by_role` says, but with typed blocks, and knows no version."""
+    learner = TemplateLearner()
+    slots = [
+        SlotText("system", "Be kind. Answer in one word.", 0),
+        SlotText("user", "Which plant?", 1),
+        SlotText("assistant", "Fern.", 2),
+        SlotText("user", "", 3),
+    ]
+    blocks = learner.classifier("mail")(slots)
+    assert [[block.kind for block in one] for one in blocks] == [
+        ["template", "template"],
+        ["input"],
+        ["history"],
+        ["input"],
+    ]
+    assert [block.type for block in blocks[0]] == ["instructions", "output_instructions"]
+    assert [one[0].kind for one in by_role(slots)] == [one[0].kind for one in blocks]
+    assert learner.version("mail", slots) is None
+    assert learner.versions("mail") == ()
+
+
+def test_template_and_input_within_one_message() -> None:
+    """Labels and instructions are template, what stands between is input; types come from the blocks."""
+    learner = taught()
+    slots = user_slot(PROMPT.format(sender="Zoe", message="The hedge is on fire."))
+    (blocks,) = learner.classifier("mail")(slots)
+    assert [(block.kind, block.type, block.text) for block in blocks] == [
+        ("template", "instructions", "You sort mail for a garden centre.\n\nSender: "),
+        ("input", "text", "Zoe"),
+        ("template", "instructions", "\nMessage: "),
+        ("input", "text", "The hedge is on fire."),
+        ("template", "instructions", "\n\nName the department that should read it and say why.\n"),
+        ("template", "output_instructions", "Answer in one sentence."),
+    ]
+
+
+def test_the_classifier_serves_a_prompt_view() -> None:
+    """A view of a body is cut by what was learned, and still gives the body's own bytes."""
+    text = PROMPT.format(sender="Zoe", message="The hedge is on fire.")
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
+    view = PromptView.parse(body, taught().classifier("mail"))
+    assert [segment.text for segment in view.segments if segment.kind == "input"] == [
+        "Zoe",
+        "The hedge is on fire.",
+    ]
+    assert view.body() == body
+
+
+def test_pasted_template_is_input() -> None:
+    """A user who quotes the whole prompt writes input, not a second template."""
+    quoted = PROMPT.format(sender="me", message="nothing")
+    (pieces,) = kinds_of(
+        taught(), user_slot(PROMPT.format(sender="Zoe", message=f"What is this?\n{quoted}\nWell?"))
+    )
+    assert "".join(text for kind, text in pieces if kind == "input") == f"ZoeWhat is this?\n{quoted}\nWell?"
+
+
+def test_fields_within_a_line() -> None:
+    """Words around a field in the middle of a line are template, the field is not."""
+    learner, rng = TemplateLearner(), random.Random(2)
+    system = "You help {} with {} questions."
+    for number in range(30):
+        slots = [
+            SlotText("system", system.format(rng.choice(PEOPLE), rng.choice(PLANTS)), 0),
+            SlotText("user", message_of(rng), 1),
+        ]
+        learner.observe("mail", slots, str(number))
+    slots = [SlotText("system", system.format("Zoe", "hedge"), 0), SlotText("user", "Help!", 1)]
+    assert kinds_of(learner, slots) == [
+        [
+            ("template", "You help "),
+            ("input", "Zoe"),
+            ("template", " with "),
+            ("input", "hedge"),
+            ("template", " questions."),
+        ],
+        [("input", "Help!")],
+    ]
+
+
+def test_earlier_turns_are_never_template() -> None:
+    """In a conversation only system messages and the last user message can carry template."""
+    learner, rng = TemplateLearner(), random.Random(3)
+    turns = [
+        SlotText("system", "You know all plants and answer with care, never with haste.", 0),
+        SlotText("user", "Good day to all of you at the garden centre!", 1),
+        SlotText("assistant", "Good day! How can I help with your plants?", 2),
+    ]
+    for number in range(40):
+        learner.observe("mail", [*turns, SlotText("user", message_of(rng), 3)], str(number))
+    kinds = [[kind for kind, _ in one] for one in kinds_of(learner, [*turns, SlotText("user", "Ivy?", 3)])]
+    assert kinds == [["template"], ["input"], ["history"], ["input"]]
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_frequent_user_messages_are_input(share: float) -> None:
+    """Greetings and questions that come again and again are no template, and have no version."""
+    learner, rng = TemplateLearner(), random.Random(4)
+    frequent = ("hello", "thanks", "How do I water a fern in winter without drowning it?")
+    for number in range(200):
+        text = rng.choice(frequent) if rng.random() < share else message_of(rng)
+        learner.observe("mail", user_slot(text), str(number))
+    for text in frequent:
+        assert {kind for kind, _ in kinds_of(learner, user_slot(text))[0]} == {"input"}
+        assert learner.version("mail", user_slot(text)) is None
+
+
+def test_an_identical_resend_counts_once() -> None:
+    """Neither a redelivered exchange nor the same prompt sent a hundred times teaches anything."""
+    learner = TemplateLearner()
+    slots = filled(random.Random(5))
+    for number in range(100):
+        learner.observe("mail", slots, str(number))
+        learner.observe("mail", slots, "the same exchange")
+    assert learner.version("mail", slots) is None
+    assert {kind for kind, _ in kinds_of(learner, slots)[0]} == {"input"}
+
+
+def test_a_recurring_article_is_input() -> None:
+    """A document in 30 % of the requests stays input, whole lines and all."""
+    prompt = (
+        "Use the article to answer.\n\nArticle: {sender}\n\nQuestion: {message}\n\nQuote the article once."
+    )
+    article = "Ferns like shade.\nWater them every other day.\nNever put them beside a heater in winter."
+    learner, rng = TemplateLearner(), random.Random(7)
+    for number in range(100):
+        text = article if rng.random() < 0.3 else message_of(rng) + "\n" + message_of(rng)
+        learner.observe("mail", filled(rng, prompt, sender=text), str(number))
+    (pieces,) = kinds_of(learner, filled(rng, prompt, sender=article, message="Why?"))
+    assert pieces == [
+        ("template", "Use the article to answer.\n\n"),
+        ("template", "Article: "),
+        ("input", article),
+        ("template", "\n\nQuestion: "),
+        ("input", "Why?"),
+        ("template", "\n\nQuote the article once."),
+    ]
+    assert len(learner.versions("mail")) == 1
+
+
+def test_a_field_with_few_values_is_input_and_no_version() -> None:
+    """A field that is nearly always the same becomes input when it differs, without a new version."""
+    learner, rng = TemplateLearner(), random.Random(8)
+    names = set()
+    for number in range(500):
+        slots = filled(rng, sender="gold" if rng.random() < 0.9 else "silver")
+        learner.observe("mail", slots, str(number))
+        names.add(fingerprint_of(learner, slots))
+    assert len(names - {None}) == 1
+    for tier in ("gold", "silver"):
+        assert ("input", tier) in kinds_of(learner, filled(rng, sender=tier))[0]
+
+
+def test_a_date_that_changes_daily_is_input() -> None:
+    """The day's date, the same in all requests of the day, is input and makes no version."""
+    prompt = (
+        "Today is {sender}. You sort mail for a garden centre.\n\nMessage: {message}\n\nName the department."
+    )
+    learner, rng = TemplateLearner(), random.Random(9)
+    names = set()
+    for number in range(120):
+        slots = filled(rng, prompt, sender=f"{1 + number // 30} March 2026")
+        learner.observe("mail", slots, str(number))
+        names.add(fingerprint_of(learner, slots))
+        if number >= 20:
+            assert ("input", f"{1 + number // 30} March 2026") in kinds_of(learner, slots)[0]
+    assert len(names - {None}) == 1
+
+
+def test_an_optional_section_is_template() -> None:
+    """A section that six in ten requests have is template where it is, and makes no second version."""
+    learner, rng = TemplateLearner(), random.Random(10)
+    prompt = PROMPT.replace("Name the", "{section}Name the")
+    names = set()
+    for number in range(150):
+        section = f"Earlier letters:\n{message_of(rng)}\n\n" if rng.random() < 0.6 else ""
+        slots = filled(rng, prompt, section=section)
+        learner.observe("mail", slots, str(number))
+        names.add(fingerprint_of(learner, slots))
+    (pieces,) = kinds_of(learner, filled(rng, prompt, section="Earlier letters:\nThe hedge burned.\n\n"))
+    assert ("template", "Earlier letters:\n") in pieces
+    assert ("input", "The hedge burned.") in pieces
+    assert len(names - {None}) == 1
+
+
+def test_long_texts_are_read_at_their_ends() -> None:
+    """Template around a document of 200 KB is found, and the document is input."""
+    learner, rng = TemplateLearner(), random.Random(19)
+    long = " ".join(message_of(rng) for _ in range(4_000))
+    for number in range(14):
+        start = rng.randrange(10_000)
+        learner.observe("mail", filled(rng, message=long[start : start + 200_000]), str(number))
+    (pieces,) = kinds_of(learner, filled(rng, message=long[:200_000]))
+    assert ("input", long[:200_000]) in pieces
+    assert pieces[-1] == ("template", "Answer in one sentence.")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\x02\x03", "\x00cut", "\n\n\n", "a" * 50_000, "\ud800", "Sender: Message: "]
+)
+def test_odd_texts_are_survived(text: str) -> None:
+    """No text breaks the learner, and whatever it says joins to the text."""
+    learner, rng = taught(), random.Random(20)
+    for number in range(10):
+        for slots in (user_slot(text), filled(rng, message=text), filled(rng, sender=text)):
+            learner.observe("mail", slots, f"{number} {len(slots[0].text)}")
+            blocks = learner.classifier("mail")(slots)
+            assert ["".join(block.text for block in one) for one in blocks] == [slots[0].text]
+    learner.observe("mail", [])
+    assert learner.classifier("mail")([]) == []
+    assert learner.version("mail", []) is None
+
+
+def test_a_token_is_never_cut() -> None:
+    """Every request says "INC-", but the ticket is one word: a change must find all of it or nothing."""
+    learner = TemplateLearner()
+    for number in range(30):
+        ticket = f"INC-{4711 + 37 * number}"
+        slots = [SlotText("user", f"Summarise ticket {ticket} for the next shift, please.", 0)]
+        learner.observe("default", slots, str(number))
+    ((*blocks,),) = learner.classifier("default")(slots)
+    assert [(block.kind, block.text) for block in blocks] == [
+        ("template", "Summarise ticket "),
+        ("input", ticket),
+        ("template", " for the next shift, please."),
+    ]
+
+
+def test_a_restart_forgets_nothing() -> None:
+    """A learner made from a snapshot that went through JSON names and cuts prompts as before."""
+    learner, rng = taught(), random.Random(15)
+    again = TemplateLearner.restore(json.loads(json.dumps(learner.snapshot())))
+    slots = filled(rng)
+    assert kinds_of(again, slots) == kinds_of(learner, slots)
+    assert again.version("mail", slots) == learner.version("mail", slots) is not None
+    assert again.versions("mail") == learner.versions("mail")
+    assert again.snapshot() == learner.snapshot()
+
+
+def test_a_snapshot_holds_no_input() -> None:
+    """What users wrote is not in the snapshot."""
+    learner, rng = taught(), random.Random(16)
+    learner.observe("mail", filled(rng, message="xylophone rehearsal"), "secret")
+    written = json.dumps(learner.snapshot())
+    assert "xylophone" not in written
+    assert "garden centre" in written
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        None,
+        [],
+        {},
+        {"format": 99, "routes": {}},
+        {"format": 1},
+        {"format": 1, "routes": {"mail": {"requests": "x"}}},
+        {"format": 1, "routes": {"mail": {"requests": 1, "versions": [], "clusters": [{"shape": ["user"]}]}}},
+    ],
+)
+def test_a_broken_snapshot_is_ignored(snapshot: object) -> None:
+    """A snapshot that can't be read gives a learner that knows nothing, and learns."""
+    learner = TemplateLearner.restore(snapshot)
+    assert learner.versions("mail") == ()
+    learner.observe("mail", filled(random.Random(17)))
+
+
+def test_a_flood_of_templates_is_bounded() -> None:
+    """A thousand invented prompts leave bounded state and do not push out the real template."""
+    learner, rng = taught(), random.Random(18)
+    old = fingerprint_of(learner, filled(rng))
+    for number in range(1_000):
+        words = " ".join(rng.choices(PLANTS, k=30))
+        learner.observe("mail", user_slot(f"{words}: {message_of(rng)}"), f"flood {number}")
+    route = learner._routes["mail"]
+    assert len(route.clusters) <= 16
+    assert fingerprint_of(learner, filled(rng)) == old
+    for number in range(300):
+        learner.observe(f"route {number}", filled(rng))
+    assert len(learner._routes) == 256
+
+
+def test_threads_may_share_a_learner() -> None:
+    """Observing and classifying from several threads loses no request."""
+    learner = TemplateLearner()
+
+    def work(seed: int) -> None:
+        rng = random.Random(seed)
+        for number in range(40):
+            slots = filled(rng)
+            learner.observe("mail", slots, f"{seed} {number}")
+            assert "".join(text for _, text in kinds_of(learner, slots)[0]) == slots[0].text
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert learner._routes["mail"].requests == 160
+
+
+OTHER = (
+    "Write a friendly reminder about an open invoice.\n\nAmount: {sender}\nHistory: {message}\n\n"
+    "Mention the date of payment twice.\nReturn only the letter."
+)
+
+
+def test_a_redelivered_exchange_is_not_counted_again() -> None:
+    """The same exchange id adds nothing to a version's count."""
+    learner = taught()
+    before = learner.versions("mail")
+    learner.observe("mail", filled(random.Random(6)), "7")
+    assert learner.versions("mail") == before
+    learner.observe("mail", filled(random.Random(6)), "new")
+    assert learner.versions("mail")[0].requests == before[0].requests + 1
+
+
+def test_several_templates_on_one_route() -> None:
+    """Requests of two templates, mixed with free questions, are told apart."""
+    learner, rng = TemplateLearner(), random.Random(11)
+    for number in range(120):
+        slots = rng.choice([filled(rng), filled(rng, OTHER), user_slot(message_of(rng))])
+        learner.observe("mail", slots, str(number))
+    first, second = filled(rng), filled(rng, OTHER)
+    names = {fingerprint_of(learner, first), fingerprint_of(learner, second)}
+    assert None not in names
+    assert len(names) == 2
+    assert fingerprint_of(learner, first) == fingerprint_of(taught(), first)
+    assert {kind for kind, _ in kinds_of(learner, user_slot("The hedge is on fire."))[0]} == {"input"}
+    assert {version.fingerprint for version in learner.versions("mail")} == names
+
+
+def test_two_versions_side_by_side() -> None:
+    """Where a second wording is tried on half of the traffic, both are template, each with its version."""
+    learner, rng = taught(), random.Random(12)
+    tried = PROMPT.replace("and say why", "without giving any reasons for it")
+    for number in range(100, 200):
+        learner.observe("mail", filled(rng, rng.choice([PROMPT, tried])), str(number))
+    one, two = filled(rng), filled(rng, tried)
+    assert fingerprint_of(learner, one) == fingerprint_of(taught(), one)
+    assert fingerprint_of(learner, two) not in {None, fingerprint_of(learner, one)}
+    assert "without giving any reasons for it" in "".join(
+        text for kind, text in kinds_of(learner, two)[0] if kind == "template"
+    )
+
+
+def test_two_versions_from_the_start() -> None:
+    """Two wordings that were always mixed are both template, each with a version of its own."""
+    learner, rng = TemplateLearner(), random.Random(22)
+    tried = PROMPT.replace("and say why", "without giving any reasons for it")
+    for number in range(60):
+        learner.observe("mail", filled(rng, rng.choice([PROMPT, tried])), str(number))
+    one, two = filled(rng), filled(rng, tried)
+    assert fingerprint_of(learner, one) == fingerprint_of(taught(), one)
+    assert fingerprint_of(learner, two) == fingerprint_of(taught(tried), two)
+    assert len(learner.versions("mail")) == 2
+    assert (
+        "template",
+        "\n\nName the department that should read it without giving any reasons for it.\n",
+    ) in (kinds_of(learner, two)[0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\n\nName the", "\n\nThink before you decide.\n\nName the"),
+        ("Message: {message}", "Message: Dear colleague, {message}"),
+        ("sentence.", "sentence. Be kind."),
+        ("You sort", "From now on you sort"),
+    ],
+)
+def test_added_words_are_a_new_version(old: str, new: str) -> None:
+    """Words added beside a field, at the beginning or at the end make one version within five requests."""
+    learner, rng = taught(), random.Random(23)
+    before = fingerprint_of(learner, filled(rng))
+    names = []
+    for number in range(100, 130):
+        slots = filled(rng, PROMPT.replace(old, new))
+        learner.observe("mail", slots, str(number))
+        names.append(fingerprint_of(learner, slots))
+    assert names[4] not in {None, before}
+    assert set(names[:4]) <= {before, names[4]}
+    assert set(names[4:]) == {names[4]}
+    template = "".join(text for kind, text in kinds_of(learner, slots)[0] if kind == "template")
+    assert new.replace("{message}", "").strip() in template
+
+
+def test_an_edit_and_its_return() -> None:
+    """A version that comes back has the name it had."""
+    learner, rng = taught(), random.Random(13)
+    old = fingerprint_of(learner, filled(rng))
+    edited = PROMPT.replace("garden centre", "garden museum")
+    for number in range(100, 105):
+        slots = filled(rng, edited)
+        learner.observe("mail", slots, str(number))
+    new = fingerprint_of(learner, slots)
+    assert new not in {None, old}
+    slots = filled(rng)
+    learner.observe("mail", slots, "back")
+    assert fingerprint_of(learner, slots) == old
+    first, second = learner.versions("mail")
+    assert (first.fingerprint, second.fingerprint) == (old, new)
+    assert (first.first_seen, first.last_seen, first.requests) == (1, 36, 31 + 3)
+    assert (second.first_seen, second.last_seen) == (31, 35)
+
+
+def test_an_edit_rolled_out_slowly_is_noticed() -> None:
+    """While old and new wording alternate for a while, the new one becomes a version in the end."""
+    learner, rng = taught(), random.Random(14)
+    edited = PROMPT.replace("garden centre", "garden museum")
+    old = fingerprint_of(learner, filled(rng))
+    for number in range(100, 130):
+        prompt = edited if rng.random() < (number - 100) / 12 else PROMPT
+        slots = filled(rng, prompt)
+        learner.observe("mail", slots, str(number))
+    assert fingerprint_of(learner, slots) not in {None, old}
+
+
+def test_a_long_constant_prompt_is_template() -> None:
+    """A system prompt of 100 KB is template from end to end, and an edit in its middle a new version."""
+    rng = random.Random(21)
+    system = " ".join(message_of(rng) for _ in range(1_800))
+    learner = TemplateLearner()
+
+    def slots(text: str) -> list[SlotText]:
+        return [SlotText("system", text, 0), SlotText("user", message_of(rng), 1)]
+
+    for number in range(25):
+        learner.observe("mail", slots(system), str(number))
+    old = fingerprint_of(learner, slots(system))
+    assert len(system) > 80_000
+    assert {kind for kind, _ in kinds_of(learner, slots(system))[0]} == {"template"}
+    middle = len(system) // 2
+    edited = system[:middle] + " altered " + system[middle:]
+    for number in range(100, 105):
+        learner.observe("mail", slots(edited), str(number))
+    assert fingerprint_of(learner, slots(edited)) not in {None, old}
+    assert {kind for kind, _ in kinds_of(learner, slots(edited))[0]} == {"template"}
