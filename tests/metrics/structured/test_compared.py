@@ -1,4 +1,4 @@
-"""Structures found in answers, aligned, and compared by their values."""
+"""Trees of values: read, aligned, assigned and compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenkeel.metrics.structured.alignment import ValuePair, align, best_assignm
 from evenkeel.metrics.structured.json_rouge import JsonRouge, json_rouge
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.structured.reading import Structure, read_structure
-from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat
+from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
 from evenkeel.metrics.structured.validity import FormatValidity, format_found, is_valid
 
 RECORD = {
@@ -388,3 +388,36 @@ def test_without_a_wanted_format_the_reference_shows_it() -> None:
     assert reason(metric.score(pair(JSON, JSON, Wanted(format="free")))) == "no_format_wanted"
     call = Pair(Answer(JSON), Answer("", (ToolCall("x", "{}"),)), "")
     assert metric.score(call) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (True, "true"),
+        ("False", "false"),
+        ("NULL", ""),
+        ("1.0", "1"),
+        (2.5, "2.5"),
+        (" a ", "a"),
+        ("007", "007"),
+    ],
+)
+def test_a_scalar_has_one_spelling_in_all_formats(value: object, text: str) -> None:
+    """Nulls are empty, booleans lower case, whole numbers without a fraction; the rest is kept."""
+    assert scalar(value) == text
+
+
+def test_entries_are_gathered_by_their_keys() -> None:
+    """Repeated keys become a sequence, loose text has a key only beside others, one value is itself."""
+    assert gather([("a", "1"), ("a", "2"), (None, "x")]) == {"a": ("1", "2"), "text": "x"}
+    assert gather([(None, "x"), (None, "y")]) == ("x", "y")
+    assert gather([(None, "x")]) == "x"
+    assert gather([]) == ""
+
+
+def test_leaves_and_flat_text_keep_the_order() -> None:
+    """Every scalar once, an empty container as one empty scalar; keys are no text."""
+    tree: Tree = {"a": "1", "b": ("2", {"c": "3"}), "d": ()}
+    assert list(leaves(tree)) == ["1", "2", "3", ""]
+    assert flat(tree) == "1\n2\n3"
