@@ -86,7 +86,7 @@ class Echo:
 
 @pytest.fixture
 def offered(monkeypatch, tmp_path):
-    """Installs a distribution that offers metrics: `offered(name of the entry point=source of its module)`."""
+    """Installs a distribution that offers metrics: `offered(entry_point=source of its module)`."""
 
     def install(**modules: str) -> None:
         info = tmp_path / "acme_metrics-1.0.dist-info"
@@ -143,7 +143,7 @@ def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog
         "rouge_l": "'rouge_l' of the package acme-metrics is refused",
     }
     assert "there is a metric 'rouge_l' already" in caplog.text
-    with pytest.raises(UnknownMetricError, match="broken.*acme-metrics.*OSError: no such disk"):
+    with pytest.raises(UnknownMetricError, match=r"broken.*acme-metrics.*OSError: no such disk"):
         metric("broken")
 
 
