@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.monitor.changes import ChangeRecord
@@ -225,3 +225,14 @@ def _listed(routes: Sequence[str]) -> str:
     more = len(names) - _NAMED_ROUTES
     listed = ", ".join(names[:_NAMED_ROUTES]) or "all"
     return f"{listed} and {more} more" if more > 0 else listed
+
+
+def stored_states(stores: Iterable[MonitorStore], settings: MonitorSettings) -> Iterator[MonitorState]:
+    """The state of each monitor's last checkpoint; monitors without one are left out. Blocks.
+
+    Raises: CheckpointError if one is of another version.
+    """
+    for store in stores:
+        head, _ = store.load()
+        if head is not None:
+            yield MonitorState.restored(head, store.parts(), settings)

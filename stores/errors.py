@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from evenkeel.core.errors import UserError
 
-class StoreError(Exception):
+
+class StoreError(UserError):
     """The store cannot be opened or read. The message says what is wrong, where, and what to do."""

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.errors import UserError
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.stores.documents import Collection
 
@@ -24,7 +25,7 @@ CHAT_COMPLETIONS = "/v1/chat/completions"
 _PLACE: Final = "golden"
 
 
-class GoldenError(ValueError):
+class GoldenError(UserError, ValueError):
     """A golden cannot be read, stored or used. The message says which, what is wrong and what to do."""
 
 

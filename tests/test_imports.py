@@ -40,7 +40,7 @@ def test_the_data_plane_loads_nothing_heavy():
 def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
     """A forwarded request needs no encoder, SDK or array library: they would double the idle memory."""
     script = (
-        "import sys, evenkeel.runtime.data_plane, evenkeel.runtime.standalone\n"
+        "import sys, evenkeel.cli.main, evenkeel.runtime.data_plane, evenkeel.runtime.launcher\n"
         "print(*sorted({'openai', 'numpy', 'py3langid', 'rapidfuzz', 'genai_prices'} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -50,8 +50,8 @@ def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
 def test_clients_are_loaded_by_those_who_use_them() -> None:
     """That of Redis takes 15 MB, the SDK 13 MB: for settings that name a Redis, or a model's endpoint."""
     script = (
-        "import sys, evenkeel.runtime.data_plane, evenkeel.runtime.standalone\n"
-        "import evenkeel.runtime.up, evenkeel.runtime.back_plane\n"
+        "import sys, evenkeel.cli.main, evenkeel.runtime.data_plane, evenkeel.runtime.launcher\n"
+        "import evenkeel.runtime.back_plane\n"
         "print(*sorted({'openai', 'redis'} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

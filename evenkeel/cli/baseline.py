@@ -1,15 +1,32 @@
-"""`baseline` and its subcommands."""
+"""`baseline`: approves what cells were since the last change, and lists what was approved."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from evenkeel.cli.options import store_options
+from evenkeel.cli.options import by_option, json_option, store_options, with_stores
+from evenkeel.core.approval import Approval, ApprovalError, approvable
+from evenkeel.experiments.kit.confirmation import agreed
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings
+from evenkeel.monitor.monitor import stored_states
+from evenkeel.runtime.stores import opened, settings_of_stores
+from evenkeel.settings import SettingsError
+from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from evenkeel.core.approval import ApprovedCell
+    from evenkeel.core.cells import CellReport
+    from evenkeel.runtime.stores import Stores
+    from evenkeel.stores.verdict_log import LoggedApproval
 
 
 @click.group()
@@ -32,12 +49,7 @@ def baseline() -> None:
 @click.option("--route", required=True, metavar="NAME", help="Whose cells.")
 @click.option("--model", metavar="NAME", help="Only of this model, as the endpoint returns it.")
 @click.option("--perturbation", metavar="KIND", help="Only of this one, as `general.spelling`.")
-@click.option(
-    "--by",
-    envvar=["EVENKEEL_USER", "USER"],
-    metavar="NAME",
-    help="Who you are, for the record.  [the variable EVENKEEL_USER, else USER]",
-)
+@by_option
 @click.option("--note", default="", metavar="TEXT", help="Why, for those who look at it later.")
 @click.option("--yes", is_flag=True, help="Approve without asking.")
 @store_options
@@ -46,14 +58,6 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
 
     Works while `up` runs: the monitor takes the baselines up within a second or two.
     """
-    import time
-
-    from evenkeel.cli.bodies_baseline import Chosen
-    from evenkeel.cli.bodies_baseline import approve as approve_cells
-    from evenkeel.experiments.kit.confirmation import agreed
-    from evenkeel.monitor.fold import MonitorSettings
-    from evenkeel.runtime.stores import opened, settings_of_stores
-
     if not (by or "").strip():
         raise click.UsageError("say who approves: --by NAME, or the variable EVENKEEL_USER")
     settings = settings_of_stores(config, data_dir)
@@ -74,12 +78,113 @@ def approve(config: Path | None, data_dir: Path | None, by: str | None, **given:
 
 @baseline.command("list")
 @click.option("--route", metavar="NAME", help="Only of this route.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@store_options
-def list_(config: Path | None, data_dir: Path | None, route: str | None, *, as_json: bool) -> None:
+@json_option
+@with_stores
+def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List what was approved by whom, the newest first."""
-    from evenkeel.cli.bodies_baseline import list_approvals
-    from evenkeel.runtime.stores import opened, settings_of_stores
+    found = [one for one in stores.verdicts.approvals()[::-1] if route in {None, one.approval.route}]
+    if as_json:
+        rows = [{"offset": one.offset, **asdict(one.approval)} for one in found]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+    elif found:
+        click.echo("\n\n".join(map(_said, found)))
+    else:
+        click.echo("no baseline has been approved; `evenkeel baseline approve --help` says how", err=True)
 
-    with opened(settings_of_stores(config, data_dir)) as stores:
-        list_approvals(stores, route, as_json=as_json)
+
+_SKIPPED_SHOWN = 5
+
+
+class Chosen(NamedTuple):
+    """Which cells are meant; None = any."""
+
+    route: str
+    model: str | None = None
+    perturbation: str | None = None
+
+
+def approve_cells(
+    stores: Stores,
+    chosen: Chosen,
+    settings: MonitorSettings,
+    *,
+    by: str,
+    note: str,
+    at: float,
+    confirmed: Callable[[str], bool],
+) -> Approval | None:
+    """Show what the cells were since the last change, and approve it if that is confirmed.
+
+    Returns: the entry, None if it was not confirmed.
+    Raises: SettingsError if there is nothing to approve.
+    """
+    ready, short = approvable(
+        reports_of(stores, settings), chosen.route, model=chosen.model, perturbation=chosen.perturbation
+    )
+    if not ready:
+        raise SettingsError(_nothing(chosen, short, settings.min_trials))
+    click.echo(_table(ready))
+    if short:
+        names = [f"{report.key.perturbation} ({report.key.model})" for report in short[:_SKIPPED_SHOWN]]
+        more = f" and {len(short) - _SKIPPED_SHOWN} more" if len(short) > _SKIPPED_SHOWN else ""
+        click.echo(f"too few trials since the last change, left as they are: {', '.join(names)}{more}")
+    if not confirmed(f"Approve {len(ready)} baselines of route {chosen.route}?"):
+        return None
+    try:
+        approval = Approval.of(chosen.route, ready, by=by, at=at, note=note)
+    except ApprovalError as error:
+        raise SettingsError(str(error)) from error
+    stores.verdicts.approve(approval)
+    count = len(approval.cells)
+    cells = f"{count} cell{'s' * (count > 1)}, approval {approval.id}"
+    stores.actions.record(
+        Action(round(at, 3), approval.by, "command", "baseline_approved", approval.route, cells)
+    )
+    return approval
+
+
+def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
+    """Every cell as the monitor that has seen most of it tells.
+
+    Raises: SettingsError if a monitor's checkpoint is of another version.
+    """
+    found: dict[tuple[str, str, str], CellReport] = {}
+    try:
+        for state in stored_states(stores.monitors(), settings):
+            for report in state.reports():
+                known = found.get(report.key.parts)
+                if known is None or known.trials < report.trials:
+                    found[report.key.parts] = report
+    except CheckpointError as error:
+        raise SettingsError(f"{stores.place}: {error}; start `evenkeel up` on it once") from error
+    return [found[key] for key in sorted(found)]
+
+
+def _nothing(chosen: Chosen, short: Sequence[CellReport], least: int) -> str:
+    where = ", ".join(part for part in chosen if part)
+    if not short:
+        return f"no trial of {where} has been scored; GET /api/cells of the console lists what there is"
+    most = max(report.windows["since_change"].trials if report.windows else 0 for report in short)
+    return (
+        f"nothing to approve for {where}: the cells need {least} trials since the route's last change, and "
+        f"have {most} at most (alert.min_trials)"
+    )
+
+
+def _table(cells: Sequence[ApprovedCell]) -> str:
+    width = max(len(cell.perturbation) for cell in cells)
+    models = max(len(cell.model) for cell in cells)
+    head = f"{'perturbation':<{width}}  {'model':<{models}}  content delta  95 % interval   trials"
+    rows = [
+        f"{cell.perturbation:<{width}}  {cell.model:<{models}}  {cell.mean:>13.1%}  "
+        f"{f'{cell.lower:.1%} to {cell.upper:.1%}':<15} {cell.n:>6,}"
+        for cell in cells
+    ]
+    return "\n".join([head, *rows])
+
+
+def _said(logged: LoggedApproval) -> str:
+    approval = logged.approval
+    at = f"{datetime.fromtimestamp(approval.at, UTC):%Y-%m-%d %H:%M} UTC"
+    note = f": {approval.note}" if approval.note else ""
+    return f"{approval.id}  {approval.route}  {at}, {approval.by}{note}\n{_table(approval.cells)}"

@@ -1,18 +1,25 @@
-"""`changes` and its subcommands."""
+"""`changes`: reads the store as `evenkeel up` left it, or is just writing it."""
 
 from __future__ import annotations
 
+import json
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
+from rich.table import Table
 
-from evenkeel.cli.options import store_options
+from evenkeel.cli.options import json_option, table_console, with_stores
+from evenkeel.monitor.changes.book import ChangeBook, latest_changes
+from evenkeel.monitor.changes.markdown import EFFECTS, markdown
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings
+from evenkeel.monitor.monitor import stored_states
+from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    from evenkeel.runtime.stores import Stores
 
 
 @click.group()
@@ -32,21 +39,48 @@ def changes() -> None:
 
 @changes.command("list")
 @click.option("--route", metavar="NAME", help="Only of this route.")
-@_json
-@store_options
-def list_(config: Path | None, data_dir: Path | None, route: str | None, *, as_json: bool) -> None:
+@json_option
+@with_stores
+def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes of all routes, the newest first."""
-    from evenkeel.cli.bodies_changes import list_changes
-
-    list_changes(config, data_dir, route, as_json=as_json)
+    found = [report for report in _book(stores).reports() if route is None or report.route == route]
+    if as_json:
+        click.echo(json.dumps([asdict(report) for report in found], ensure_ascii=False, indent=2))
+        return
+    if not found:
+        click.echo("No changes have been noticed so far.", err=True)
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("change", "noticed (UTC)", "what", "effect"):
+        table.add_column(name, no_wrap=name != "what")
+    for report in found:
+        noticed = f"{datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M}"
+        table.add_row(report.id, noticed, report.title, EFFECTS[report.effect])
+    table_console().print(table)
 
 
 @changes.command()
 @click.argument("change", metavar="ID")
-@_json
-@store_options
-def show(change: str, config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
+@json_option
+@with_stores
+def show(stores: Stores, change: str, *, as_json: bool) -> None:
     """Print the report on one change, as Markdown."""
-    from evenkeel.cli.bodies_changes import show_change
+    report = _book(stores).find(change)
+    if report is None:
+        raise SettingsError(
+            f'there is no change "{change}" (any more); `evenkeel changes list` shows those there are'
+        )
+    if as_json:
+        click.echo(json.dumps(asdict(report), ensure_ascii=False, indent=2))
+    else:
+        click.echo(markdown(report), nl=False)
 
-    show_change(config, data_dir, change, as_json=as_json)
+
+def _book(stores: Stores) -> ChangeBook:
+    settings = MonitorSettings()
+    try:
+        states = list(stored_states(stores.monitors(), settings))
+    except CheckpointError as error:
+        raise SettingsError(f"{stores.place}: {error}; start `evenkeel up` on it once") from error
+    records = latest_changes(state.change_records() for state in states)
+    return ChangeBook(lambda: records, stores.changes, min_trials=settings.min_trials, clock=time.time)

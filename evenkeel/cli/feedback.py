@@ -1,23 +1,32 @@
-"""`feedback` and its subcommands."""
+"""`feedback`: what people say of verdicts, listed and exported."""
 
 from __future__ import annotations
 
+import gzip
+import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from rich.table import Table
 
-from evenkeel.cli.options import store_options
+from evenkeel.cli.options import json_option, table_console, with_stores
+from evenkeel.console import wording
+from evenkeel.console.feedback_views import QUALITIES, RATINGS, agreement_lines
+from evenkeel.core import figures, rewordings
+from evenkeel.experiments.judge_audit.labels import judge_lines, rating_lines
+from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
     from evenkeel.runtime.stores import Stores
+    from evenkeel.stores.labels import Label
 
-_PIPED_WIDTH = 220
-"""Into a file or a pipe nothing needs to be cut."""
 
 _route = click.option("--route", metavar="NAME", help="Only of this route.")
 _judge = click.option("--judge", metavar="MODEL", help="Only about verdicts of this judge.")
@@ -42,14 +51,11 @@ def feedback() -> None:
 @_route
 @_judge
 @_drawn
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@store_options
-def list_(config: Path | None, data_dir: Path | None, *, as_json: bool, **narrowed: Any) -> None:
+@json_option
+@with_stores
+def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List labels that count, the last said first, and how far people agree with the ratings."""
-    from evenkeel.cli.bodies_feedback import Narrowed, list_labels
-
-    with _opened(config, data_dir) as stores:
-        list_labels(stores, Narrowed(**narrowed), _console(), as_json=as_json)
+    list_labels(stores, Narrowed(**narrowed), table_console(), as_json=as_json)
 
 
 @feedback.command()
@@ -64,29 +70,130 @@ def list_(config: Path | None, data_dir: Path | None, *, as_json: bool, **narrow
 @_route
 @_judge
 @_drawn
-@store_options
-def export(
-    output: Path | None, recorded: Path | None, config: Path | None, data_dir: Path | None, **narrowed: Any
-) -> None:
+@with_stores
+def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowed: Any) -> None:
     """Write labels as JSON lines that `evenkeel judge-audit` reads."""
-    from evenkeel.cli.bodies_feedback import Narrowed
-    from evenkeel.cli.bodies_feedback import export as write
-
-    with _opened(config, data_dir) as stores:
-        done = write(stores, Narrowed(**narrowed), output, recorded, _console())
+    done = write_labels(stores, Narrowed(**narrowed), output, recorded, table_console())
     if output is not None:
         click.echo(f"{done.rows} rows; verdicts: {done.verdicts}, people: {done.people}; in {output}")
         if recorded is not None:
             click.echo(f"{done.judge_rows} ratings of the judge in {recorded}")
 
 
-def _opened(config: Path | None, data_dir: Path | None) -> AbstractContextManager[Stores]:
-    from evenkeel.runtime.stores import opened, settings_of_stores
+class Narrowed(NamedTuple):
+    """Which labels are meant; None = any."""
 
-    return opened(settings_of_stores(config, data_dir))
+    route: str | None = None
+    judge: str | None = None
+    """The judge's model."""
+    drawn: bool = False
+    """Only of verdicts that chance drew."""
 
 
-def _console() -> Console:
-    from evenkeel.experiments.kit.terminal import consoles
+class Exported(NamedTuple):
+    """What an export wrote."""
 
-    return consoles(_PIPED_WIDTH).out
+    rows: int
+    """Lines of people's ratings: one for each verdict and metric."""
+    verdicts: int
+    people: int
+    judge_rows: int
+    """Lines of the judge's ratings, 0 if they were not asked for."""
+
+
+def list_labels(stores: Stores, narrowed: Narrowed, console: Console, *, as_json: bool) -> None:
+    """Print labels that count, the last said first, and how far people agree with ratings."""
+    labels = _chosen(stores, narrowed)
+    if as_json:
+        console.out(json.dumps([asdict(label) for label in labels], indent=2), highlight=False)
+        return
+    if not labels:
+        console.out(
+            "no labels; the page of a trial in the console has a form to say whether its verdict is right",
+            highlight=False,
+        )
+        return
+    console.print(_table(labels))
+    agreement = agreement_lines(human_agreement(labels))
+    if agreement:
+        shown = Table("rated by", "verdicts", "agree", "95 % interval", "counted", "where not")
+        for line in agreement:
+            shown.add_row(line.decider, line.source, line.share, line.interval, line.counts, line.too_high)
+        console.print(shown)
+
+
+def write_labels(
+    stores: Stores, narrowed: Narrowed, output: Path | None, recorded: Path | None, console: Console
+) -> Exported:
+    """Write people's ratings as `evenkeel judge-audit` reads them, and what the judge said of the same.
+
+    Args:
+        stores: where the labels are.
+        narrowed: which.
+        output: file of people's ratings, compressed if its name ends in .gz; None = to the console.
+        recorded: file of the judge's ratings; None = not written.
+        console: gets the ratings without an output.
+
+    Raises: SettingsError if there are no labels, if those asked for are about several judges, or if a file
+        cannot be written.
+    """
+    labels = _chosen(stores, narrowed)
+    if not labels:
+        raise SettingsError("there are no such labels; `evenkeel feedback list` shows those there are")
+    judged = [label for label in labels if label.decided_by == "judge"]
+    judges = sorted({label.judge_model for label in judged})
+    if recorded is not None and len(judges) > 1:
+        raise SettingsError(
+            f"the labels are about several judges ({', '.join(judges)}); choose one with --judge"
+        )
+    if recorded is not None and not judged:
+        raise SettingsError("no judge decided any of the labelled verdicts; leave --recorded out")
+    about = judged if recorded is not None else labels
+    rows = list(rating_lines(about, stores.labels.texts))
+    if output is None:
+        console.out("\n".join(rows), highlight=False)
+    else:
+        _write(output, rows)
+    said = list(judge_lines(about)) if recorded is not None else []
+    if recorded is not None:
+        _write(recorded, said)
+    return Exported(
+        len(rows), len({label.verdict_id for label in about}), len({label.by for label in about}), len(said)
+    )
+
+
+def _chosen(stores: Stores, narrowed: Narrowed) -> list[Label]:
+    return [
+        label
+        for label in stores.labels.select(route=narrowed.route)
+        if narrowed.judge in (None, label.judge_model) and (label.drawn or not narrowed.drawn)
+    ]
+
+
+def _table(labels: Sequence[Label]) -> Table:
+    shown = Table("verdict", "change made", "by", "when", "route", "rating", "people", "note")
+    for label in labels:
+        parts = []
+        if label.rating is not None:
+            parts.append(RATINGS[label.rating])
+        if label.quality is not None:
+            parts.append(QUALITIES[label.quality])
+        shown.add_row(
+            label.verdict_id,
+            rewordings.label(label.perturbation),
+            label.by,
+            figures.moment_exact(label.at),
+            label.route,
+            "not rated" if label.judge_rating is None else wording.RATINGS[label.judge_rating],
+            "; ".join(parts),
+            label.note,
+        )
+    return shown
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines).encode()
+    try:
+        path.write_bytes(gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from error

@@ -3,21 +3,60 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Settings, SettingsError, load, route_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rich.console import Console
 
     from evenkeel.llm.price import ModelPrice
 
 NOWHERE: Final = "http://127.0.0.1:9"
 """Stands for the upstream that settings must have where none is named; never asked."""
+PIPED_WIDTH: Final = 220
+"""Columns of a table that goes into a file or a pipe, where nothing needs to be cut."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+by_option = click.option(
+    "--by",
+    envvar=["EVENKEEL_USER", "USER"],
+    metavar="NAME",
+    help="Who you are, for the record.  [the variable EVENKEEL_USER, else USER]",
+)
+
+
+def with_stores(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `store_options`, and call it with the stores that they name.
+
+    Its first argument are the stores, open until it returns.
+    """
+
+    @wraps(command)
+    def run(config: Path | None, data_dir: Path | None, **given: Any) -> None:
+        # Loaded on demand: roles take their options from this module, too, and stay small.
+        from evenkeel.runtime.stores import opened, settings_of_stores
+
+        with opened(settings_of_stores(config, data_dir)) as stores:
+            command(stores, **given)
+
+    decorated: Callable[..., None] = store_options(run)
+    return decorated
+
+
+def table_console() -> Console:
+    """Standard output for tables."""
+    from evenkeel.experiments.kit.terminal import consoles
+
+    return consoles(PIPED_WIDTH).out
 
 
 def store_options(command: Any) -> Any:
@@ -77,41 +116,6 @@ def settings_options(command: Any) -> Any:
     return command
 
 
-def experiment_settings(
-    given: Mapping[str, Any],
-    *,
-    services: Sequence[str] = ("judge",),
-    prices: Mapping[str, ModelPrice] = MappingProxyType({}),
-) -> Settings:
-    """The settings of an experiment: those of --config with its other options laid over them.
-
-    Args:
-        given: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
-            `…_model`, `…_url` and `…_key_env`.
-        services: Sections of models that are asked, such as "rewriter".
-        prices: Of models, by name.
-
-    Raises: SettingsError with a one-line message.
-    """
-    overrides: dict[str, Any] = {}
-    if given.get("data_dir") is not None:
-        overrides |= {"data_dir": given["data_dir"], "redis": None}
-    for section in services:
-        named = {
-            name: given[f"{section}_{option}"]
-            for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env"))
-            if given[f"{section}_{option}"] is not None
-        }
-        if named:
-            overrides[section] = named
-    if given["embeddings"] is not None:
-        overrides["scoring"] = {"embeddings": {"enabled": given["embeddings"]}}
-    if prices:
-        overrides["prices"] = {model: asdict(price) for model, price in prices.items()}
-    config = given["config"]
-    return load(config, overrides, {} if config else {"upstream": NOWHERE})
-
-
 def settings_of(
     config: Path | None,
     given: dict[str, Any],
@@ -159,3 +163,67 @@ def settings_of(
         except ValueError as error:
             raise SettingsError(f"{config or 'settings'}: {error}") from error
     return settings
+
+
+def settings_source(
+    config: Path | None,
+    given: dict[str, Any],
+    more: dict[str, Any] | None = None,
+    *,
+    injecting: bool = False,
+    checked: bool = True,
+) -> SettingsSource:
+    """Where the settings of a role come from: a file and options.
+
+    Args:
+        config: As `settings_of`, and so the next two and `injecting`.
+        given: The options.
+        more: Further values.
+        injecting: Whether the keys that routes send upstream must be there.
+        checked: Whether what the settings name (perturbations, tasks, a calibration) is looked up each time.
+    """
+
+    def read() -> Settings:
+        settings = settings_of(config, given, more, injecting=injecting)
+        if checked:
+            from evenkeel.runtime.choices import check  # Loaded on demand: brings every metric.
+
+            check(settings, str(config or "settings"))
+        return settings
+
+    return SettingsSource(config, read)
+
+
+def experiment_settings(
+    given: Mapping[str, Any],
+    *,
+    services: Sequence[str] = ("judge",),
+    prices: Mapping[str, ModelPrice] = MappingProxyType({}),
+) -> Settings:
+    """The settings of an experiment: those of --config with its other options laid over them.
+
+    Args:
+        given: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
+            `…_model`, `…_url` and `…_key_env`.
+        services: Sections of models that are asked, such as "rewriter".
+        prices: Of models, by name.
+
+    Raises: SettingsError with a one-line message.
+    """
+    overrides: dict[str, Any] = {}
+    if given.get("data_dir") is not None:
+        overrides |= {"data_dir": given["data_dir"], "redis": None}
+    for section in services:
+        named = {
+            name: given[f"{section}_{option}"]
+            for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env"))
+            if given[f"{section}_{option}"] is not None
+        }
+        if named:
+            overrides[section] = named
+    if given["embeddings"] is not None:
+        overrides["scoring"] = {"embeddings": {"enabled": given["embeddings"]}}
+    if prices:
+        overrides["prices"] = {model: asdict(price) for model, price in prices.items()}
+    config = given["config"]
+    return load(config, overrides, {} if config else {"upstream": NOWHERE})

@@ -1,11 +1,34 @@
-"""`perturb`."""
+"""`perturb`: what each perturbation would do to a prompt, for people and for programs."""
 
 from __future__ import annotations
 
+import difflib
+import json
+import random
+import re
+import sys
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
+from rich.console import Console
+from rich.text import Text
+
+from evenkeel.runtime import choices
+from evenkeel.settings import SettingsError, load
+from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable, by_name, protected_spans, seed_for
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from evenkeel.core.pair import Wanted
+    from evenkeel.settings import Route, Settings
+    from evenkeel.shadow.perturbations import Perturbation, Protected, Requirement, RewriteTask
+    from evenkeel.shadow.prompt import Api, Classifier
 
 
 @click.command()
@@ -45,7 +68,18 @@ import click
 )
 @click.option("--task", metavar="NAME", help="Chooses the route of the settings file by its task.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with the variants' bodies.")
-def perturb(file: Path, **given: Any) -> None:
+def perturb(
+    file: Path,
+    only: tuple[str, ...],
+    severity: float,
+    seed: str,
+    api: Api | None,
+    template: Path | None,
+    config: Path | None,
+    task: str | None,
+    *,
+    as_json: bool,
+) -> None:
     """Show what each perturbation would do to the prompt in FILE, or on standard input (-).
 
     FILE holds a request body in JSON, of any API that is captured, or a prompt as plain text. Nothing is
@@ -58,6 +92,449 @@ def perturb(file: Path, **given: Any) -> None:
       evenkeel perturb request.json --template prompt.txt --only "positional.*" --only format.json
       echo "Why does my printer stop?" | evenkeel perturb - --json
     """
-    from evenkeel.cli.perturbing.command import PerturbOptions, run_perturb
+    source = None if str(file) == "-" else file
+    settings = _settings(config)
+    route = _route(settings, config, task)
+    known = choices.perturbations(settings) if settings else BUILTIN
+    stated = [_read(template)] if template else route.template if route else []
+    kinds = _kinds(only or (tuple(route.perturbations) if route else ()), known)
+    classify = _stated(stated) if stated else TemplateLearner().classifier("")
+    view = read_prompt(_read(source), str(source or "standard input"), api, classify)
+    tried = try_all(view, kinds, severity, seed)
+    if as_json:
+        click.echo(json.dumps(record(view, tried), indent=2))
+    else:
+        show(view, tried, Console(highlight=False))
 
-    run_perturb(PerturbOptions(None if str(file) == "-" else file, **given))
+
+Status = Literal["changed", "unchanged", "not_applicable", "needs_rewriter"]
+
+_ALL: Final = 1.0
+"""Severity of kinds that have no degrees."""
+_PROMPT_MEMBERS: Final = frozenset({"messages", "input", "prompt", "instructions", "system"})
+"""Members of a body that carry its text, which is compared as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one perturbation makes of a prompt."""
+
+    name: str
+    version: int
+    severity: float
+    seed: int
+    status: Status
+    requires: tuple[Requirement, ...] = ()
+    wanted: Wanted | None = None
+    variant: PromptView | None = None
+    reason: str = ""
+    """Why it does not apply, in snake case."""
+    detail: str = ""
+    """The same as a sentence."""
+    tasks: tuple[RewriteTask, ...] = ()
+    """What a rewriter would be asked first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A span that no change of the input touches."""
+
+    segment: int
+    span: Protected
+    text: str
+
+
+def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, seed: str) -> tuple[Tried, ...]:
+    """Apply each kind to a prompt, as the worker would.
+
+    Args:
+        view: The prompt.
+        kinds: What to apply.
+        severity: Of the kinds that have degrees; the others are tried at 1.
+        seed: Stands for an exchange's id: the same seed gives the variants of that exchange.
+    """
+    return tuple(_try(view, kind, severity if kind.graded else _ALL, seed) for kind in kinds)
+
+
+def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Tried:
+    number = seed_for(seed, kind.name, severity, kind.version)
+    outcome = kind.apply(view, severity, random.Random(number))
+    known: dict[str, Any] = {
+        "name": kind.name,
+        "version": kind.version,
+        "severity": severity,
+        "seed": number,
+        "requires": tuple(sorted(kind.requires)),
+        "wanted": kind.wanted,
+    }
+    if isinstance(outcome, NotApplicable):
+        return Tried(**known, status="not_applicable", reason=outcome.reason, detail=outcome.detail)
+    if isinstance(outcome, Draft):
+        return Tried(**known, status="needs_rewriter", reason="no_rewriter", tasks=outcome.tasks)
+    same = outcome.body() == view.body()
+    return Tried(**known, status="unchanged" if same else "changed", variant=outcome)
+
+
+def kept_spans(view: PromptView) -> tuple[Kept, ...]:
+    """The protected spans of the input, in order."""
+    return tuple(
+        Kept(segment.index, span, segment.text[span.start : span.end])
+        for segment in view.segments
+        if segment.kind == "input"
+        for span in protected_spans(segment.text)
+    )
+
+
+def lines_of(view: PromptView) -> list[str]:
+    """The prompt as lines for a diff: each message under its role."""
+    lines: list[str] = []
+    for message in view.messages:
+        lines += [f"[{message.role}]", *message.text.split("\n")]
+    return lines
+
+
+def changed_members(before: PromptView, after: PromptView) -> dict[str, tuple[Any, Any]]:
+    """Members of the body, besides those with the prompt's text, that differ: key → (old, new)."""
+    old, new = _members(before.body()), _members(after.body())
+    return {
+        key: (old.get(key), new.get(key))
+        for key in (*old, *(key for key in new if key not in old))
+        if key not in _PROMPT_MEMBERS and old.get(key) != new.get(key)
+    }
+
+
+def _members(body: bytes) -> dict[str, Any]:
+    read = json.loads(body.decode().removeprefix("\ufeff"))
+    assert isinstance(read, dict)  # `PromptView.parse` takes nothing else
+    return read
+
+
+def statuses(tried: Sequence[Tried], status: Status) -> tuple[Tried, ...]:
+    """Those of one status, in order."""
+    return tuple(one for one in tried if one.status == status)
+
+
+_HINTS: Final[dict[str, str]] = {
+    "no_messages": 'a chat request carries them in "messages"; name another API with --api',
+    "unsupported_shape": "does --api name the API that this request is for?",
+    "token_prompt": "a prompt of token numbers has no text to change",
+    "too_deep": "no request is nested like that",
+}
+
+
+def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) -> PromptView:
+    """The prompt of a request body, or plain text as the one message of a user.
+
+    A text is a body if it begins with a brace, or if an API is named.
+
+    Args:
+        text: What the file holds.
+        where: Names the file in messages.
+        api: The API of the body; None to tell it by the body's members.
+        classify: Decides what is template and what is input.
+
+    Raises: SettingsError if there is nothing to read in it, with what is wrong, where, and what to do.
+    """
+    if not text.strip():
+        raise SettingsError(f"{where}: is empty; give it a request body (JSON) or a prompt as plain text")
+    if api is None and not text.lstrip("\ufeff \t\r\n").startswith("{"):
+        return PromptView.parse(_chat(text), classify)
+    try:
+        return PromptView.parse(text.encode(), classify, api=api or _told_by_members(text))
+    except UnreadablePrompt as error:
+        if error.reason != "not_json":
+            hint = _HINTS.get(error.reason, "")
+            raise SettingsError(f"{where}: {error.detail}" + (f"; {hint}" if hint else "")) from error
+        if api is None and not _looks_like_json(text):
+            return PromptView.parse(_chat(text), classify)
+        way_out = "leave out --api for plain text" if api else "a plain prompt must not begin like an object"
+        raise SettingsError(f"{where}: {_place_of_fault(text)}; {way_out}") from error
+
+
+def _chat(text: str) -> bytes:
+    return json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+
+
+def _looks_like_json(text: str) -> bool:
+    """Whether a text that begins with a brace goes on like an object, and not like a "{placeholder}"."""
+    return text.lstrip("\ufeff \t\r\n")[1:].lstrip()[:1] in {'"', "}", "'"}
+
+
+def _told_by_members(text: str) -> Api:
+    try:
+        body = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return "chat"
+    match body:
+        case {"messages": _, "system": _} | {"messages": _, "anthropic_version": _}:
+            return "messages"
+        case {"messages": _}:
+            return "chat"
+        case {"input": _}:
+            return "responses"
+        case {"prompt": _}:
+            return "completions"
+        case _:
+            return "chat"
+
+
+def _place_of_fault(text: str) -> str:
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as fault:
+        return f"is not JSON: {fault.msg} in line {fault.lineno}, column {fault.colno}"
+    return "is not a request body in JSON"
+
+
+_CONTEXT_LINES: Final = 1
+_MOST_SPANS: Final = 40
+"""Shown at most; `--json` has all."""
+_MOST_CHARACTERS: Final = 70
+_WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
+_STYLES: Final = {"-": "red", "+": "green"}
+
+
+def show(view: PromptView, tried: Sequence[Tried], console: Console) -> None:
+    """Print what was read, what is protected, a diff for each variant, and why others don't apply."""
+    _prompt(view, console)
+    _protected(kept_spans(view), console)
+    for one in statuses(tried, "changed"):
+        _changed(view, one, console)
+    _listed(
+        "Sent again as it is",
+        [(one.name, "shows the endpoint's own noise") for one in statuses(tried, "unchanged")],
+        console,
+    )
+    _listed(
+        "Needs a rewriter",
+        [(one.name, asked_of_rewriter(one)) for one in statuses(tried, "needs_rewriter")],
+        console,
+    )
+    _listed(
+        "Not applicable",
+        [(one.name, f"{one.reason}: {one.detail}" if one.detail else one.reason)
+         for one in statuses(tried, "not_applicable")],
+        console,
+    )  # fmt: skip
+
+
+def _say(console: Console, *pieces: Text | str) -> None:
+    # As it is: no markup, no wrapping, so that a diff stays one line a line wherever it goes.
+    console.print(Text.assemble(*pieces), soft_wrap=True, markup=False, highlight=False)
+
+
+def _heading(console: Console, text: str) -> None:
+    _say(console)
+    _say(console, Text(text, style="bold"))
+
+
+def _prompt(view: PromptView, console: Console) -> None:
+    _say(console, Text(f"Prompt ({view.api})", style="bold"))
+    for one in view.segments:
+        title = one.kind if one.type == "text" else f"{one.kind}, {one.type.replace('_', ' ')}"
+        _say(console, f"  {one.role:<9} ", Text(f"{title:<32}", style="cyan"), f" {_short(one.text)}")
+
+
+def _protected(kept: Sequence[Kept], console: Console) -> None:
+    if not kept:
+        return
+    _heading(console, f"Protected in the input: {len(kept)} spans")
+    shown = kept[:_MOST_SPANS]
+    for rule, spans in groupby(sorted(shown, key=lambda one: one.span.rule), key=lambda one: one.span.rule):
+        texts = "  ".join(_short(one.text) for one in spans)
+        _say(console, "  ", Text(f"{rule.replace('_', ' '):<12}", style="cyan"), f" {texts}")
+    if len(kept) > len(shown):
+        _say(console, f"  … and {len(kept) - len(shown)} more; --json lists all")
+
+
+def _changed(view: PromptView, tried: Tried, console: Console) -> None:
+    assert tried.variant is not None
+    _say(console)
+    _say(console, Text(f"--- prompt\n+++ {_title(tried)}", style="bold"))
+    before, after = lines_of(view), lines_of(tried.variant)
+    for line in diff_lines(before, after):
+        _say(console, line)
+    for key, (old, new) in changed_members(view, tried.variant).items():
+        for sign, value in (("-", old), ("+", new)):
+            if value is not None:
+                _say(console, Text(f'{sign}"{key}": {_json(value)}', style=_STYLES[sign]))
+
+
+def _title(tried: Tried) -> str:
+    wanted = tried.wanted
+    asks = [] if wanted is None else [one for one in (wanted.format, wanted.language) if one]
+    return f"{tried.name}  severity {tried.severity:g}" + (f", answer in {', '.join(asks)}" if asks else "")
+
+
+def diff_lines(before: list[str], after: list[str]) -> Iterator[Text]:
+    """Lines as `git diff` prints them, the changed words marked where there are colours."""
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for group in matcher.get_grouped_opcodes(_CONTEXT_LINES):
+        yield Text(
+            f"@@ -{group[0][1] + 1},{group[-1][2] - group[0][1]} +{group[0][3] + 1},"
+            f"{group[-1][4] - group[0][3]} @@",
+            style="cyan",
+        )
+        for tag, low, high, new_low, new_high in group:
+            if tag == "equal":
+                yield from (Text(f" {line}") for line in before[low:high])
+            else:
+                yield from _replaced(before[low:high], after[new_low:new_high])
+
+
+def _replaced(old: list[str], new: list[str]) -> Iterator[Text]:
+    if len(old) != len(new):
+        yield from (Text(f"-{line}", style="red") for line in old)
+        yield from (Text(f"+{line}", style="green") for line in new)
+        return
+    marked = [_marked(before, after) for before, after in zip(old, new, strict=True)]
+    yield from (before for before, _ in marked)
+    yield from (after for _, after in marked)
+
+
+def _marked(old: str, new: str) -> tuple[Text, Text]:
+    """A line before and after, with what differs in reverse, so that blanks can be seen."""
+    left, right = _WORDS.findall(old), _WORDS.findall(new)
+    before, after = Text("-", style="red"), Text("+", style="green")
+    for tag, low, high, new_low, new_high in difflib.SequenceMatcher(
+        None, left, right, autojunk=False
+    ).get_opcodes():
+        style = "" if tag == "equal" else "reverse"
+        before.append("".join(left[low:high]), style)
+        after.append("".join(right[new_low:new_high]), style)
+    return before, after
+
+
+def asked_of_rewriter(tried: Tried) -> str:
+    """What a rewriter would be asked, in words; "" where nothing."""
+    tasks = tried.tasks
+    asks = dict.fromkeys(f"{one.kind} to {one.target}" if one.target else one.kind for one in tasks)
+    texts = "1 text" if len(tasks) == 1 else f"{len(tasks)} texts"
+    also = "; needs a judge that compares answers across languages" if "judge" in tried.requires else ""
+    return f"would rewrite {texts} ({', '.join(asks)}){also}"
+
+
+def _listed(title: str, lines: Sequence[tuple[str, str]], console: Console) -> None:
+    if not lines:
+        return
+    _heading(console, title)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, why in lines:
+        alike.setdefault((name.partition(".")[0], why), []).append(name)
+    # Kinds of one category with the same to say share a line: there are 80 pairs of languages.
+    named = {
+        names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it": why
+        for (_, why), names in alike.items()
+    }
+    width = max(map(len, named))
+    for name, why in named.items():
+        _say(console, f"  {name:<{width}}  ", Text(why, style="dim"))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
+    """Everything the page says, and the whole body of each variant, as values for JSON.
+
+    Lone surrogates, which a body may hold, stay: write it with escapes.
+    """
+    return {
+        "api": view.api,
+        "segments": [
+            {"index": one.index, "role": one.role, "kind": one.kind, "type": one.type, "text": one.text}
+            for one in view.segments
+        ],
+        "protected": [
+            {
+                "segment": kept.segment,
+                "start": kept.span.start,
+                "end": kept.span.end,
+                "rule": kept.span.rule,
+                "text": kept.text,
+            }
+            for kept in kept_spans(view)
+        ],
+        "perturbations": [_one(view, one) for one in tried],
+    }
+
+
+def _one(view: PromptView, tried: Tried) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": tried.name,
+        "version": tried.version,
+        "severity": tried.severity,
+        "seed": tried.seed,
+        "status": tried.status,
+        "requires": list(tried.requires),
+    }
+    if tried.wanted is not None:
+        found["wanted"] = {"format": tried.wanted.format, "language": tried.wanted.language}
+    if tried.reason:
+        found |= {"reason": tried.reason, "detail": tried.detail}
+    if tried.tasks:
+        found["tasks"] = [
+            {"kind": task.kind, "target": task.target, "text": task.text} for task in tried.tasks
+        ]
+    if tried.variant is not None:
+        found["members"] = {
+            key: {"before": before, "after": after}
+            for key, (before, after) in changed_members(view, tried.variant).items()
+        }
+        found["body"] = tried.variant.body().decode()
+    return found
+
+
+def _settings(config: Path | None) -> Settings | None:
+    if config is None:
+        return None
+    settings = load(config, {}, {})
+    choices.check(settings, str(config))
+    return settings
+
+
+def _route(settings: Settings | None, config: Path | None, task: str | None) -> Route | None:
+    """The route of the settings file that kinds and template are taken from."""
+    if settings is None:
+        if task is not None:
+            raise SettingsError("--task chooses a route of a settings file; name the file with --config")
+        return None
+    if task is None:
+        return settings.routes[0]
+    found = next((route for route in settings.routes if route.task == task), None)
+    if found is None:
+        tasks = ", ".join(sorted({route.task for route in settings.routes if route.task})) or "none"
+        raise SettingsError(f"{config}: no route has the task {task!r}; there are: {tasks}")
+    return found
+
+
+def _kinds(patterns: tuple[str, ...], known: Sequence[Perturbation]) -> tuple[Perturbation, ...]:
+    if not patterns:
+        return tuple(known)
+    try:
+        return by_name(patterns, known)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _stated(template: list[str]) -> Classifier:
+    try:
+        return fixed_template(template)
+    except ValueError as error:
+        raise SettingsError(f"template: {error}") from error
+
+
+def _read(source: Path | None) -> str:
+    try:
+        return sys.stdin.buffer.read().decode() if source is None else source.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{source}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        where = source or "standard input"
+        raise SettingsError(f"{where}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error

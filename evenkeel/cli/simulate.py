@@ -1,9 +1,8 @@
-"""`simulate` and `demo`."""
+"""`simulate`."""
 
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
@@ -87,15 +86,3 @@ def simulate(host: str, port: int, models: tuple[str, ...], *, deterministic: bo
 def _reason(error: OSError) -> str:
     """Without the address, which asyncio repeats in its own words."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)
-
-
-@click.command()
-@click.option("--headless", is_flag=True, help="Exit at the end: 0 if all was measured as planted, else 1.")
-def demo(*, headless: bool) -> None:
-    """Watch the whole product work against a simulated model that is swapped for a fragile one.
-
-    Takes about a minute, needs no key and no network, then goes on serving until Ctrl-C.
-    """
-    from evenkeel.simulate.demo import run_demo
-
-    sys.exit(run_demo(headless=headless))

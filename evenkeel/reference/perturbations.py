@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.cli.perturbing.page import asked_of_rewriter, diff_lines
-from evenkeel.cli.perturbing.trying import changed_members, lines_of, try_all
+from evenkeel.cli.perturb import asked_of_rewriter, changed_members, diff_lines, lines_of, try_all
 from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.perturbations.places import RULES
 from evenkeel.shadow.prompt import PromptView
@@ -17,7 +16,7 @@ from evenkeel.shadow.prompt.template import fixed_template
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.cli.perturbing.trying import Tried
+    from evenkeel.cli.perturb import Tried
     from evenkeel.core.rewordings import Category
     from evenkeel.shadow.perturbations import Perturbation
 

@@ -1,15 +1,4 @@
-"""The data-plane process: the relay, the hand-off to the queue, and nothing else.
-
-How many connections of clients a data-plane process may have, by its limit on open files.
-
-The redaction that the settings ask for, on the way from the data plane to the queue.
-
-Only a data plane that redacts loads what it takes.
-
-A burst: for a while more of a route's requests are sampled than its settings say.
-
-The data plane reads this module, so it imports nothing that a forwarded request does not need.
-"""
+"""The data-plane process: the relay, the hand-off to the queue, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,6 +12,7 @@ import signal
 import ssl
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
@@ -31,7 +21,7 @@ from evenkeel.proxy.handoff import HandOff
 from evenkeel.proxy.lanes import Limits, threshold
 from evenkeel.proxy.memory import keep_freed_memory
 from evenkeel.proxy.server import DataPlane
-from evenkeel.runtime.process import take_short_turns
+from evenkeel.runtime.process import new_event_loop, publish_counters, take_short_turns, threads
 from evenkeel.runtime.stores import connect
 from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.settings import route_table
@@ -41,7 +31,7 @@ from evenkeel.tracing import open_spans
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, ExchangeSink
     from evenkeel.proxy.lanes import Lane
@@ -70,17 +60,21 @@ def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) ->
         lane.bound = threshold(max(lane.route.sampling_rate, wanted.get(name, 0.0)))
 
 
-def follow_bursts(lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts]) -> None:
-    """Apply what the store says, every other second and for ever: the body of a thread.
+def follow_bursts(
+    stopping: threading.Event, lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts]
+) -> None:
+    """Apply what the store says of bursts, every other second: the body of a thread.
+
+    A burst has more of a route's requests sampled for a while than its settings say.
 
     Args:
+        stopping: Ends it.
         lanes: Gives the routes at run time, which a reload replaces.
         connect: Opens the store. While it is in trouble, routes are sampled as the settings say.
     """
     bursts: Bursts | None = None
     trouble = Trouble(log, "bursts cannot be read (%s); sampling goes on as the settings say")
-    while True:
-        time.sleep(_POLL_S)
+    while not stopping.wait(_POLL_S):
         with trouble:
             bursts = bursts or connect()
             apply_overrides(lanes(), bursts.active(time.time()))
@@ -181,18 +175,8 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 _SECONDS_PER_HOUR = 3600.0
-_PUBLISH_EVERY_S = 1.0
 LAST_SPANS_S = 3.0
 """For spans that wait when the process ends."""
-
-
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """A uvloop event loop, or asyncio's own where uvloop is missing."""
-    try:
-        import uvloop  # noqa: PLC0415 - optional: not built for every platform
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
 
 
 class Running(NamedTuple):
@@ -237,27 +221,34 @@ class _OpenedWhenUsed:
 
 def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
-    settings = briefing.settings
-    stop = asyncio.Event()
-
-    def started(running: Running) -> None:
-        arguments = (briefing.source, settings, running.snapshot)
-        threading.Thread(target=publish, args=arguments, name="publish", daemon=True).start()
-        bursts = (running.lanes, lambda: connect(settings).bursts)
-        threading.Thread(target=follow_bursts, args=bursts, name="bursts", daemon=True).start()
-        loop = asyncio.get_running_loop()
-        when_orphaned(
-            lambda: loop.call_soon_threadsafe(stop.set), told=lambda briefed: running.follow(briefed.settings)
-        )
 
     async def serve_until_stopped() -> None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-        snapshot = await serve(settings, briefing.open_sockets(), stop, started=started)
-        with contextlib.suppress(Exception):  # a last snapshot is a courtesy; the process ends either way
-            _publish_once(briefing.source, settings, snapshot)
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+
+        def started(running: Running) -> None:
+            when_orphaned(
+                lambda: loop.call_soon_threadsafe(stop.set),
+                told=lambda briefed: running.follow(briefed.settings),
+            )
+
+        shared = Shared(briefing.source, os.getppid())
+        await serve(briefing.settings, briefing.open_sockets(), stop, started=started, shared=shared)
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve_until_stopped())
+
+
+class Shared(NamedTuple):
+    """How a data plane takes part in a store that other processes use as well."""
+
+    source: str
+    """Names the process among those of its supervisor."""
+    supervisor: int
+    """Process id."""
+    counted: Callable[[], Snapshot] = dict
+    """What else is published."""
 
 
 async def serve(
@@ -266,6 +257,7 @@ async def serve(
     stop: asyncio.Event,
     *,
     started: Callable[[Running], None],
+    shared: Shared | None = None,
 ) -> Callable[[], Snapshot]:
     """Forward until `stop` is set, then drain and empty the hand-off. Returns what reads the counters.
 
@@ -274,6 +266,8 @@ async def serve(
         sockets: bound and listening.
         stop: ends it.
         started: called once requests are taken.
+        shared: how it takes part in a store with others; None = it keeps its counters to itself, and nobody
+            has it sample more for a while.
     """
     spans = open_spans(settings)
     tally = Tally()
@@ -298,46 +292,40 @@ async def serve(
     handoff.start()
     keep_freed_memory()
     await plane.serve(sockets)
-    started(Running(snapshot, lambda: plane.lanes, take, queued.recreated))
-    # What is alive now lives as long as the process; the collector need not walk it again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    await stop.wait()
-    await plane.drain(_DRAIN_S)
-    await asyncio.to_thread(handoff.close, _DRAIN_S)
-    await asyncio.to_thread(spans.finish, LAST_SPANS_S)
+    running = Running(snapshot, lambda: plane.lanes, take, queued.recreated)
+    stopping = threading.Event()
+    with threads(stopping, _bodies(settings, running, shared, stopping) if shared else ()):
+        started(running)
+        # What is alive now lives as long as the process; the collector need not walk it again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+        await stop.wait()
+        await plane.drain(_DRAIN_S)
+        await asyncio.to_thread(handoff.close, _DRAIN_S)
+        await asyncio.to_thread(spans.finish, LAST_SPANS_S)
     return snapshot
+
+
+def _bodies(
+    settings: Settings, running: Running, shared: Shared, stopping: threading.Event
+) -> tuple[Callable[[], None], ...]:
+    """Bodies of the threads that keep a data plane and the store in touch, until `stopping` is set."""
+
+    def snapshot() -> Snapshot:
+        return merge([running.snapshot(), shared.counted()])
+
+    @contextlib.contextmanager
+    def counters() -> Iterator[CounterStore]:
+        with contextlib.closing(connect(settings)) as stores:
+            yield stores.counters_of(shared.supervisor)
+
+    return (
+        partial(publish_counters, stopping, shared.source, counters, snapshot),
+        partial(follow_bursts, stopping, running.lanes, lambda: connect(settings).bursts),
+    )
 
 
 def _limits(listen: Listen) -> Limits:
     most = connection_limit(listen.connections)
     return Limits(max_connections=most, max_connections_per_address=listen.connections_per_address or most)
-
-
-def _publish_once(source: str, settings: Settings, snapshot: Callable[[], Snapshot]) -> None:
-    with contextlib.closing(connect(settings)) as stores:
-        stores.counters_of(os.getppid()).publish(source, snapshot())
-
-
-def publish(
-    source: str, settings: Settings, snapshot: Callable[[], Snapshot], supervisor: int | None = None
-) -> None:
-    """Copy the relay's counters to the store every second; the process that shows them reads them there.
-
-    Args:
-        source: names this process among those of its supervisor.
-        settings: where the store is.
-        snapshot: reads the counters.
-        supervisor: its process id; None = the parent.
-    """
-    trouble = Trouble(log, "counters cannot be published (%s); forwarding goes on")
-    with contextlib.ExitStack() as opened:
-        counters: CounterStore | None = None
-        while True:
-            time.sleep(_PUBLISH_EVERY_S)
-            with trouble:
-                if counters is None:
-                    stores = opened.enter_context(contextlib.closing(connect(settings)))
-                    counters = stores.counters_of(supervisor or os.getppid())
-                counters.publish(source, snapshot())

@@ -1,7 +1,4 @@
-"""What the processes behind the proxy have in common: signals, threads, the admin port, counters.
-
-How a process with busy threads keeps its event loop on time.
-"""
+"""What all processes have in common: event loop, signals, threads, the admin port, counters."""
 
 from __future__ import annotations
 
@@ -16,19 +13,24 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.trouble import Trouble
-from evenkeel.runtime.supervisor import listen, when_orphaned
-from evenkeel.settings import SettingsError
+from evenkeel.runtime.supervisor import when_orphaned
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from litestar.types import ASGIApp
 
-    from evenkeel.settings import Redis, Settings
+    from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
+log = logging.getLogger("evenkeel")
+
+_JOIN_S = 5.0
+_NICENESS = 10
+_PUBLISH_EVERY_S = 1.0
 _TURN_S = 0.0005
 
 
@@ -53,36 +55,13 @@ def take_short_turns() -> None:
     sys.setswitchinterval(_TURN_S)
 
 
-log = logging.getLogger("evenkeel")
-
-_JOIN_S = 5.0
-_PUBLISH_EVERY_S = 1.0
-_NICENESS = 10
-
-
-def redis_of(settings: Settings, role: str) -> Redis:
-    """The Redis of the settings.
-
-    Raises:
-        SettingsError: there is none.
-    """
-    if settings.redis is None:
-        raise SettingsError(
-            f"`evenkeel {role}` meets the other roles in a Redis: name it with --redis-url, or as redis.url. "
-            "On one machine `evenkeel up` does without"
-        )
-    return settings.redis
-
-
-def listen_admin(settings: Settings) -> tuple[Settings, socket.socket]:
-    """The admin port, open, and the settings with its number.
-
-    Raises:
-        ListenError: it cannot be listened on.
-    """
-    admin = listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")
-    known = settings.admin.model_copy(update={"port": admin.getsockname()[1]})
-    return settings.model_copy(update={"admin": known}), admin
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A uvloop event loop, or asyncio's own where uvloop is missing."""
+    try:
+        import uvloop  # noqa: PLC0415 - optional: not built for every platform
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def stop_on_signal(*, supervised: bool) -> asyncio.Event:
@@ -108,11 +87,6 @@ def threads(stopping: threading.Event, bodies: Sequence[Callable[[], object]]) -
         stopping.set()
         for thread in running:
             thread.join(_JOIN_S)
-
-
-def supervisor_of(*, supervised: bool) -> int:
-    """Process id of who starts this role: the supervisor, or this process itself."""
-    return os.getppid() if supervised else os.getpid()
 
 
 def step_aside() -> None:
@@ -154,13 +128,26 @@ async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, N
 
 
 def publish_counters(
-    stopping: threading.Event, source: str, counters: CounterStore, snapshot: Callable[[], Snapshot]
+    stopping: threading.Event,
+    source: str,
+    connect: Callable[[], AbstractContextManager[CounterStore]],
+    snapshot: Callable[[], Snapshot],
 ) -> None:
-    """Publish the counters of this process every second until `stopping` is set, and then once more."""
-    trouble = Trouble(log, "counters cannot be published (%s)")
-    while True:
-        last = stopping.wait(_PUBLISH_EVERY_S)
-        with trouble:
-            counters.publish(source, snapshot())
-        if last:
-            return
+    """Publish the counters of this process every second until `stopping` is set, and then once more.
+
+    Args:
+        stopping: Ends it.
+        source: Names this process among those of its supervisor.
+        connect: Opens the store that the process which shows the counters reads them from.
+        snapshot: Reads the counters.
+    """
+    trouble = Trouble(log, "counters cannot be published (%s); everything else goes on")
+    with contextlib.ExitStack() as opened:
+        counters: CounterStore | None = None
+        while True:
+            last = stopping.wait(_PUBLISH_EVERY_S)
+            with trouble:
+                counters = counters or opened.enter_context(connect())
+                counters.publish(source, snapshot())
+            if last:
+                return

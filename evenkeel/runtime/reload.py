@@ -2,27 +2,14 @@
 
 `difference` says what differs between two settings and what of it needs a restart. `Reloader` reads them
 again, refuses what is not good as a whole, and remembers how that went. `Follower` asks it to, on SIGHUP and
-when the `watched` file has changed. What then happens is up to the process: a data plane takes the new routes
-for new requests, everything else finishes what it holds and starts again (`supervised`, `renewed`).
-
-What differs between two settings, in words that may stand in a log.
-
-When settings are read again: on SIGHUP, and when the file has changed.
-
-Reads settings again: new ones if all is well with them, else the old ones stay.
-
-A file that somebody may edit.
-
-A role without a supervisor takes new settings: it finishes what it holds and starts again.
-
-A supervisor takes new settings: it hands them to its children.
+when the file has changed. What then happens is up to the process (`evenkeel.runtime.launcher`): a data plane
+takes the new routes for new requests, everything else finishes what it holds and starts again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import hashlib
 import json
 import logging
@@ -32,18 +19,14 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.trouble import Trouble
 from evenkeel.settings import SettingsError
-from evenkeel.stores.counters import merge
-from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from evenkeel.runtime.supervisor import Supervisor
     from evenkeel.settings import Settings
-    from evenkeel.stores.counters import CounterStore, Snapshot
+    from evenkeel.stores.counters import Snapshot
 
 
 _LIVE: Final = frozenset(
@@ -163,11 +146,11 @@ class WatchedFile:
     def __init__(self, path: Path | None) -> None:
         """Args: path: the file as it has just been read; None = there is none, and it never changes."""
         self._path = path
-        self._taken = self._seen = self._content()
+        self._taken = self._seen = _content(self._path)
 
     def look(self) -> bool:
         """Whether there is a change to be taken. Blocks on the file."""
-        now = self._content()
+        now = _content(self._path)
         settled = now == self._seen and now != self._taken
         self._seen = now
         if settled:
@@ -176,16 +159,7 @@ class WatchedFile:
 
     def taken(self) -> None:
         """The file is being read for another reason: what it holds now is no news later."""
-        self._taken = self._seen = self._content()
-
-    def _content(self) -> str:
-        """Names the content; "" for a file that cannot be read."""
-        if self._path is None:
-            return ""
-        try:
-            return hashlib.sha256(self._path.read_bytes()).hexdigest()
-        except OSError:
-            return ""
+        self._taken = self._seen = _content(self._path)
 
 
 _UNWATCHED_S: Final = 3600.0
@@ -342,109 +316,3 @@ def _content(path: Path | None) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
-
-
-_PAUSE_S: Final = 5.0
-
-
-async def renewed(
-    serve: Callable[[Settings, asyncio.Event], Awaitable[None]], follower: Follower, ended: asyncio.Event
-) -> None:
-    """Serve until the end, with the settings in force.
-
-    Args:
-        serve: Serves with settings until an event is set, which happens also when others are in force.
-        follower: Has the settings.
-        ended: Set when the process is to end.
-
-    Raises:
-        StoreError: as `serve`, the first time. Later it is tried again.
-    """
-    stop = asyncio.Event()
-    served = False
-    following = asyncio.create_task(follower.run(lambda _: stop.set()))
-    ending = asyncio.create_task(ended.wait())
-    ending.add_done_callback(lambda _: stop.set())
-    await asyncio.sleep(0)  # From here on a hang-up is heard; before it would end the process.
-    try:
-        while not ended.is_set():
-            stop.clear()
-            try:
-                await serve(follower.reloader.running, stop)
-            except StoreError as error:
-                # At the start somebody is there to read it; later the store may come back.
-                if not served:
-                    raise
-                log.error("%s; trying again", error)  # noqa: TRY400 - a line says it
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(ended.wait(), _PAUSE_S)
-            served = True
-            # What has served is garbage now, also where it was taken for permanent.
-            gc.unfreeze()
-            gc.collect()
-    finally:
-        for task in (following, ending):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-
-SOURCE: Final = "supervisor"
-"""Under this name a supervisor publishes what it counts."""
-_PUBLISH_EVERY_S: Final = 1.0
-
-
-async def supervised(
-    supervisor: Supervisor,
-    follower: Follower,
-    counters: CounterStore,
-    *,
-    counted: Callable[[], Snapshot] = dict,
-    ready: Callable[[], None],
-) -> None:
-    """Supervise until the end, and give children new settings whenever there are.
-
-    Args:
-        supervisor: Has the children.
-        follower: Has the settings.
-        counters: Where the outcome of reloads is published, beside the children's counters.
-        counted: What else the supervisor counts.
-        ready: See `Supervisor.run`.
-    """
-    warnings: set[asyncio.Task[None]] = set()
-
-    def apply(settings: Settings) -> None:
-        supervisor.renew(settings)
-        task = asyncio.create_task(asyncio.to_thread(warn, settings))
-        warnings.add(task)
-        task.add_done_callback(warnings.discard)
-
-    beside = [
-        asyncio.create_task(follower.run(apply)),
-        asyncio.create_task(_publish(follower, counters, counted)),
-    ]
-    try:
-        await supervisor.run(ready=ready)
-    finally:
-        for task in beside:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-
-def warn(settings: Settings) -> None:
-    """Say what is wrong with settings that are good in themselves: keys and upstreams. Blocks for seconds."""
-    # Loaded on demand: it brings what a data plane never needs, and that imports this package.
-    from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams  # noqa: PLC0415
-
-    for problem in (*missing_keys(settings), *unreachable_upstreams(settings)):
-        log.error("%s", problem)
-
-
-async def _publish(follower: Follower, counters: CounterStore, counted: Callable[[], Snapshot]) -> None:
-    trouble = Trouble(log, "the outcome of reloads cannot be published (%s)")
-    while True:
-        with trouble:
-            snapshots = [follower.reloader.snapshot(), counted()]
-            await asyncio.to_thread(counters.publish, SOURCE, merge(snapshots))
-        await asyncio.sleep(_PUBLISH_EVERY_S)

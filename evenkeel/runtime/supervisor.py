@@ -28,6 +28,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from evenkeel.core.errors import UserError
 from evenkeel.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _STABLE_AFTER_S = 10.0
 _STOP_GRACE_S = 25.0
 
 
-class ListenError(Exception):
+class ListenError(UserError):
     """A port cannot be listened on. The message is one line and says what to do."""
 
 

@@ -16,6 +16,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from evenkeel.core.errors import UserError
 from evenkeel.settings.replay import Archive, Budget, Changes, Price, Rewriter, Shadow
 from evenkeel.settings.routes import Route, route_table
 from evenkeel.settings.scoring import Alert, Judge, Scoring
@@ -85,7 +86,7 @@ class Settings(BaseSettings):
 _LONGEST_SHOWN = 40
 
 
-class SettingsError(Exception):
+class SettingsError(UserError):
     """Settings that cannot be used. The message is one line: where, what is wrong, what to do."""
 
 

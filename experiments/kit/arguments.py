@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from evenkeel.core.errors import UserError
 from evenkeel.llm.price import ModelPrice
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class InputError(ValueError):
+class InputError(UserError, ValueError):
     """An option, a file or its content cannot be used. The message says which, and what to do."""
 
 

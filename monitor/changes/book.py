@@ -10,7 +10,7 @@ from evenkeel.monitor.changes.goldens import GoldenHistory, history_of
 from evenkeel.monitor.changes.report import reports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
@@ -86,14 +86,25 @@ class ChangeBook:
                 if mark.kind == kinds.SETTINGS:
                     before, after = self._store.settings(mark.before), self._store.settings(mark.after)
                     if before is not None and after is not None:
-                        found[mark.after] = difference(before, after)
+                        found[mark.after] = changed_settings(before, after)
         return found
 
 
-def difference(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """What differs, one line for each setting."""
     return tuple(
         f"{name}: {before.get(name, 'not set')} → {after.get(name, 'not set')}"
         for name in sorted(before.keys() | after.keys())
         if before.get(name) != after.get(name)
     )
+
+
+def latest_changes(monitors: Iterable[Iterable[ChangeRecord]]) -> list[ChangeRecord]:
+    """The changes that any of several monitors knows of, each as the one that has seen most of it has it."""
+    found: dict[str, ChangeRecord] = {}
+    for records in monitors:
+        for record in records:
+            known = found.get(record.id)
+            if known is None or known.since < record.since:
+                found[record.id] = record
+    return list(found.values())

@@ -7,10 +7,9 @@ import pytest
 from evenkeel import settings as settings_module
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
-from evenkeel.monitor.changes.book import ChangeBook
+from evenkeel.monitor.changes.book import ChangeBook, changed_settings
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.runtime.changes import fingerprint, settings_that_matter, stamp_of
-from evenkeel.runtime.reload import difference
 from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -73,4 +72,4 @@ def test_a_change_of_settings_says_which(tmp_path):
 
 def test_a_difference_names_what_was_not_set():
     """On either side."""
-    assert difference({"a": "1"}, {"b": "2"}) == ("a: 1 → not set", "b: not set → 2")
+    assert changed_settings({"a": "1"}, {"b": "2"}) == ("a: 1 → not set", "b: not set → 2")

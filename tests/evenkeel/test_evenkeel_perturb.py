@@ -20,8 +20,7 @@ from benchmarks.prompts import (
     SLOT_FILLING,
 )
 from evenkeel.cli.main import main
-from evenkeel.cli.perturbing.page import diff_lines, show
-from evenkeel.cli.perturbing.trying import changed_members, kept_spans, try_all
+from evenkeel.cli.perturb import changed_members, diff_lines, kept_spans, show, try_all
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.reference.perturbations import perturbations_page

@@ -10,14 +10,14 @@ import pytest
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Lag
-from evenkeel.runtime import reload as difference
 from evenkeel.runtime.console_sources import Pipeline
+from evenkeel.runtime.launcher import renewed
 from evenkeel.runtime.reload import (
     Follower,
     Reloader,
     SettingsSource,
     WatchedFile,
-    renewed,
+    difference,
 )
 from evenkeel.settings import Settings, SettingsError
 from evenkeel.stores.errors import StoreError

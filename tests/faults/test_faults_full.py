@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from evenkeel.runtime.up import _start_from_zero
+from evenkeel.runtime.launcher import _start_from_zero
 from evenkeel.stores.sqlite.database import Database
 
 

@@ -1,20 +1,15 @@
-"""`evenkeel monitor`: folds the verdict log on Redis, exports the gauges, serves the console.
-
-The monitor of a process: folds the verdict log, notifies, responds to changes, exports, shows.
-"""
+"""The monitor: folds the verdict log, notifies, responds to changes, exports gauges, serves the console."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import threading
 import time
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evenkeel import __version__
 from evenkeel.console import ConsoleSources, GoldenSources, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.labels import LabelCollector
@@ -23,30 +18,16 @@ from evenkeel.monitor.notify import Notifier, Webhook
 from evenkeel.runtime.changes import LEASE_S, Asking, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
-from evenkeel.runtime.instruments import Instruments
 from evenkeel.runtime.notifications import Troubles, channels
-from evenkeel.runtime.process import (
-    attend,
-    listen_admin,
-    publish_counters,
-    redis_of,
-    served,
-    supervisor_of,
-    threads,
-)
-from evenkeel.runtime.roles.needs import NeedsPublisher
-from evenkeel.runtime.roles.starting import run_alone, run_supervised
-from evenkeel.runtime.stores import RedisStores, checkpoint_name
 
 if TYPE_CHECKING:
-    import socket
+    import threading
     from collections.abc import Callable
 
     from litestar.types import ASGIApp
 
-    from evenkeel.runtime.reload import SettingsSource
+    from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
-    from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.lease import Lease
@@ -76,8 +57,8 @@ class NotifyingStore:
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
-    """The monitor, and what runs beside it."""
+class MonitorRole:
+    """The monitor of a process, and what runs beside it."""
 
     monitor: Monitor
     app: ASGIApp
@@ -97,7 +78,7 @@ class Watching:
         counted: Callable[[], list[Snapshot]],
         *,
         late: bool,
-    ) -> Watching:
+    ) -> MonitorRole:
         """Wire it.
 
         Args:
@@ -198,85 +179,3 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
 def announce(text: str) -> None:
     """Tell people, in the log."""
     log.warning("%s", text)
-
-
-def watch(settings: Settings, *, say: Callable[[str], None], source: SettingsSource | None = None) -> None:
-    """Watch and show until SIGINT or SIGTERM.
-
-    Args:
-        settings: as for `up`, with a `redis`.
-        say: prints the banner.
-        source: where the settings are read again; None = nowhere.
-
-    Raises:
-        SettingsError: the settings name no Redis.
-        StoreError: the Redis cannot be used.
-        ListenError: the admin port cannot be listened on.
-    """
-    redis_of(settings, "monitor")
-    written = settings
-    settings, admin = listen_admin(settings)
-    ready = cache(partial(say, _banner(settings)))
-
-    async def serve(settings: Settings, stop: asyncio.Event, reloaded: Callable[[], Snapshot]) -> None:
-        await _serve(settings, [admin.dup()], "monitor", ready, stop, reloaded)
-
-    run_alone("monitor", written, settings, source, serve)
-
-
-def run(briefing: Briefing) -> None:
-    """Watch and show under a supervisor, whose processes' counters are exported too."""
-    run_supervised(
-        lambda stop: _serve(
-            briefing.settings, briefing.open_sockets(), briefing.source, lambda: None, stop, None
-        )
-    )
-
-
-async def _serve(
-    settings: Settings,
-    sockets: list[socket.socket],
-    source: str,
-    ready: Callable[[], None],
-    stop: asyncio.Event,
-    reloaded: Callable[[], Snapshot] | None,
-) -> None:
-    """Watch until `stop` is set; `reloaded` says how reloads went, None = a supervisor does."""
-    with contextlib.closing(RedisStores(settings)) as stores:
-        await asyncio.to_thread(stores.check)
-        instruments = await Instruments.set_up(settings, stores)
-        health = instruments.health
-        mine = stores.counters_of(supervisor_of(supervised=reloaded is None))
-
-        def counted() -> list[Snapshot]:
-            # Other roles export their own counters; exported here too, they would count double. Under a
-            # supervisor all of its processes' are exported here, this one's among them.
-            if reloaded is None:
-                return mine.read()
-            return [health.snapshot(), instruments.counted(), reloaded()]
-
-        watching = await Watching.set_up(settings, stores, instruments, counted, late=True)
-        stopping = threading.Event()
-        needs = NeedsPublisher(stores.documents, watching.monitor.reports, settings.alert.min_trials)
-        bodies: list[Callable[[], object]] = [*watching.bodies(stopping), partial(needs.run, stopping)]
-        if reloaded is None:
-            bodies.append(partial(publish_counters, stopping, source, mine, instruments.counted))
-        with threads(stopping, bodies):
-            async with served(lambda: watching.app, settings, sockets):
-                ready()
-                await attend(watching.respond(stop), health.run(stop))
-            await instruments.close()
-            await watching.close()
-
-
-def _banner(settings: Settings) -> str:
-    admin = settings.admin.url
-    watched = ", ".join(settings.monitor.routes) or "all routes"
-    return "\n".join(
-        [
-            f"evenkeel {__version__} monitor",
-            f"  console    {admin}/",
-            f"  metrics    {admin}/metrics",
-            f"  watches    {watched}, as {checkpoint_name(settings)}, in {redis_of(settings, 'monitor').url}",
-        ]
-    )

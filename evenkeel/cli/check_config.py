@@ -1,0 +1,39 @@
+"""`check-config`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.runtime.notifications import unknown_services
+from evenkeel.runtime.preflight import missing_keys, notes, unreachable_upstreams, unusable_redis
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel.runtime.preflight import Role
+
+
+@click.command("check-config")
+@click.option(
+    "--role",
+    type=click.Choice(["proxy", "worker", "monitor"]),
+    help="Check the credentials of this role only.  [of all]",
+)
+@settings_options
+def check_config(config: Path | None, role: Role | None, **given: Any) -> None:
+    """Check settings, credentials and upstreams without starting; exit code 1 if something is wrong."""
+    settings = settings_source(config, given).read()
+    for note in notes(settings):
+        click.echo(f"evenkeel: note: {note}", err=True)
+    problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_redis(settings)]
+    if settings.alert.notify and role in (None, "monitor"):
+        problems += unknown_services(settings)
+    for problem in problems:
+        click.echo(f"evenkeel: {problem}", err=True)
+    if problems:
+        sys.exit(1)
+    click.echo(f"settings are good: {len(settings.routes)} route(s), all upstreams reachable")

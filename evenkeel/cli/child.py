@@ -1,0 +1,24 @@
+"""`child`, which the supervisor starts."""
+
+from __future__ import annotations
+
+import click
+
+from evenkeel.runtime.supervisor import receive
+
+
+@click.command(hidden=True)
+@click.argument("name")
+def child(name: str) -> None:
+    """Run one part under the supervisor, which writes the briefing to standard input."""
+    del name  # shows the part in process lists
+    briefing = receive()
+    # Loaded on demand: the data plane stays small.
+    if briefing.role == "proxy":
+        from evenkeel.runtime import data_plane
+
+        data_plane.run(briefing)
+    else:
+        from evenkeel.runtime import back_plane
+
+        back_plane.run(briefing)

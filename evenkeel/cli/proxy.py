@@ -1,0 +1,25 @@
+"""`proxy`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.runtime.launcher import launch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@settings_options
+def proxy(config: Path | None, **given: Any) -> None:
+    """Run the data plane alone: forward, sample, and queue in Redis or, without one, in the data folder.
+
+    Metrics and health are served only with --admin-port.
+    """
+    # What the settings name is not looked up: that takes memory which a proxy has no other use for.
+    source = settings_source(config, given, injecting=True, checked=False)
+    launch("proxy", source, admin=given["admin_port"] is not None, say=click.echo)

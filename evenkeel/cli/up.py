@@ -1,0 +1,27 @@
+"""`up`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenkeel.cli.options import settings_options, settings_source
+from evenkeel.runtime.launcher import launch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@settings_options
+def up(config: Path | None, **given: Any) -> None:
+    """Run proxy, worker, monitor and console on this machine.
+
+    \b
+    Then point your applications at it:
+      OpenAI(base_url="http://127.0.0.1:8100/v1")
+
+    Replays use their own credential: put it into EVENKEEL_SHADOW_API_KEY if the endpoint needs one.
+    """
+    launch("up", settings_source(config, given, injecting=True), say=click.echo)

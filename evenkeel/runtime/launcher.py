@@ -1,0 +1,500 @@
+"""Starts roles: in this process, or as children of a supervisor.
+
+Whatever the role, the ports are opened first, then the store is looked at, then the role runs until SIGINT or
+SIGTERM, with the settings in force: a data plane takes new ones as they come, everything else finishes what
+it holds and starts again with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import gc
+import logging
+import os
+import sqlite3
+import threading
+import time
+from contextlib import nullcontext
+from functools import cache, partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TextIO
+
+from evenkeel import __version__
+from evenkeel.runtime import data_plane
+from evenkeel.runtime.process import new_event_loop, publish_counters, served, stop_on_signal, threads
+from evenkeel.runtime.reload import Follower, Reloader, SettingsSource
+from evenkeel.runtime.stores import checkpoint_name, connect
+from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
+from evenkeel.settings import SettingsError
+from evenkeel.stores.counters import merge
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.sqlite.counters import SqliteCounterStore
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from litestar.types import ASGIApp
+
+    from evenkeel.settings import Redis, Settings
+    from evenkeel.stores.counters import CounterStore, Snapshot
+
+Role = Literal["up", "proxy", "worker", "monitor"]
+
+log = logging.getLogger("evenkeel")
+settings_log = logging.getLogger("evenkeel.settings")
+
+_SOURCE: Final = "supervisor"
+"""Under this name a supervisor publishes what it counts."""
+_PAUSE_S: Final = 5.0
+"""Between two attempts to start a role again whose store is in trouble."""
+
+
+def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Callable[[str], None]) -> None:
+    """Run a role until SIGINT or SIGTERM.
+
+    Args:
+        role: `up` is all of them on this machine.
+        source: Where the settings are read, now and again.
+        admin: Whether the admin port is served.
+        say: Prints the banner.
+
+    Raises:
+        SettingsError: the settings cannot be used, or the data folder is in use by another evenkeel.
+        ListenError: a port cannot be listened on.
+        StoreError: the data folder cannot be written or read, or the Redis not be used.
+    """
+    written = source.read()
+    if role in {"worker", "monitor"}:
+        _redis_of(written, role)
+    ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)
+    settings = ports.known_to(written)
+    follower = Follower(Reloader(source, written, settings, clock=time.time))
+    start = _Start(follower, ports, cache(partial(say, _banner(role, settings, admin=admin))))
+    if role == "up":
+        _up(start)
+    elif role == "proxy" and settings.listen.processes > 1:
+        with _counters(settings) as counters:
+            _supervise(start, _proxies(start), counters, probes=True)
+    elif role == "proxy":
+        _run(_proxy(start))
+    else:
+        _run(_alone(role, start))
+
+
+class _Ports(NamedTuple):
+    """The sockets that a role listens on."""
+
+    data: list[socket.socket]
+    """One for each data-plane process."""
+    admin: list[socket.socket]
+    """One, or none."""
+
+    @classmethod
+    def open(cls, settings: Settings, *, data: bool, admin: bool) -> _Ports:
+        """Listen.
+
+        Raises: ListenError.
+        """
+        at = settings.listen
+        return cls(
+            listen_shared(at.host, at.port, at.processes, option="--port (listen.port)") if data else [],
+            [listen(settings.admin.host, settings.admin.port, option="--admin-port (admin.port)")]
+            if admin
+            else [],
+        )
+
+    def known_to(self, settings: Settings) -> Settings:
+        """The settings with the numbers of the ports, and with a data folder that holds anywhere."""
+        known: dict[str, object] = {"data_dir": settings.data_dir.absolute()}
+        for name, sockets in (("listen", self.data), ("admin", self.admin)):
+            if sockets:
+                port = sockets[0].getsockname()[1]
+                known[name] = getattr(settings, name).model_copy(update={"port": port})
+        return settings.model_copy(update=known)
+
+
+class _Start(NamedTuple):
+    """What a role is started with."""
+
+    follower: Follower
+    """Has the settings in force."""
+    ports: _Ports
+    ready: Callable[[], object]
+    """Prints the banner, once."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.follower.reloader.running
+
+
+def _run(main: Awaitable[None]) -> None:
+    async def run() -> None:
+        await main
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(run())
+
+
+# In this process
+
+
+async def _proxy(start: _Start) -> None:
+    """One data plane."""
+    settings, follower = start.settings, start.follower
+    stop = stop_on_signal(supervised=False)
+    loop = asyncio.get_running_loop()
+    snapshots: list[Callable[[], Snapshot]] = [follower.reloader.snapshot]
+    tasks: list[asyncio.Task[None]] = []
+
+    def snapshot() -> Snapshot:
+        return merge(read() for read in snapshots)
+
+    def apply(running: data_plane.Running, found: Settings) -> None:
+        loop.run_in_executor(None, running.follow, found)
+
+    def started(running: data_plane.Running) -> None:
+        snapshots.append(running.snapshot)
+        if settings.redis is None:
+            snapshots.append(lambda: {"counters": [["store_recreated", {}, running.recreated()]]})
+        tasks.append(loop.create_task(follower.run(partial(apply, running))))
+        start.ready()
+
+    # On a Redis other processes show its counters, too; on a file nobody else is there.
+    shared = data_plane.Shared(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
+    async with served(partial(_probes, lambda: [snapshot()]), settings, start.ports.admin):
+        await data_plane.serve(
+            settings, start.ports.data, stop, started=started, shared=shared if settings.redis else None
+        )
+        for task in tasks:
+            task.cancel()
+
+
+async def _alone(role: Literal["worker", "monitor"], start: _Start) -> None:
+    """A worker or a monitor, started again with every change of the settings."""
+    # Loaded on demand: a proxy stays small.
+    from evenkeel.runtime import back_plane  # noqa: PLC0415
+    from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
+
+    reloader = start.follower.reloader
+    # A worker's name is not used again: what a former one counted stays.
+    names = (f"worker.{int(time.time())}.{number}" for number in count())
+
+    async def serve(settings: Settings, stop: asyncio.Event) -> None:
+        for problem in missing_keys(settings, role):
+            logging.getLogger(f"evenkeel.{role}").error("%s", problem)
+        source = next(names) if role == "worker" else role
+        sockets = [sock.dup() for sock in start.ports.admin]
+        await back_plane.serve(
+            role, settings, back_plane.Host(source, sockets, stop, start.ready, reloader.snapshot)
+        )
+
+    await renewed(serve, start.follower, stop_on_signal(supervised=False))
+
+
+async def renewed(
+    serve: Callable[[Settings, asyncio.Event], Awaitable[None]], follower: Follower, ended: asyncio.Event
+) -> None:
+    """Serve until the end, with the settings in force.
+
+    Args:
+        serve: Serves with settings until an event is set, which happens also when others are in force.
+        follower: Has the settings.
+        ended: Set when the process is to end.
+
+    Raises:
+        StoreError: as `serve`, the first time. Later it is tried again.
+    """
+    stop = asyncio.Event()
+    served_before = False
+    following = asyncio.create_task(follower.run(lambda _: stop.set()))
+    ending = asyncio.create_task(ended.wait())
+    ending.add_done_callback(lambda _: stop.set())
+    await asyncio.sleep(0)  # From here on a hang-up is heard; before it would end the process.
+    try:
+        while not ended.is_set():
+            stop.clear()
+            try:
+                await serve(follower.reloader.running, stop)
+            except StoreError as error:
+                # At the start somebody is there to read it; later the store may come back.
+                if not served_before:
+                    raise
+                settings_log.error("%s; trying again", error)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), _PAUSE_S)
+            served_before = True
+            # What has served is garbage now, also where it was taken for permanent.
+            gc.unfreeze()
+            gc.collect()
+    finally:
+        await _cancelled(following, ending)
+
+
+def _probes(read: Callable[[], Iterable[Snapshot]]) -> ASGIApp:
+    """Metrics and health of data planes."""
+    # Loaded on demand: a proxy without an admin port stays small.
+    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
+
+    from evenkeel.console import create_probes  # noqa: PLC0415
+    from evenkeel.monitor.export.snapshots import SnapshotCollector  # noqa: PLC0415
+
+    registry = CollectorRegistry()
+    registry.register(SnapshotCollector(read))
+    return create_probes(lambda: generate_latest(registry), dict)
+
+
+# Under a supervisor
+
+
+def _up(start: _Start) -> None:
+    """Data planes, worker and monitor; on a file the latter two share a process."""
+    settings = start.settings
+    admin = (start.ports.admin[0].fileno(),)
+    with contextlib.ExitStack() as opened:
+        counted: Callable[[], Snapshot] = dict
+        if settings.redis is not None:
+            counters = opened.enter_context(_counters(settings, readable=True))
+            background = [
+                Child("worker", Briefing("worker", "", settings, ())),
+                Child("monitor", Briefing("monitor", "", settings, admin)),
+            ]
+        else:
+            folder = opened.enter_context(_Folder.taken(settings.data_dir))
+            counters, counted = folder.counters, folder.counted
+            background = [Child("worker", Briefing("back-plane", "", settings, admin))]
+        _supervise(
+            start, [*_proxies(start), *background], counters, counted=counted, problems=_problems(settings)
+        )
+
+
+def _proxies(start: _Start) -> list[Child]:
+    """The data-plane processes, one for each socket."""
+    return [
+        Child(
+            "proxy" if number == 0 else f"proxy-{number + 1}",
+            Briefing("proxy", "", start.settings, (sock.fileno(),)),
+            follows=True,
+        )
+        for number, sock in enumerate(start.ports.data)
+    ]
+
+
+def _supervise(
+    start: _Start,
+    children: Sequence[Child],
+    counters: CounterStore,
+    *,
+    counted: Callable[[], Snapshot] = dict,
+    problems: Sequence[str] = (),
+    probes: bool = False,
+) -> None:
+    """Keep children alive, and give them new settings whenever there are.
+
+    Args:
+        start: The settings and the banner.
+        children: What to run.
+        counters: Where their counters meet, and the outcome of reloads is published.
+        counted: What else the supervisor counts.
+        problems: Logged after the banner.
+        probes: Whether the supervisor serves the admin port, for children that are data planes.
+    """
+    follower = start.follower
+    warnings: set[asyncio.Task[None]] = set()
+
+    def ready() -> None:
+        start.ready()
+        for problem in problems:
+            log.error("%s", problem)
+
+    def published() -> Snapshot:
+        return merge([follower.reloader.snapshot(), counted()])
+
+    async def supervise() -> None:
+        supervisor = Supervisor(children, ended=counters.retire)
+
+        def apply(settings: Settings) -> None:
+            supervisor.renew(settings)
+            task = asyncio.create_task(asyncio.to_thread(_warn, settings))
+            warnings.add(task)
+            task.add_done_callback(warnings.discard)
+
+        stopping = threading.Event()
+        publish = partial(publish_counters, stopping, _SOURCE, lambda: nullcontext(counters), published)
+        sockets = start.ports.admin if probes else []
+        async with served(partial(_probes, counters.read), start.settings, sockets):
+            following = asyncio.create_task(follower.run(apply))
+            try:
+                with threads(stopping, [publish]):
+                    await supervisor.run(ready=ready)
+            finally:
+                await _cancelled(following)
+
+    asyncio.run(supervise())
+
+
+def _problems(settings: Settings) -> list[str]:
+    """What is wrong with settings that are good in themselves: keys and upstreams. Blocks for seconds."""
+    # Loaded on demand: it brings what a data plane never needs.
+    from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams  # noqa: PLC0415
+
+    return [*missing_keys(settings), *unreachable_upstreams(settings)]
+
+
+def _warn(settings: Settings) -> None:
+    for problem in _problems(settings):
+        settings_log.error("%s", problem)
+
+
+async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+# Stores
+
+
+def _redis_of(settings: Settings, role: str) -> Redis:
+    """The Redis of the settings.
+
+    Raises: SettingsError if there is none.
+    """
+    if settings.redis is None:
+        raise SettingsError(
+            f"`evenkeel {role}` meets the other roles in a Redis: name it with --redis-url, or as redis.url. "
+            "On one machine `evenkeel up` does without"
+        )
+    return settings.redis
+
+
+@contextlib.contextmanager
+def _counters(settings: Settings, *, readable: bool = False) -> Iterator[CounterStore]:
+    """Where the counters of this supervisor's children meet, emptied.
+
+    Args:
+        settings: Name the store.
+        readable: Whether the exchanges in it must be readable.
+
+    Raises: StoreError, in one line, if it cannot be used.
+    """
+    with contextlib.closing(connect(settings)) as stores:
+        stores.check()
+        if readable:
+            stores.queue.check_readable()
+        counters = stores.counters_of(os.getpid())
+        if settings.redis is None:
+            _start_from_zero(counters)
+        yield counters
+
+
+def _start_from_zero(counters: CounterStore) -> None:
+    """Clear the counters; a store that is full keeps nobody from forwarding."""
+    try:
+        counters.clear()
+    except sqlite3.OperationalError as error:
+        log.warning("the store cannot be written (%s); requests are forwarded, not scored", error)
+
+
+class _Folder:
+    """The data folder, held by this process while it lives."""
+
+    def __init__(self, path: Path, held: contextlib.ExitStack) -> None:
+        self._path = path
+        self._held = held
+        self._database = Database(path / DATABASE_FILE)
+        held.callback(self._database.close)
+        held.enter_context(_lock(path))
+        self._locked = 0
+        SqliteExchangeQueue(self._database, time.time).check_readable()
+        self.counters = SqliteCounterStore(self._database)
+        """Where the counters of the children meet, emptied."""
+        _start_from_zero(self.counters)
+
+    @classmethod
+    @contextlib.contextmanager
+    def taken(cls, path: Path) -> Iterator[_Folder]:
+        """The folder, held while the block runs.
+
+        Raises:
+            SettingsError: it is in use by another evenkeel.
+            StoreError: it cannot be written or read.
+        """
+        with contextlib.ExitStack() as held:
+            yield cls(path, held)
+
+    def counted(self) -> Snapshot:
+        """How often the store was found deleted and made again. Locks the folder again, too, if so."""
+        if self._locked != self._database.recreated:  # The lock went with the folder.
+            self._held.enter_context(_lock(self._path))
+            self._locked = self._database.recreated
+        return {"counters": [["store_recreated", {}, self._database.recreated]]}
+
+
+def _lock(folder: Path) -> TextIO:
+    """Hold the data folder for this process; the lock ends with it.
+
+    Raises:
+        SettingsError: if another process holds it.
+    """
+    file = (folder / "lock").open("a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read().strip()
+        file.close()
+        raise SettingsError(
+            f"the data folder {folder} is in use by another evenkeel (pid {holder}); "
+            "stop it, or choose another folder with --data-dir"
+        ) from None
+    with contextlib.suppress(OSError):  # a full disk; the number is for people only
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+    return file
+
+
+# What people see
+
+
+def _banner(role: Role, settings: Settings, *, admin: bool) -> str:
+    """What a person needs to know after the start."""
+    url = settings.admin.url
+    routes = [
+        f"  base URL   {settings.base_url(route)}  →  {route.upstream}  (route {route.name})"
+        for route in settings.routes
+    ]
+    metrics = [f"  metrics    {url}/metrics"] if admin else []
+    if role == "proxy":
+        return "\n".join([f"evenkeel {__version__} proxy", *routes, *metrics])
+    if role == "worker":
+        queue = f"  queue      {_redis_of(settings, role).url}"
+        return "\n".join([f"evenkeel {__version__} worker", queue, *metrics])
+    console = f"  console    {url}/"
+    if role == "monitor":
+        watched = ", ".join(settings.monitor.routes) or "all routes"
+        place = f"as {checkpoint_name(settings)}, in {_redis_of(settings, role).url}"
+        return "\n".join(
+            [f"evenkeel {__version__} monitor", console, *metrics, f"  watches    {watched}, {place}"]
+        )
+    judge = settings.judge
+    scorer = f"judge {judge.model}" if judge else "heuristics only (no judge set; see --judge-model)"
+    rates = ", ".join(f"{route.sampling_rate:.0%}" for route in settings.routes)
+    return "\n".join(
+        [
+            f"evenkeel {__version__}" + ("   SIMULATED upstream" if settings.simulated else ""),
+            *routes,
+            console,
+            *metrics,
+            f"  sampling   {rates} of requests, scored by {scorer}",
+            f"  data       {settings.redis.url if settings.redis else settings.data_dir}",
+        ]
+    )
