@@ -16,7 +16,7 @@ from evenkeel.console import wording
 from evenkeel.console.feedback_views import QUALITIES, RATINGS, agreement_lines
 from evenkeel.core import figures, rewordings
 from evenkeel.experiments.judge_audit.labels import judge_lines, rating_lines
-from evenkeel.monitor.labels.agreement import human_agreement
+from evenkeel.monitor.labels import human_agreement
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
