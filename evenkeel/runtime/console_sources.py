@@ -41,7 +41,8 @@ from evenkeel.console import (
 )
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
-from evenkeel.runtime.replays import budgets, unavailable
+from evenkeel.runtime.replays import unavailable
+from evenkeel.runtime.stores import budgets
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.stores.counters import merge
 

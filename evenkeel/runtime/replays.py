@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from evenkeel import __version__
-from evenkeel.core.budget import Budget, RouteBudget
+from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.llm.observer import UNOBSERVED
@@ -50,20 +50,6 @@ def prices(settings: Settings) -> Prices:
     return Prices(
         {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()}
     )
-
-
-class Budgets(NamedTuple):
-    """The limits of a day."""
-
-    all_routes: Budget
-    routes: dict[str, Budget]
-
-
-def budgets(settings: Settings) -> Budgets:
-    """The limits of all routes together, and further ones of single routes."""
-    spread = settings.budget.spread
-    own = {route.name: Budget(**route.budget.model_dump(), spread=spread) for route in settings.routes}
-    return Budgets(Budget(**settings.budget.model_dump()), own)
 
 
 def capabilities(settings: Settings) -> frozenset[Requirement]:

@@ -13,8 +13,9 @@ import socket
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evenkeel.core.budget import Budget
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.bursts import Bursts
@@ -254,7 +255,6 @@ class SqliteStores(Stores):
     @cached_property
     def ledger(self) -> CostTracker:
         """As `Stores`."""
-        from evenkeel.runtime.replays import budgets
         from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
         limits = budgets(self._settings)
@@ -379,7 +379,6 @@ class RedisStores(Stores):
     @cached_property
     def ledger(self) -> CostTracker:
         """As `Stores`: what all workers spend together."""
-        from evenkeel.runtime.replays import budgets
         from evenkeel.stores.redis.budget import RedisCostTracker
 
         limits = budgets(self._settings)
@@ -427,6 +426,20 @@ class RedisStores(Stores):
     def close(self) -> None:
         """As `Stores`."""
         self._store.close()
+
+
+class Budgets(NamedTuple):
+    """The limits of a day."""
+
+    all_routes: Budget
+    routes: dict[str, Budget]
+
+
+def budgets(settings: Settings) -> Budgets:
+    """The limits of all routes together, and further ones of single routes."""
+    spread = settings.budget.spread
+    own = {route.name: Budget(**route.budget.model_dump(), spread=spread) for route in settings.routes}
+    return Budgets(Budget(**settings.budget.model_dump()), own)
 
 
 def checkpoint_name(settings: Settings) -> str:
