@@ -86,3 +86,29 @@ def redis_server(request, tmp_path_factory):
     server = kind(tmp_path_factory.mktemp("redis"))
     yield server
     server.stop()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def backend(request):
+    """A backend of the stores, empty: what every one of them must do is tested with this."""
+    return request.getfixturevalue(f"on_{request.param}")
+
+
+@pytest.fixture
+def on_sqlite(tmp_path):
+    """The backend on SQLite, for what is its own."""
+    from tests.stores.backends import SqliteBackend  # noqa: PLC0415 - few tests need stores
+
+    made = SqliteBackend(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def on_redis(redis_server):
+    """The backend on Redis, for what is its own."""
+    from tests.stores.backends import RedisBackend  # noqa: PLC0415 - as above
+
+    made = RedisBackend(redis_server)
+    yield made
+    made.close()

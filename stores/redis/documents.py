@@ -314,7 +314,7 @@ def _field(key: Sequence[str], *version: int) -> str:
 
 
 def _matches(fields: Mapping[str, Field], where: Mapping[str, Field]) -> bool:
-    return all(value is None or fields[name] == _plain(value) for name, value in where.items())
+    return all(value is None or _plain(fields[name]) == _plain(value) for name, value in where.items())
 
 
 def _plain(value: Field) -> Field:

@@ -25,8 +25,7 @@ from evenkeel.stores.payloads import pack_exchange as pack
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.metrics.test_metrics_stores import verdict
-from tests.shadow.test_shadow_queue import exchange
+from tests.stores.examples import exchange, verdict
 
 NOTHING = Answers({}, {}, 0)
 

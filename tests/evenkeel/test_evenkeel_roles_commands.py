@@ -20,8 +20,8 @@ from evenkeel.settings import load
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.evenkeel.planted_goldens import write_goldens
 from tests.metrics.planted_verdicts import VERDICT
-from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
 from tests.redis_server import a_store
+from tests.stores.examples import ARCHIVED
 
 pytestmark = pytest.mark.system
 
@@ -66,9 +66,9 @@ def run(config):
 
 def test_exchanges_are_approved_where_the_settings_say(run, stores):
     """What a worker has archived becomes a golden, and is exported."""
-    stores.archive.put(EXCHANGE)
-    assert EXCHANGE.id in run("goldens", "candidates", "--json")
-    run("goldens", "approve", EXCHANGE.id, "--name", "first", "--by", "ann")
+    stores.archive.put(ARCHIVED)
+    assert ARCHIVED.id in run("goldens", "candidates", "--json")
+    run("goldens", "approve", ARCHIVED.id, "--name", "first", "--by", "ann")
     assert [one.id for one in stores.goldens.select()] == ["first"]
     assert json.loads(run("goldens", "export"))["id"] == "first"
 

@@ -8,7 +8,6 @@ import threading
 import pytest
 
 from evenkeel.core.cells import CellKey, CellReport
-from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.changes import respond
 from evenkeel.runtime.exposition import Lately
 from evenkeel.runtime.roles.monitor import NotifyingStore
@@ -20,11 +19,9 @@ from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
-from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.templates import TemplateStore
-from evenkeel.stores.verdict_log import RoutesLog
-from tests.metrics.test_metrics_stores import _event, verdict
 from tests.redis_server import a_store
+from tests.stores.examples import event
 
 pytestmark = pytest.mark.service("redis-server")
 
@@ -117,37 +114,18 @@ def test_a_scrape_never_waits_for_redis():
     assert lately() == b""
 
 
-def test_a_monitor_of_some_routes_counts_only_those(store):
-    """It reads past the others, goes on where it stopped, and sees them nowhere."""
-    log = RedisVerdictLog(store)
-    for number in range(30):
-        log.append(verdict(number, route="a" if number % 10 == 0 else "b"), None)
-    mine = RoutesLog(log, ["a"])
-    assert [found.offset for found in mine.read_after(0, 5)] == [1]
-    assert [found.offset for found in mine.read_after(1, 5)] == [11]
-    assert mine.read_after(21, 5) == []
-    log.append(verdict(30, route="a"), None)
-    assert [found.offset for found in mine.read_after(21, 5)] == [31]
-    monitor = Monitor(mine, RedisMonitorStore(store, "a"), MonitorSettings(min_trials=1), batch=4)
-    while monitor.step():
-        pass
-    assert [(report.key.route, report.trials) for report in monitor.reports()] == [("a", 4)]
-    assert [found.exchange_id for found in mine.latest(2)] == ["e30", "e20"]
-    assert mine.latest(2, route="b") == []
-
-
 def test_only_one_monitor_notifies(store):
     """The other one finds nothing to deliver, until the first gives the lease back."""
     first, second = (
         NotifyingStore(RedisMonitorStore(store, name), RedisLease(store, "notify", name))
         for name in ("one", "two")
     )
-    RedisMonitorStore(store, "one").commit(b"a", 1, [_event(1), _event(2)], [])
-    assert [event.id for event in first.undelivered(10)] == ["a1", "a2"]
+    RedisMonitorStore(store, "one").commit(b"a", 1, [event(1), event(2)], [])
+    assert [one.id for one in first.undelivered(10)] == ["a1", "a2"]
     assert second.undelivered(10) == []
     first.mark_delivered("a1")
     RedisLease(store, "notify", "one").leave()
-    assert [event.id for event in second.undelivered(10)] == ["a2"]
+    assert [one.id for one in second.undelivered(10)] == ["a2"]
 
 
 def test_only_one_monitor_responds_to_changes(store):

@@ -14,7 +14,7 @@ from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from tests.shadow.test_shadow_queue import exchange, ids
+from tests.stores.examples import exchange, ids
 
 LEASE_S = 15.0
 

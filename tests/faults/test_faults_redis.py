@@ -7,9 +7,8 @@ import pytest
 from evenkeel.stores.redis.connection import NotReplicatedError
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from tests.metrics.test_metrics_stores import verdict
 from tests.redis_server import RedisServer, a_store
-from tests.shadow.test_shadow_queue import exchange, ids
+from tests.stores.examples import exchange, ids, verdict
 
 pytestmark = pytest.mark.service("redis-server")
 

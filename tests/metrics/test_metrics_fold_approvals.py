@@ -13,14 +13,8 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.stores.redis.monitor import RedisMonitorStore
-from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
 from tests.metrics.planted_verdicts import VERDICT
-from tests.redis_server import a_store
 
 SETTINGS = MonitorSettings(
     threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200
@@ -61,20 +55,9 @@ def drift_of(state):
     return report.drift
 
 
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def place(request, tmp_path):
-    """Where stores are: a file, or a Redis."""
-    if request.param == "sqlite":
-        store = Database(tmp_path / "evenkeel.db")
-    else:
-        store = a_store(request.getfixturevalue("redis_server"))
-    yield store
-    store.close()
-
-
 @pytest.fixture
-def log(place):
-    return SqliteVerdictLog(place) if isinstance(place, Database) else RedisVerdictLog(place)
+def log(backend):
+    return backend.verdicts()
 
 
 def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
@@ -159,7 +142,7 @@ def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):
     assert [one.id for one in log.latest(10)] == ["v3", "v2", "v1"]
 
 
-def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(place, log):
+def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend, log):
     """Folded in batches of three with a restart after each, or cleanly: the same reports and events."""
     for number, one in enumerate(trials(20, 4)):
         log.append(replace(one, id=f"v{number}", exchange_id=f"e{number}"), None)
@@ -167,7 +150,7 @@ def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(place, l
             log.approve(approval(at=float(number)))
 
     def stored(name):
-        return SqliteMonitorStore(place) if isinstance(place, Database) else RedisMonitorStore(place, name)
+        return backend.monitor(name)
 
     while Monitor(log, stored("halting"), SETTINGS, batch=3).step():
         pass

@@ -50,6 +50,16 @@ def test_reservations_and_bookings_count_against_the_day(open_tracker) -> None:
     assert costs.today() == Spend(40, 0.0)
 
 
+def test_spend_is_told_by_purpose(open_tracker) -> None:
+    """Of all routes together; a purpose that cost nothing is nothing."""
+    costs = open_tracker(Budget(), lambda: NOON)
+    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(40, 0.25), "judge": Spend(10, 0.5)})
+    costs.settle(Spend(0, 0.0), "b", {"replay": Spend(2, 0.25)})
+    assert costs.of_kind("replay") == Spend(42, 0.5)
+    assert costs.of_kind("judge") == Spend(10, 0.5)
+    assert costs.of_kind("rewriter") == Spend(0, 0.0)
+
+
 def test_a_route_has_a_budget_of_its_own(open_tracker) -> None:
     """One route at its limit does not stop the other; both together stop at the common one."""
     costs = open_tracker(Budget(usd_per_day=1.0), lambda: NOON, {"small": Budget(usd_per_day=0.1)})

@@ -1,4 +1,4 @@
-"""The contract of the store of goldens, over every implementation."""
+"""Goldens: every version that was approved, and who did what, on every backend."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.stores.goldens import Deed, Entry, Golden, GoldenError, GoldenStore, Imported
-from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.documents import RedisDocuments
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.redis_server import a_store
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "\ud83d"}'),), "m-1", "fp", "stop", 7, 2)
 GOLDEN = Golden(
@@ -28,13 +23,10 @@ GOLDEN = Golden(
 )
 
 
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def reopen(request, tmp_path):
+@pytest.fixture
+def reopen(backend):
     """Opens the store, as often as asked for."""
-    if request.param == "sqlite":
-        return lambda: GoldenStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
-    place = a_store(request.getfixturevalue("redis_server")).place
-    return lambda: GoldenStore(RedisDocuments(RedisStore(place)))
+    return lambda: GoldenStore(backend.documents(backend.opened()))
 
 
 @pytest.fixture

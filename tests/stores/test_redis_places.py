@@ -25,11 +25,9 @@ from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from tests.metrics.test_metrics_stores import EVIDENCE, _event, _point, verdict
-from tests.metrics.test_metrics_stores_exchanges import EXCHANGE
 from tests.redis_server import RedisServer
 from tests.services import free_port
-from tests.shadow.test_shadow_queue import exchange, ids
+from tests.stores.examples import ARCHIVED, EVIDENCE, event, exchange, ids, point, verdict
 
 pytestmark = pytest.mark.service("redis-server")
 
@@ -60,17 +58,17 @@ def use(place):
     assert log.latest(5, route="default", perturbation="general.spelling") == [verdict(1)]
     assert log.evidence(verdict(1).id) == EVIDENCE
     monitor = RedisMonitorStore(store, "one")
-    monitor.commit(b"a", 1, [_event(1)], [("r", "m", "p", _point(1.0))], parts={"x": b"1"})
+    monitor.commit(b"a", 1, [event(1)], [("r", "m", "p", point(1.0))], parts={"x": b"1"})
     assert monitor.load() == (b"a", 1)
-    assert [event.id for event in monitor.events(5)] == ["a1"]
+    assert [one.id for one in monitor.events(5)] == ["a1"]
     counters = RedisCounterStore(store, lambda: 1000.0)
     counters.publish("a", {"counters": [["n", {}, 1]]})
     counters.retire("a")
     assert counters.read()[0]["counters"] == [["n", {}, 1]]
     RedisCache(store, "rulings").put("k", b"same")
     archive = RedisExchangeArchive(store)
-    archive.put(EXCHANGE)
-    assert archive.latest(route="shop") == [EXCHANGE]
+    archive.put(ARCHIVED)
+    assert archive.latest(route="shop") == [ARCHIVED]
     goldens = GoldenStore(RedisDocuments(store))
     approved = goldens.approve(Golden(id="g", request="{}", answer=Answer("Four.")), by="ann", at=1.0)
     assert goldens.select() == (approved,)

@@ -1,4 +1,4 @@
-"""The contract of the log of actions, over every implementation."""
+"""The audit log, on every backend."""
 
 from __future__ import annotations
 
@@ -8,22 +8,14 @@ from dataclasses import asdict, replace
 import pytest
 
 from evenkeel.stores.audit_log import Action, ActionLog, is_name
-from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.documents import RedisDocuments
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.redis_server import a_store
 
 ACTION = Action(1000.125, "zoë", "token", "golden_approved", "a/1 \ud83d", "version 2")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def reopen(request, tmp_path):
+@pytest.fixture
+def reopen(backend):
     """Opens the log, as often as asked for."""
-    if request.param == "sqlite":
-        return lambda **options: ActionLog(SqliteDocuments(Database(tmp_path / "evenkeel.db")), **options)
-    place = a_store(request.getfixturevalue("redis_server")).place
-    return lambda **options: ActionLog(RedisDocuments(RedisStore(place)), **options)
+    return lambda **options: ActionLog(backend.documents(backend.opened()), **options)
 
 
 def test_what_was_done_is_read_back_newest_first(reopen):

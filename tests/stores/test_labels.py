@@ -1,4 +1,4 @@
-"""The contract of the store of labels, over every implementation."""
+"""Labels: every version of what people said, on every backend."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import pytest
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict
 from evenkeel.stores.labels import LabelError, LabelStore, Said, label_of
-from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sealing import PayloadKey, Seal, SealError
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.redis_server import a_store
 
 VERDICT = Verdict(
     id="x1/general.spelling \ud83d",
@@ -40,13 +35,10 @@ VERDICT = Verdict(
 TEXTS = Evidence("Prompt?", "Pormpt?", Answer("On the 3rd.", (ToolCall("f", "{}"),)), Answer("Soon."))
 
 
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def reopen(request, tmp_path):
+@pytest.fixture
+def reopen(backend):
     """Opens the store, as often as asked for."""
-    if request.param == "sqlite":
-        return lambda: LabelStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
-    place = a_store(request.getfixturevalue("redis_server")).place
-    return lambda: LabelStore(RedisDocuments(RedisStore(place)))
+    return lambda: LabelStore(backend.documents(backend.opened()))
 
 
 @pytest.fixture
@@ -180,19 +172,16 @@ def test_people_who_speak_at_once_do_not_lose_a_word(reopen):
         assert [label.version for label in history if label.by == by] == [1, 2, 3, 4]
 
 
-def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(tmp_path):
-    """Neither note nor explanation nor texts are in the file; without the key only they are lost."""
+def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(backend):
+    """Neither note nor explanation nor texts are in the store; without the key only they are lost."""
     pytest.importorskip("cryptography")
-    path, key = tmp_path / "evenkeel.db", PayloadKey(bytes(range(32)))
-    sealed = Database(path, seal=Seal([key]))
-    written = LabelStore(SqliteDocuments(sealed)).put(said(rating=3, note="a note"), TEXTS)
-    assert LabelStore(SqliteDocuments(sealed)).select() == (written,)
-    assert LabelStore(SqliteDocuments(sealed)).texts(VERDICT.id) == TEXTS
-    sealed.close()
-    held = path.read_bytes()
-    for text in (b"a note", b"The date is missing", b"On the 3rd"):
-        assert text not in held
-    bare = LabelStore(SqliteDocuments(Database(path, seal=Seal())))
+    sealed = LabelStore(backend.documents(backend.opened(seal=Seal([PayloadKey(bytes(range(32)))]))))
+    written = sealed.put(said(rating=3, note="a note"), TEXTS)
+    assert sealed.select() == (written,)
+    assert sealed.texts(VERDICT.id) == TEXTS
+    for text in ("a note", "The date is missing", "On the 3rd"):
+        assert text not in backend.contents()
+    bare = LabelStore(backend.documents(backend.opened(seal=Seal())))
     (read,) = bare.select()
     assert (read.rating, read.judge_rating, read.agrees) == (3, 2, False)
     assert "encrypted with the key" in read.note

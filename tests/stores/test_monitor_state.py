@@ -1,39 +1,106 @@
-"""The stores on Redis where several processes meet: monitors with one name, leases, limits, counters."""
+"""The contract of `MonitorStore`; every backend runs it. Below, what each does besides."""
 
 from __future__ import annotations
+
+import sqlite3
 
 import pytest
 
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.stores.counters import merge
-from evenkeel.stores.redis.counters import RedisCounterStore
-from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.monitor import OtherMonitorError, RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from tests.metrics.test_metrics_stores import EVIDENCE, _event, _point, verdict
-from tests.redis_server import a_store
-
-pytestmark = pytest.mark.service("redis-server")
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from tests.stores.examples import event, point, verdict
 
 
 @pytest.fixture
-def store(redis_server):
-    made = a_store(redis_server)
-    yield made
-    made.close()
+def monitor_store(backend):
+    return backend.monitor()
+
+
+@pytest.fixture
+def database(on_sqlite):
+    return on_sqlite.place
+
+
+@pytest.fixture
+def store(on_redis):
+    return on_redis.place
+
+
+def test_a_commit_keeps_state_events_and_trend_together(monitor_store):
+    """What the monitor commits is read back whole."""
+    store = monitor_store
+    assert store.load() == (None, 0)
+    store.commit(
+        b"state", 7, [event(1), event(2)], [("r", "m", "p", point(1.0)), ("r", "m", "q", point(2.0))]
+    )
+    assert store.load() == (b"state", 7)
+    assert [one.id for one in store.events(10)] == ["a2", "a1"]
+    assert store.trend("r", "m", "p", 10) == [point(1.0)]
+    store.mark_delivered("a1")
+    assert [one.id for one in store.undelivered(10)] == ["a2"]
+
+
+def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
+    """Those that are not given stay, unless the checkpoint is said to be whole."""
+    monitor_store.commit(b"a", 1, [], [], parts={"x": b"1", "y": b"2"}, whole=True)
+    monitor_store.commit(b"b", 2, [], [], parts={"y": b"3"})
+    assert monitor_store.parts() == {"x": b"1", "y": b"3"}
+    monitor_store.commit(b"c", 3, [event(1)], [], parts={"z": b"\xff"}, whole=True)
+    monitor_store.commit(b"d", 4, [event(1)], [])
+    assert monitor_store.parts() == {"z": b"\xff"}
+    assert monitor_store.load() == (b"d", 4)
+    assert [one.id for one in monitor_store.events(10)] == ["a1"]
+
+
+def test_a_monitor_on_any_store_resumes_where_it_stopped(backend, monitor_store):
+    """A second one over the same store counts what the first has not, and nothing twice."""
+    log = backend.verdicts()
+    for number in range(30):
+        log.append(verdict(number), None)
+    first = Monitor(log, monitor_store, MonitorSettings(min_trials=1), batch=20)
+    assert first.step() == 20
+    again = Monitor(log, monitor_store, MonitorSettings(min_trials=1), batch=20)
+    assert again.step() == 10
+    (cell,) = again.reports()
+    assert cell.trials == 30
+
+
+def test_a_commit_that_fails_changes_nothing(database):
+    """State, events and trend are one transaction."""
+    store = SqliteMonitorStore(database)
+    store.commit(b"old", 1, [], [])
+    database.connection().execute("DROP TABLE trend")
+    with pytest.raises(sqlite3.OperationalError):
+        store.commit(b"new", 2, [event(1)], [("r", "m", "p", point(1.0))])
+    assert store.load() == (b"old", 1)
+    assert store.events(10) == []
+
+
+def test_alerts_are_bounded_but_for_those_nobody_was_told_of(database, monkeypatch):
+    """The newest are kept, and every one that still waits to be delivered."""
+    monkeypatch.setattr("evenkeel.stores.sqlite.monitor._ALERTS_KEPT", 2)
+    store = SqliteMonitorStore(database)
+    for number in range(5):
+        store.commit(b"", number, [event(number)], [])
+        if number != 1:
+            store.mark_delivered(f"a{number}")
+    assert [one.id for one in store.events(10)] == ["a4", "a3", "a1"]
+    assert store.offset() == 4
 
 
 def test_two_monitors_have_a_checkpoint_each_and_events_together(store):
     """Whoever finds an event first stores it; who delivers it does so for both."""
     one, two = RedisMonitorStore(store, "one"), RedisMonitorStore(store, "two")
-    one.commit(b"a", 5, [_event(1)], [("r", "m", "p", _point(1.0))])
-    two.commit(b"b", 7, [_event(1), _event(2)], [])
+    one.commit(b"a", 5, [event(1)], [("r", "m", "p", point(1.0))])
+    two.commit(b"b", 7, [event(1), event(2)], [])
     assert one.load() == (b"a", 5)
     assert two.load() == (b"b", 7)
-    assert [event.id for event in one.undelivered(10)] == ["a1", "a2"]
+    assert [one.id for one in one.undelivered(10)] == ["a1", "a2"]
     two.mark_delivered("a1")
-    assert [event.id for event in one.undelivered(10)] == ["a2"]
-    assert one.trend("r", "m", "p", 10) == [_point(1.0)]
+    assert [one.id for one in one.undelivered(10)] == ["a2"]
+    assert one.trend("r", "m", "p", 10) == [point(1.0)]
     assert two.trend("r", "m", "p", 10) == []
 
 
@@ -42,7 +109,7 @@ def test_two_monitors_of_one_name_do_not_spoil_the_checkpoint(store):
     one, other = RedisMonitorStore(store, "same"), RedisMonitorStore(store, "same")
     one.commit(b"a", 5, [], [], parts={"x": b"1"})
     with pytest.raises(OtherMonitorError, match="another monitor"):
-        other.commit(b"b", 3, [_event(1)], [], parts={"x": b"2"})
+        other.commit(b"b", 3, [event(1)], [], parts={"x": b"2"})
     assert one.load() == (b"a", 5)
     assert one.parts() == {"x": b"1"}
     assert one.events(10) == []
@@ -53,10 +120,10 @@ def test_a_commit_that_is_sent_again_is_done_once(store):
     one = RedisMonitorStore(store, "one")
     commit = one._commit
     one._commit = lambda *arguments: [commit(*arguments), commit(*arguments)][1]
-    one.commit(b"a", 5, [_event(1)], [("r", "m", "p", _point(1.0))])
-    one.commit(b"b", 6, [], [("r", "m", "p", _point(2.0))])
+    one.commit(b"a", 5, [event(1)], [("r", "m", "p", point(1.0))])
+    one.commit(b"b", 6, [], [("r", "m", "p", point(2.0))])
     assert one.load() == (b"b", 6)
-    assert one.trend("r", "m", "p", 10) == [_point(1.0), _point(2.0)]
+    assert one.trend("r", "m", "p", 10) == [point(1.0), point(2.0)]
 
 
 def test_a_commit_of_a_monitor_that_died_is_not_mixed_into_what_is_read(store):
@@ -128,58 +195,3 @@ def test_a_monitor_forgets_what_a_failover_has_lost(store, caplog):
         assert log.append(verdict(number), None)
     assert (monitor.step(), monitor.step(), trials()) == (3, 0, 8)
     assert caplog.text.count("reading it again") == 1
-
-
-def test_a_log_keeps_the_newest_and_counts_the_others(store):
-    """A monitor that comes late sees from the offsets that some are missing."""
-    log = RedisVerdictLog(store, kept=10)
-    for number in range(25):
-        assert log.append(verdict(number), EVIDENCE)
-    read = log.read_after(0, 100)
-    assert [one.offset for one in read] == list(range(16, 26))
-    assert log.trimmed() == 15
-    assert log.find(verdict(3).id) is None
-    assert log.of_exchange("e3") == []
-    assert [one.exchange_id for one in log.latest(3, route="default")] == ["e24", "e23", "e22"]
-
-
-def test_evidence_has_a_time_to_live(store):
-    """The server forgets it by itself; the verdict stays."""
-    log = RedisVerdictLog(store, evidence_s=100)
-    log.append(verdict(1), EVIDENCE)
-    assert 0 < store.client.pttl(store.key("main", f"evidence:{verdict(1).id}")) <= 100_000
-
-
-def test_a_lease_is_held_by_one(store):
-    """It can be renewed, given back, and taken over once it has run out."""
-    one, other = (RedisLease(store, "notify", holder, length_s=50) for holder in ("one", "other"))
-    assert one.hold()
-    assert one.hold()
-    assert not other.hold()
-    other.leave()
-    assert not other.hold()
-    one.leave()
-    assert other.hold()
-    store.client.pexpire(store.key("main", "lease:notify"), 0)
-    assert one.hold()
-
-
-def test_counters_of_a_host_are_told_apart_and_add_up(store):
-    """A supervisor reads its own; the console reads all, without the gauges of who has fallen silent."""
-    now = [1000.0]
-    here, there = (RedisCounterStore(store, lambda: now[0], group=group) for group in ("h:1", "h:2"))
-    everybody = RedisCounterStore(store, lambda: now[0])
-    for counters, number in ((here, 2), (there, 5)):
-        snapshot = {"counters": [["requests", {}, number]], "gauges": [["in_flight", {}, number]]}
-        counters.publish("proxy.1", snapshot)
-    assert merge(here.read())["counters"] == [["requests", {}, 2]]
-    assert merge(everybody.read())["counters"] == [["requests", {}, 7]]
-    here.retire("proxy.1")
-    now[0] += 20
-    assert merge(everybody.read()) == {"counters": [["requests", {}, 7]], "gauges": [], "histograms": []}
-    now[0] += 100_000
-    everybody.read()
-    assert store.client.hkeys(store.key("counters", "times")) == []
-    assert merge(everybody.read())["counters"] == [["requests", {}, 7]]
-    here.clear()
-    assert merge(everybody.read())["counters"] == [["requests", {}, 5]]

@@ -1,0 +1,82 @@
+"""One of everything that stores keep, and numbered ones."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from evenkeel.core.exchange import Exchange
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+
+
+def verdict(number, **changes):
+    given = Verdict(
+        id=f"e{number}.general.spelling.0.3",
+        exchange_id=f"e{number}",
+        scored_at=1000.0 + number,
+        route="default",
+        model="m",
+        perturbation="general.spelling",
+        perturbation_version=1,
+        severity=0.3,
+        seed=7,
+        scorer="metrics",
+        rating=2,
+        baseline_rating=3,
+        quality=(QualityScore("faithfulness_proxy", 1, 3, 2),),
+        details={"rouge_l": 0.5},
+    )
+    return dataclasses.replace(given, **changes)
+
+
+EVIDENCE = Evidence(
+    "user: hi",
+    "user: hii",
+    Answer("a", (ToolCall("f", "{}"),), "m", "fp", "stop", 1, 2),
+    Answer("<script>é", model="m"),
+)
+
+
+def event(number):
+    return AlertEvent(f"a{number}", 1.0, "raised", "r", "m", "p", 3, 40, 0.3, "moved")
+
+
+def point(at):
+    return TrendPoint(at, 10, 0.1, None, None, None, 0.9, 0.5, alert=False)
+
+
+def exchange(number, **changes):
+    given = Exchange(
+        id=f"{number:016x}",
+        route="default",
+        received_at=1000.0,
+        duration_s=0.5,
+        method="POST",
+        path="/v1/chat/completions",
+        status=200,
+        request_headers=(("content-type", "application/json"),),
+        request_body=b'{"messages": []}\xff',
+        response_headers=(("content-encoding", "gzip"),),
+        response_body=bytes(range(256)) * 4,
+        task="case_summary",
+    )
+    return dataclasses.replace(given, **changes)
+
+
+def ids(leases):
+    return [lease.exchange.id for lease in leases]
+
+
+ARCHIVED = ArchivedExchange(
+    id="00000000000000aa",
+    route="shop",
+    path="/v1/chat/completions",
+    request='{"messages": "\\ud83d é"}',
+    answer=Answer("\ud83d", (ToolCall("f", "{}"),), "m", "fp", "stop", 1, 2),
+    model="m",
+    prompt_version="p",
+    task="chat",
+    received_at=5.0,
+)

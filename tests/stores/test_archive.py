@@ -1,0 +1,107 @@
+"""The contract of `ExchangeArchive`; every backend runs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from evenkeel.stores.archive import LARGEST_BYTES
+from tests.stores.examples import ARCHIVED
+
+
+@pytest.fixture
+def build(backend):
+    """Opens the archive, as often as asked for."""
+    return backend.archive
+
+
+def archived(number, route="shop", request="{}"):
+    return dataclasses.replace(ARCHIVED, id=f"{number:016x}", route=route, request=request)
+
+
+def test_an_exchange_comes_back_as_it_was(build):
+    """Half a surrogate pair and calls included, in another process too; once, however often it is put."""
+    archive = build()
+    assert archive.put(ARCHIVED)
+    assert not archive.put(dataclasses.replace(ARCHIVED, model="other"))
+    again = build()
+    assert again.find(ARCHIVED.id) == ARCHIVED
+    assert again.latest() == [ARCHIVED]
+    assert again.find("none") is again.find("\ud83d") is None
+
+
+def test_the_newest_come_first(build):
+    """Of one route or all, as many as asked for."""
+    archive = build()
+    for number in range(6):
+        archive.put(archived(number, "even" if number % 2 == 0 else "odd"))
+
+    def numbers(*args, **narrowed):
+        return [int(found.id, 16) for found in archive.latest(*args, **narrowed)]
+
+    assert numbers() == [5, 4, 3, 2, 1, 0]
+    assert numbers(2) == [5, 4]
+    assert numbers(route="odd") == [5, 3, 1]
+    assert numbers(1, route="even") == [4]
+
+
+def test_a_busy_route_does_not_push_out_a_quiet_one(build):
+    """Each keeps its newest; between two prunings there may be fifty more."""
+    archive = build(per_route=10)
+    archive.put(archived(0, "quiet"))
+    for number in range(1, 200):
+        archive.put(archived(number, "busy"))
+        assert len(archive.latest()) <= 11 + 50
+    archive.prune()
+    assert [int(found.id, 16) for found in archive.latest()] == [*range(199, 189, -1), 0]
+
+
+def test_it_takes_no_more_room_than_allowed(build, backend):
+    """The newest that fit together are kept, whatever their route."""
+    rng = random.Random(1)
+    archive = build(total_bytes=100_000)
+    for number in range(100):
+        archive.put(archived(number, f"r{number % 3}", rng.randbytes(5_000).hex()))
+    archive.prune()
+    kept = [int(found.id, 16) for found in archive.latest()]
+    assert kept == list(range(99, 99 - len(kept), -1))
+    assert 80_000 < backend.archived_bytes() <= 100_000
+    assert 15 <= len(kept) <= 20  # 5,000 random bytes as hex pack into some 5,700
+
+
+def test_one_that_is_too_large_is_not_kept(build):
+    """Pictures would fill the archive by themselves."""
+    archive = build()
+    assert not archive.put(archived(1, request=random.Random(2).randbytes(LARGEST_BYTES).hex()))
+    assert archive.put(archived(2, request="x" * 2 * LARGEST_BYTES))  # packs well
+    assert len(archive.latest()) == 1
+
+
+def test_keeping_none_drops_those_there_are(build):
+    """A retention of 0 is an empty archive."""
+    build().put(ARCHIVED)
+    archive = build(per_route=0)
+    assert archive.prune() == 1
+    assert not archive.put(ARCHIVED)
+    assert archive.latest() == []
+
+
+def test_exchanges_are_kept_for_so_long(build):
+    """The old go when new ones come, and at a pruning; whoever is younger stays."""
+    now = [1000.0]
+    archive = build(kept_s=3600.0, clock=lambda: now[0])
+    archive.put(archived(1))
+    now[0] += 3000.0
+    archive.put(archived(2))
+    now[0] += 599.0
+    assert archive.prune() == 0
+    now[0] += 1.0
+    assert archive.prune() == 1
+    assert [one.id for one in archive.latest()] == [archived(2).id]
+    now[0] += 3601.0
+    archive.put(archived(3))
+    assert [one.id for one in archive.latest()] == [archived(3).id]
+    assert archive.find(archived(2).id) is None
+    assert archive.put(archived(2))

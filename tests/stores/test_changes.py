@@ -1,0 +1,68 @@
+"""What the change response remembers, on every backend."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from evenkeel.stores.bursts import Bursts, Override
+from evenkeel.stores.changes import ChangeStore, GoldenRun
+
+RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
+
+
+@pytest.fixture
+def changes(backend):
+    return ChangeStore(backend.documents())
+
+
+def test_runs_come_back_in_the_order_they_were_put(changes):
+    """A run that is put again replaces the one before; the revision tells that something is new."""
+    assert changes.runs() == []
+    assert changes.revision() == 0
+    later = dataclasses.replace(RUN, id="r2", route="other", left_out={"no_request": 2})
+    changes.put_run(RUN)
+    first = changes.revision()
+    changes.put_run(later)
+    assert changes.runs() == [RUN, later]
+    assert changes.revision() > first > 0
+    again = dataclasses.replace(RUN, at=9.0)
+    changes.put_run(again)
+    assert changes.runs() == [later, again]
+
+
+def test_runs_of_a_route_are_bounded(changes):
+    """The newest stay, and those of other routes."""
+    changes.put_run(RUN)
+    for number in range(410):
+        changes.put_run(dataclasses.replace(RUN, id=f"n{number}", route="busy"))
+    kept = [run.id for run in changes.runs()]
+    assert kept == ["r1", *(f"n{number}" for number in range(10, 410))]
+
+
+def test_a_change_is_responded_to_once(changes):
+    """Whoever comes first does it."""
+    assert changes.respond("c1", 1.0)
+    assert not changes.respond("c1", 2.0)
+    assert changes.respond("c2", 2.0)
+
+
+def test_settings_are_remembered_by_fingerprint(changes):
+    """What was never said is None."""
+    changes.put_settings("f", {"a": "1"})
+    changes.put_settings("f", {"a": "1"})
+    assert changes.settings("f") == {"a": "1"}
+    assert changes.settings("g") is None
+
+
+def test_bursts_last_until_their_time(backend):
+    """One a route, the last that was put."""
+    bursts = Bursts(backend.documents())
+    bursts.put(Override("b", 0.5, 100.0, "c1"))
+    bursts.put(Override("a", 1.0, 200.0, "c2"))
+    bursts.put(Override("b", 1.0, 150.0, "c3"))
+    assert bursts.active(120.0) == [Override("a", 1.0, 200.0, "c2"), Override("b", 1.0, 150.0, "c3")]
+    assert bursts.active(150.0) == [Override("a", 1.0, 200.0, "c2")]
+    bursts.drop("a")
+    assert bursts.active(0.0) == [Override("b", 1.0, 150.0, "c3")]

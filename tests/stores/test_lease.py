@@ -1,0 +1,29 @@
+"""Leases: one of several processes does something, and another one once it is gone."""
+
+from __future__ import annotations
+
+from evenkeel.stores.lease import SoleLease
+from evenkeel.stores.redis.lease import RedisLease
+
+
+def test_a_lease_is_held_by_one(on_redis):
+    """It can be renewed, given back, and taken over once it has run out."""
+    store = on_redis.place
+    one, other = (RedisLease(store, "notify", holder, length_s=50) for holder in ("one", "other"))
+    assert one.hold()
+    assert one.hold()
+    assert not other.hold()
+    other.leave()
+    assert not other.hold()
+    one.leave()
+    assert other.hold()
+    store.client.pexpire(store.key("main", "lease:notify"), 0)
+    assert one.hold()
+
+
+def test_a_sole_lease_is_always_held():
+    """Where there is nobody to share with."""
+    lease = SoleLease()
+    assert lease.hold()
+    lease.leave()
+    assert lease.hold()

@@ -1,0 +1,100 @@
+"""One SQLite file over a long time: there again when somebody has deleted it, and clear when it cannot be."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+
+import pytest
+
+from evenkeel.stores.errors import StoreError
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.stores.examples import verdict
+
+
+@pytest.fixture
+def database(on_sqlite):
+    return on_sqlite.place
+
+
+def fill(log, numbers, evidence=None):
+    for number in numbers:
+        assert log.append(verdict(number), evidence)
+
+
+def test_an_unwritable_folder_is_one_clear_error(tmp_path):
+    """The message names the file and the option."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot write the store .*file.*--data-dir"):
+        Database(tmp_path / "file" / "evenkeel.db")
+
+
+@pytest.mark.parametrize("how", ["the folder", "the files"])
+def test_a_store_that_was_deleted_is_made_again(database, caplog, how):
+    """The next use finds an empty one with all its tables; it is said and counted once, for all threads."""
+    log = SqliteVerdictLog(database)
+    fill(log, [1])
+    seen = []
+    use, used = threading.Barrier(2), threading.Barrier(2)
+
+    def elsewhere():
+        for _ in range(2):
+            seen.append(len(log.read_after(0, 9)))
+            use.wait(10)
+            used.wait(10)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    use.wait(10)
+    if how == "the folder":
+        shutil.rmtree(database.path.parent)
+    else:
+        for path in database.path.parent.iterdir():
+            path.unlink()
+    fill(log, [2, 3])
+    used.wait(10)
+    use.wait(10)
+    used.wait(10)
+    thread.join()
+    assert seen == [1, 2]
+    assert database.recreated == 1
+    assert caplog.text.count("was deleted while in use") == 1
+    with sqlite3.connect(database.path) as other:
+        assert other.execute("SELECT count(*) FROM verdicts").fetchone() == (2,)
+        assert other.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    other.close()
+
+
+def test_several_processes_that_lost_a_store_meet_in_the_new_one(database):
+    """Each brings its own tables; closing what is left of the old file harms nothing of the new one."""
+    log = SqliteVerdictLog(database)
+    fill(log, [1])
+    other = Database(database.path)
+    monitor = SqliteMonitorStore(other)
+    monitor.commit(b"state", 1, [], [])
+    shutil.rmtree(database.path.parent)
+    assert monitor.load() == (None, 0)
+    monitor.commit(b"new", 5, [], [])
+    fill(log, [2])
+    assert other.recreated == database.recreated == 1
+    assert monitor.load() == (b"new", 5)
+    other.close()
+    assert log.read_after(0, 9)[0].verdict == verdict(2)
+
+
+def test_who_must_not_go_on_with_an_empty_store_is_told(tmp_path):
+    """With `lost`, nothing is made anew: each use fails and the owner learns why, once."""
+    told = []
+    database = Database(tmp_path / "evenkeel.db", lost=told.append)
+    log = SqliteVerdictLog(database)
+    database.path.unlink()
+    for _ in range(2):
+        with pytest.raises(sqlite3.OperationalError, match="was deleted while in use"):
+            log.find("v1")
+    assert told == [f"the store {database.path} was deleted while in use"]
+    assert not database.path.exists()
+    assert database.recreated == 0
+    database.close()

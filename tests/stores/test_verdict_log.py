@@ -1,0 +1,307 @@
+"""The contract of `VerdictLog`; every backend runs it. Below, what each does besides."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evenkeel.core.verdict import BASELINE, Failure
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.stores.redis.verdicts import RedisVerdictLog
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.verdict_log import ANYTHING, Narrow, RoutesLog
+from tests.stores.examples import EVIDENCE, verdict
+
+
+@pytest.fixture
+def log(backend):
+    return backend.verdicts(evidence_kept=600)
+
+
+@pytest.fixture
+def database(on_sqlite):
+    # What is tested here does not depend on what a power failure would leave.
+    on_sqlite.place.connection().execute("PRAGMA synchronous=OFF")
+    return on_sqlite.place
+
+
+@pytest.fixture
+def store(on_redis):
+    return on_redis.place
+
+
+def test_a_verdict_comes_out_as_it_went_in(log):
+    """Scores, failures and evidence survive storage."""
+    failed = verdict(
+        2,
+        rating=None,
+        quality=(),
+        failure=Failure("judge", 1, "timeout", "no answer"),
+        quality_failures=(Failure("faithfulness", 1, "empty"),),
+    )
+    assert log.append(verdict(1), EVIDENCE)
+    assert log.append(failed, None)
+    assert [one.verdict for one in log.read_after(0, 10)] == [verdict(1), failed]
+    assert log.evidence(verdict(1).id) == EVIDENCE
+    assert log.evidence(failed.id) is None
+    assert log.find(failed.id) == failed
+    assert log.find("unknown") is None
+
+
+def test_an_id_is_logged_once(log):
+    """Appending a verdict again changes nothing, not even its evidence."""
+    assert log.append(verdict(1), EVIDENCE)
+    assert not log.append(verdict(1, rating=1), None)
+    assert [one.verdict.rating for one in log.read_after(0, 10)] == [2]
+    assert log.evidence(verdict(1).id) == EVIDENCE
+
+
+def test_reading_goes_on_after_an_offset(log):
+    """Offsets grow strictly and a reader sees each verdict once."""
+    for number in range(5):
+        log.append(verdict(number), None)
+    first = log.read_after(0, 2)
+    rest = log.read_after(first[-1].offset, 10)
+    assert [one.verdict.exchange_id for one in first + rest] == ["e0", "e1", "e2", "e3", "e4"]
+    assert sorted({one.offset for one in first + rest}) == [one.offset for one in first + rest]
+
+
+def test_verdicts_are_found_by_exchange_and_by_cell(log):
+    """The worker asks by exchange, the console by route and perturbation, newest first."""
+    log.append(verdict(1), None)
+    log.append(verdict(1, id="other", perturbation="general.casing"), None)
+    log.append(verdict(2, route="triage"), None)
+    assert [one.id for one in log.of_exchange("e1")] == [verdict(1).id, "other"]
+    assert [one.route for one in log.latest(10)] == ["triage", "default", "default"]
+    assert [one.id for one in log.latest(10, perturbation="general.casing")] == ["other"]
+    assert log.latest(10, route="triage", perturbation="general.casing") == []
+
+
+def test_old_evidence_is_pruned_and_the_verdict_kept(log):
+    """Evidence is bounded; verdicts stay."""
+    for number in range(1000):
+        log.append(verdict(number), EVIDENCE)
+    assert log.evidence(verdict(0).id) is None
+    assert log.evidence(verdict(999).id) == EVIDENCE
+    assert log.find(verdict(0).id) is not None
+
+
+def test_many_threads_append_without_losing_or_doubling(log):
+    """Concurrent appends of overlapping ids leave each id once."""
+
+    def work():
+        for number in range(40):
+            log.append(verdict(number), EVIDENCE)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(log.read_after(0, 1000)) == 40
+
+
+KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "formatting.x")
+
+
+ROUTES = ("desk", "shop")
+
+
+RATINGS = (3, 2, 1, None)
+
+
+def of_a_mix(number):
+    """A verdict of one of two routes, five kinds and four outcomes."""
+    rating = RATINGS[number // 2 % 4]
+    return verdict(
+        number,
+        route=ROUTES[number % 2],
+        perturbation=KINDS[number % 5],
+        rating=rating,
+        failure=None if rating else Failure("replay", 1, "timeout"),
+    )
+
+
+MIX = [of_a_mix(number) for number in range(60)]
+
+
+@pytest.fixture
+def mixed(backend):
+    """A log of sixty verdicts."""
+    made = backend.verdicts()
+    for one in MIX:
+        made.append(one, None)
+    return made
+
+
+def read(log, narrow, limit):
+    """All that is found when reading on until the start."""
+    found, at = [], None
+    while at != 0:
+        stretch = log.read_before(at, limit, narrow)
+        assert len(stretch.verdicts) <= stretch.looked_at <= limit
+        assert at is None or stretch.reached < at
+        assert all(stretch.reached <= one.offset < (at or 61) for one in stretch.verdicts)
+        at = stretch.reached
+        found += stretch.verdicts
+    return found
+
+
+narrows = st.builds(
+    Narrow,
+    route=st.none() | st.sampled_from((*ROUTES, "none")),
+    perturbation=st.none() | st.sampled_from(KINDS),
+    category=st.none() | st.sampled_from(("baseline", "general", "format")),
+    ratings=st.none() | st.lists(st.sampled_from(RATINGS), unique=True).map(tuple),
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(narrow=narrows, limit=st.integers(1, 70))
+def test_reading_on_finds_what_is_looked_for_once_and_in_order(mixed, narrow, limit):
+    """As going through all verdicts would, whatever the size of the steps."""
+    expected = [(60 - place, one) for place, one in enumerate(reversed(MIX)) if narrow.admits(one)]
+    assert [(one.offset, one.verdict) for one in read(mixed, narrow, limit)] == expected
+
+
+def test_the_newest_come_first(mixed):
+    """Without a narrowing, exactly as many as asked for."""
+    stretch = mixed.read_before(None, 3)
+    assert [one.verdict.id for one in stretch.verdicts] == [MIX[59].id, MIX[58].id, MIX[57].id]
+    assert (stretch.reached, stretch.looked_at) == (58, 3)
+    assert [one.verdict.id for one in mixed.read_before(3, 5, ANYTHING).verdicts] == [MIX[1].id, MIX[0].id]
+    assert mixed.read_before(1, 5).verdicts == []
+
+
+def test_a_monitor_of_some_routes_sees_only_those(mixed):
+    """Other routes are passed over, and the offsets stay those of the whole log."""
+    found = read(RoutesLog(mixed, ["shop"]), Narrow(category="general"), 7)
+    assert {one.verdict.route for one in found} == {"shop"}
+    assert [one.offset for one in found] == [
+        60 - place
+        for place, one in enumerate(reversed(MIX))
+        if one.route == "shop" and one.perturbation.startswith("general.")
+    ]
+
+
+def test_a_monitor_of_some_routes_counts_only_those(backend):
+    """It reads past the others, goes on where it stopped, and sees them nowhere."""
+    log = backend.verdicts()
+    for number in range(30):
+        log.append(verdict(number, route="a" if number % 10 == 0 else "b"), None)
+    mine = RoutesLog(log, ["a"])
+    assert [found.offset for found in mine.read_after(0, 5)] == [1]
+    assert [found.offset for found in mine.read_after(1, 5)] == [11]
+    assert mine.read_after(21, 5) == []
+    log.append(verdict(30, route="a"), None)
+    assert [found.offset for found in mine.read_after(21, 5)] == [31]
+    monitor = Monitor(mine, backend.monitor(), MonitorSettings(min_trials=1), batch=4)
+    while monitor.step():
+        pass
+    assert [(report.key.route, report.trials) for report in monitor.reports()] == [("a", 4)]
+    assert [found.exchange_id for found in mine.latest(2)] == ["e30", "e20"]
+    assert mine.latest(2, route="b") == []
+
+
+# On SQLite.
+
+
+def fill(log, numbers, evidence=None):
+    for number in numbers:
+        assert log.append(verdict(number), evidence)
+
+
+def test_the_oldest_verdicts_go_first_and_are_counted(database):
+    """After 1,500 verdicts of which 600 are kept, with a look every 500, the newest 600 are there."""
+    log = SqliteVerdictLog(database, kept=600)
+    fill(log, range(1500), EVIDENCE)
+    assert log.trimmed() == 900
+    assert [one.verdict.id for one in log.read_after(0, 2)] == [verdict(900).id, verdict(901).id]
+    assert log.find(verdict(899).id) is None
+    assert log.evidence(verdict(899).id) is None
+    assert log.evidence(verdict(900).id) == EVIDENCE
+    assert log.read_after(1499, 9)[0].verdict == verdict(1499)  # offsets are not given again
+    assert SqliteVerdictLog(database).trimmed() == 900
+
+
+def test_a_verdict_that_is_there_already_takes_no_place(database):
+    """Offsets have no gaps, so that the limit is one of verdicts."""
+    log = SqliteVerdictLog(database)
+    fill(log, range(3))
+    assert not any(log.append(verdict(number), None) for number in (0, 1, 2, 0))
+    fill(log, [3])
+    assert [one.offset for one in log.read_after(0, 9)] == [1, 2, 3, 4]
+
+
+def test_what_is_not_folded_yet_stays_until_it_is_twice_too_much(database):
+    """A monitor that is behind loses nothing, and one that never folds does not fill the disk."""
+    folded = [100]
+    log = SqliteVerdictLog(database, kept=500, folded=lambda: folded[0])
+    fill(log, range(1000))
+    assert log.trimmed() == 100
+    fill(log, range(1000, 1500))
+    assert log.trimmed() == 500
+    folded[0] = 1400
+    assert log.trim() == 500
+    assert [one.offset for one in log.read_after(0, 1)] == [1001]
+
+
+def test_a_limit_that_was_lowered_is_reached_in_steps(database):
+    """However much there is, it is removed in transactions of 2,000 verdicts, all of it by one call."""
+    fill(SqliteVerdictLog(database), range(4600))
+    log = SqliteVerdictLog(database, kept=50)
+    assert log.trim() == 4550
+    assert log.trim() == 0
+    assert log.trimmed() == 4550
+
+
+def test_the_file_does_not_grow_once_the_log_is_full(database):
+    """Five times as many verdicts as are kept take no more room than twice as many."""
+    log = SqliteVerdictLog(database, kept=500, evidence_kept=100)
+    fill(log, range(1000), EVIDENCE)
+
+    def size():
+        database.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return database.path.stat().st_size
+
+    full = size()
+    fill(log, range(1000, 2500), EVIDENCE)
+    assert size() <= full * 1.05
+
+
+def test_evidence_has_an_age(database):
+    """Prompts and answers older than the limit go, their verdicts stay."""
+    now = 1000.0
+    log = SqliteVerdictLog(database, evidence_s=100.0, clock=lambda: now)
+    fill(log, range(300), EVIDENCE)
+    now = 1300.0
+    log.trim()
+    assert log.evidence(verdict(199).id) is None
+    assert log.find(verdict(199).id) is not None
+    assert log.evidence(verdict(200).id) == EVIDENCE
+
+
+# On Redis.
+
+
+def test_a_log_keeps_the_newest_and_counts_the_others(store):
+    """A monitor that comes late sees from the offsets that some are missing."""
+    log = RedisVerdictLog(store, kept=10)
+    for number in range(25):
+        assert log.append(verdict(number), EVIDENCE)
+    read = log.read_after(0, 100)
+    assert [one.offset for one in read] == list(range(16, 26))
+    assert log.trimmed() == 15
+    assert log.find(verdict(3).id) is None
+    assert log.of_exchange("e3") == []
+    assert [one.exchange_id for one in log.latest(3, route="default")] == ["e24", "e23", "e22"]
+
+
+def test_evidence_has_a_time_to_live(store):
+    """The server forgets it by itself; the verdict stays."""
+    log = RedisVerdictLog(store, evidence_s=100)
+    log.append(verdict(1), EVIDENCE)
+    assert 0 < store.client.pttl(store.key("main", f"evidence:{verdict(1).id}")) <= 100_000
