@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
     from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics.protocol import About
     from evenkeel.metrics.registry import Listed, UnknownMetricError, heuristics, metric, metrics
     from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
 
 __all__ = [
+    "About",
     "Answer",
     "Failure",
     "Judge",
@@ -44,6 +46,7 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         "core.pair": ("Answer", "Pair", "ToolCall", "Wanted"),
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
         "metrics.judge": ("Judge",),
+        "metrics.protocol": ("About",),
         "metrics.registry": ("Listed", "UnknownMetricError", "heuristics", "metric", "metrics"),
         "metrics.scoring": ("TwoStageScorer", "heuristic_scorer", "judge_scorer"),
     }
