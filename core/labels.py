@@ -1,7 +1,7 @@
 """Labels: the names of metrics as people read them.
 
-A verdict names its scores and nothing else. Each metric declares its label beside its code, which the console
-never loads; the registry of metrics publishes all of them once per process.
+A verdict names its scores and nothing else. Each metric declares its label in its own file, which the
+console never loads; the registry of metrics publishes all of them once per process.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a person needs to check a verdict. Stored beside it, for a limited time."""
+    """What a person needs to check a verdict. Stored with it, for a limited time."""
 
     prompt: str
     variant: str

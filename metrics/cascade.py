@@ -243,7 +243,7 @@ class CascadeRater:
         """
         if not 0 <= audit_share <= 1:
             raise ValueError(f"audit_share must be in [0, 1], not {audit_share}")
-        self._cheap = heuristic
+        self._heuristic = heuristic
         self._judge = judge
         self._bands = bands or DEFAULT_BANDS
         self._bands.check()
@@ -258,7 +258,7 @@ class CascadeRater:
             side has text or a tool call, else those of the judge. If the judge fails on an audited
             pair, the bands' rating stands, as it would have without the audit.
         """
-        heuristic = await self._cheap.rate(pair)
+        heuristic = await self._heuristic.rate(pair)
         if isinstance(heuristic.outcome, Failure) and heuristic.outcome.reason != CROSS_LANGUAGE:
             return heuristic
         if heuristic.details.get(NormalisedEquality.name) == 1.0:

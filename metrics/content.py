@@ -2,7 +2,7 @@
 
 Reading a document's structure takes longer than everything else in the heuristic rating, and most
 documents are prose under headings and bullets with hardly any slots to fill, so pairs that read the same
-with and without their structure are told apart first (`are_prose`).
+with and without their structure are sorted out first (`are_prose`).
 """
 
 from __future__ import annotations

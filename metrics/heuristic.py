@@ -63,7 +63,7 @@ SLOTS = "slots"
 CROSS_LANGUAGE = "cross_language"
 
 Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
-"""A rating on its way: asks for the closeness in meaning of a pair, and goes on when it is told."""
+"""A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""
 
 
 class HeuristicRater:
@@ -179,7 +179,7 @@ class HeuristicRater:
             return Rating(1, "Only one side calls tools.", {ToolCalls.name: 0.0})
         tools = self._rate_tools(pair)
         if tools.outcome == min(SCALE) or not pair.reference.text.strip() or not pair.candidate.text.strip():
-            # Talk beside a call is optional: where one side leaves it out, the calls decide.
+            # Talk next to a call is optional: where one side leaves it out, the calls decide.
             return tools
         text = yield from self._rate_text(pair)
         worse = min(tools, text, key=_rank)
@@ -273,10 +273,10 @@ class HeuristicRater:
         return Rating(3, "The same content and details.", scores)
 
 
-def _next(steps: Steps, told: float | Failure | None) -> Pair | Rating:
+def _next(steps: Steps, found: float | Failure | None) -> Pair | Rating:
     """The pair whose closeness in meaning is asked for, or the rating."""
     try:
-        return next(steps) if told is None else steps.send(told)
+        return next(steps) if found is None else steps.send(found)
     except StopIteration as done:
         rating: Rating = done.value
         return rating

@@ -31,8 +31,8 @@ Family = Literal[
     "judge",
 ]
 """What a metric looks at: "structured" is data in an answer, "structural" are the steps of a workflow,
-"order" is their order. Of the lexical ones, those that look for the longest "sequence" see what moved, those
-that look at the "vocabulary" alone do not, and n-grams lie between."""
+"order" is their order. Of the lexical ones, those that look for the longest "sequence" notice parts that
+moved, those that look at the "vocabulary" alone do not, and n-grams lie between."""
 Cost = Literal["microseconds", "model", "judge"]
 """What a pair costs: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
 HighMeans = Literal["alike", "better"]

@@ -272,7 +272,7 @@ def recognise(turns: Iterable[Turn]) -> Task | None:
     """The task of a prompt, if it is plain.
 
     Read are the system messages and the last message of the user: in a conversation that goes on, only
-    its last question is being answered. A task is only told if an instruction asks for it and the data
+    its last question is being answered. A task is only recognised if an instruction asks for it and the data
     it works on have their shape: a transcript with speakers, a case with its fields, labelled documents
     and a question, a list of slots, the parts of a plan. Mistaking chat for a task would judge it by
     the wrong rubrics, so everything doubtful is None.

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evenkeel.experiments.calibrate.calibration import AnswerForm
     from evenkeel.experiments.calibrate.resampling import Measured
     from evenkeel.experiments.calibrate.score_table import FailureMode, ScoreTable
     from evenkeel.experiments.calibrate.sensitivity import Trajectory
     from evenkeel.experiments.calibrate.threshold import Threshold
     from evenkeel.metrics.cascade import Bands
+    from evenkeel.metrics.protocol import AnswerForm
 
 _CHOOSING = 200
 """Resamples in which the roles are chosen again."""

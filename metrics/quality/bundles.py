@@ -46,7 +46,7 @@ class Bundle:
     """Qualities for which a judge is asked."""
     stand_ins: tuple[StandIn, ...] = ()
     """Measured instead where there is no judge; their names end in `_proxy`. A quality without one can't
-    be told by rule and is left out."""
+    be measured by rule and is left out."""
     by_rule: tuple[PairQuality, ...] = ()
     """Measured with and without a judge."""
 

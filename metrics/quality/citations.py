@@ -199,8 +199,8 @@ class CitationsProxy:
             return Rating(3, "The answer states nothing.")
         share = sum(units) / len(units)
         rating = 3 if share == 1 else 2 if share >= _HALF else 1
-        told = f"{sum(sentences)} of {len(sentences)} sentences cite documents of the prompt."
-        return Rating(rating, told, {"sentences_cited": share})
+        explanation = f"{sum(sentences)} of {len(sentences)} sentences cite documents of the prompt."
+        return Rating(rating, explanation, {"sentences_cited": share})
 
 
 def _exists(entry: str, known: frozenset[str], plain: str) -> bool:

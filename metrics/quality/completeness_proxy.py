@@ -74,8 +74,8 @@ class CompletenessProxy:
             missing = sorted(detail.text for detail in details if not said.reading.mentions(detail))
             covered = 1 - len(missing) / len(details)
             rating = 3 if covered >= _MANY else 2 if covered >= _SOME else 1
-            told = f"Left out: {', '.join(missing[:4])}." if missing else "Every detail is covered."
-            return Rating(rating, told, {"details_covered": covered})
+            explanation = f"Left out: {', '.join(missing[:4])}." if missing else "Every detail is covered."
+            return Rating(rating, explanation, {"details_covered": covered})
         covered = matched_count(salient, said.words) / len(salient)
         rating = 3 if covered >= _MANY_WORDS else 2 if covered >= _SOME_WORDS else 1
         return Rating(

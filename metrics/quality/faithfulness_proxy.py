@@ -78,9 +78,9 @@ class FaithfulnessProxy:
         unsupported = sorted(detail.text for detail in details if not source.mentions(detail))
         support = scores["details_supported"] = 1 - len(unsupported) / len(details)
         rating = 3 if support >= _ALL_DETAILS else 2 if support >= _MOST_DETAILS else 1
-        told = (
+        explanation = (
             f"Not in the context: {', '.join(unsupported[:4])}."
             if unsupported
             else "Every detail is in the context."
         )
-        return Rating(rating, told, scores)
+        return Rating(rating, explanation, scores)

@@ -134,7 +134,7 @@ class Embeddings:
         return not self._coverage.unknown(pair)
 
     def expense(self, texts_chars: int) -> Spend:  # noqa: ARG002 - what a paid encoder has as well
-        """What a score costs: no tokens, no money."""
+        """What a score costs: no tokens, no dollars."""
         return NOTHING
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:

@@ -70,7 +70,7 @@ def _words(text: str) -> list[str]:
 def content_words(text: str) -> frozenset[str]:
     """Distinct lower-case words that are not glue.
 
-    Texts of glue alone keep all their words, so that "yes" and "no, it is" can be told apart.
+    Texts of glue alone keep all their words, so that "yes" and "no, it is" differ.
     """
     return _kept(text).content if _is_kept(text) else _content(_words(text))
 

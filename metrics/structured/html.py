@@ -20,7 +20,7 @@ html i img input label li main nav ol p pre script section small span strong sty
 tbody td tfoot th thead title tr u ul
 """
 TAGS = frozenset(_TAG_NAMES.split())
-"""Elements by which HTML is told from XML."""
+"""Elements that tell HTML from XML."""
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _DROPPED = frozenset(("head", "title", "script", "style", "nav"))

@@ -93,7 +93,7 @@ def _refuse(constant: str) -> Any:
 
 
 class _Fields(list[tuple[str, Any]]):
-    """The pairs of an object, told from an array's items."""
+    """The pairs of an object, distinct from an array's items."""
 
 
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse, object_pairs_hook=_Fields)

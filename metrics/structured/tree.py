@@ -16,7 +16,7 @@ DEEPEST = 64
 LONGEST = 500_000
 """Characters that are read: several times what models write at once."""
 TEXT_KEY = "text"
-"""Where text stands that has no key of its own beside fields that have one."""
+"""Key of text that has none of its own, among fields that have one."""
 
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 _LITERALS = {"true": "true", "false": "false", "null": ""}

@@ -63,7 +63,7 @@ Scale:
 """Rubric, anchors and self-check follow appendix B.6 of WorkflowPerturb; the wording is our own."""
 
 
-class Asked(Protocol):
+class Asker(Protocol):
     """A judge, such as `evenkeel.metrics.judge.Judge`."""
 
     async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
@@ -93,7 +93,7 @@ class WorkflowJudge:
     version: ClassVar[int] = WORKFLOW.version
     about: ClassVar[About] = About("judge", cost="judge", needs="judge")
 
-    def __init__(self, judge: Asked, *, calls: int = CALLS, read: Reader = read_answer) -> None:
+    def __init__(self, judge: Asker, *, calls: int = CALLS, read: Reader = read_answer) -> None:
         """Build the metric; nothing is sent.
 
         Args:

@@ -332,7 +332,7 @@ _MERMAID_FENCE = re.compile(r"^[ ]{0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b", re.IGNOR
 def read_answer(answer: Answer) -> Workflow:
     """The workflow of an answer: its text's, or that of its tool calls if it has no text.
 
-    A text beside tool calls is what the model says about them, so the calls are the workflow then.
+    A text next to tool calls is what the model says about them, so the calls are the workflow then.
 
     Raises:
         WorkflowError: As `read_workflow` and `read_calls` do.

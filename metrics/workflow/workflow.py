@@ -39,7 +39,7 @@ class Edge(NamedTuple):
 class Workflow:
     """Steps and precedence edges; always acyclic.
 
-    Steps may have the same text: they are told apart by their index. Edges are sorted and unique.
+    Steps may have the same text: their index distinguishes them. Edges are sorted and unique.
     Build it by `workflow` or `sequence`.
     """
 

@@ -13,11 +13,12 @@ from evenkeel.experiments.calibrate.report import plots
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel.experiments.calibrate.calibration import AnswerForm, Calibration, MetricResult, Role
+    from evenkeel.experiments.calibrate.calibration import Calibration, MetricResult, Role
     from evenkeel.experiments.calibrate.report.plots import Curves, Heatmap, Histogram
     from evenkeel.experiments.calibrate.resampling import Measured
     from evenkeel.experiments.calibrate.score_table import FailureMode, ScoreTable
     from evenkeel.experiments.calibrate.sensitivity import Trajectory
+    from evenkeel.metrics.protocol import AnswerForm
 
 UNITS: Final[Mapping[AnswerForm | None, str]] = {
     None: "steps",
