@@ -1,4 +1,4 @@
-"""When an endpoint may be called: requests and tokens a minute, pauses that it asks for, a circuit breaker."""
+"""When an endpoint may be called: requests and tokens a minute, pauses it asks for, and a circuit breaker."""
 
 from __future__ import annotations
 

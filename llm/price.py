@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from genai_prices import Usage, calc_price
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,6 +39,8 @@ def price_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float:
 
     Source: the price table shipped with genai-prices; nothing is fetched.
     """
+    from genai_prices import Usage, calc_price  # noqa: PLC0415 - takes memory, and not everybody has prices
+
     try:
         price = calc_price(Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens), model)
     except LookupError:

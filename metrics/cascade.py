@@ -1,13 +1,9 @@
 """The cascade: a judge's ratings at a part of its price.
 
-`rater` decides in three stages: equality after normalisation (free), `bands` over heuristics
+`CascadeRater` decides in three stages: equality after normalisation (free), `Bands` over heuristic scores
 where those leave no doubt what the judge would say, and the judge for the rest. A random share of
 what the bands decide goes to the judge all the same; how often the two agree is watched for as long
 as the cascade runs. What a rating's details say about this is named in `evenkeel.core.verdict`.
-
-Bands: where heuristic scores leave no doubt what the judge would say.
-
-The cascade as a rater of pairs: equality, bands over heuristic scores, judge.
 """
 
 from __future__ import annotations
@@ -15,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import yaml
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict
 
 from evenkeel.core.pair import draw
 from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, STAGES, Failure
@@ -41,7 +36,7 @@ _SAME, _OTHER = 3, 1
 
 
 class BandsError(ValueError):
-    """Bands cannot be read or do not fit the metrics. The message says what is wrong and what to do."""
+    """Bands make no sense or do not fit the metrics. The message says what is wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,28 +176,6 @@ They decide only a 3, and only next to equality: the same details, hardly a cont
 the order kept. No 1: an answer that is worded from scratch shares about as few words with the
 reference as one about something else (PBSS in `docs/metrics-quality.md`).
 """
-
-_ADAPTER: Final = TypeAdapter(Bands)
-
-
-def read_bands(text: str) -> Bands:
-    """Read bands from YAML or JSON, as a calibration writes them.
-
-    Raises:
-        BandsError: It is neither, a field is missing, unknown or of another type, an end is out of
-            range, or the bands belong to another version of the heuristic rater.
-    """
-    try:
-        bands = _ADAPTER.validate_python(yaml.safe_load(text), strict=False)
-    except yaml.YAMLError as error:
-        raise BandsError(f"bands are neither YAML nor JSON: {' '.join(str(error).split())}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "bands"
-        raise BandsError(f"{place}: {first['msg']}") from error
-    bands.check()
-    return bands
-
 
 _AUDIT = "cascade_audit"
 

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices, estimate_tokens
-from evenkeel.metrics.judge import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.kit.cost import Account, Costs
     from evenkeel.experiments.kit.journal import Answers
+    from evenkeel.llm.client import Endpoint
+    from evenkeel.metrics.judge import Judge
     from evenkeel.shadow.prompt import Api
     from evenkeel.shadow.replay import Replay, Replayer, Target
 
@@ -132,6 +132,8 @@ class ModelAddress:
 
     def endpoint(self, model: str | None = None) -> Endpoint:
         """The model there, or another one of the same server; nothing is sent yet."""
+        from evenkeel.llm.client import Endpoint  # noqa: PLC0415 - brings the SDK, which few commands need
+
         return Endpoint(
             base_url=self.url,
             model=model or self.model,
@@ -143,6 +145,8 @@ class ModelAddress:
 
     def judge(self, *, repairs: int = 0, cache: Cache | None = None) -> Judge:
         """A judge there; nothing is sent yet."""
+        from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK as well
+
         return Judge(self.endpoint(), repairs=repairs, cache=cache)
 
 

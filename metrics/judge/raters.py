@@ -1,13 +1,7 @@
-"""The judge as a rater of pairs.
-
-The judge as a quality metric.
-
-Several calls on one question, and the rating that they decide together.
-
-Which pairs a judge sees with their sides swapped, and its explanation for the pair as it is.
+"""The judge as a rater of pairs and of single answers: several calls, and the rating that they decide together.
 
 A judge may favour what stands first or what is called the reference. Showing a share of the pairs the
-other way round turns such a habit from a bias into noise, which the baseline arm shares.
+other way round turns such a habit from a bias into noise, which the control shares.
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
@@ -31,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Answer, Pair
     from evenkeel.metrics.judge.client import Judge
-    from evenkeel.metrics.judge.prompts import Prompt
+    from evenkeel.metrics.judge.prompts import Prompt, Question
     from evenkeel.metrics.judge.reply import Reply
 
 
@@ -162,11 +156,39 @@ def _median(ratings: list[int], failures: list[Failure], votes: int, prompt: Pro
     return low
 
 
-_PAIR_LABELS = ("REFERENCE ANSWER", "CANDIDATE ANSWER")
+class _Asking:
+    """What both raters do: put a prompt to a judge, several times, and decide."""
+
+    labels: ClassVar[tuple[str, str]]
+    """Of the texts that the prompt is filled with."""
+
+    def __init__(self, judge: Judge, prompt: Prompt, votes: int) -> None:
+        self._judge = judge
+        self._prompt = prompt
+        self._votes = check_votes(votes)
+
+    @property
+    def prompt_version(self) -> str:
+        """Name and version of the wording, e.g. "similarity@1"; also on every rating."""
+        return self._prompt.prompt_version
+
+    def estimate(self, texts_chars: int) -> Spend:
+        """Upper estimate of what one rating costs, all votes together.
+
+        Args:
+            texts_chars: Characters of both texts together.
+        """
+        prompt_tokens = prompt_tokens_at_most(self._prompt, self.labels, texts_chars)
+        return self._judge.expense(prompt_tokens, calls=self._votes)
+
+    def _question(self, texts: Sequence[str]) -> Question:
+        return self._prompt.fill(dict(zip(self.labels, texts, strict=True)))
 
 
-class JudgeRater:
+class JudgeRater(_Asking):
     """Asks a judge whether two answers say the same. Sees the answers only, not the prompt."""
+
+    labels = ("REFERENCE ANSWER", "CANDIDATE ANSWER")
 
     def __init__(
         self,
@@ -182,7 +204,7 @@ class JudgeRater:
         Args:
             judge: Whom to ask.
             prompt: What to ask.
-            votes: Calls for one rating; odd. See `votes.decide`.
+            votes: Calls for one rating; odd. See `decide`.
             swap_share: Share of the calls, in [0, 1], that show the candidate as the reference and
                 the reference as the candidate; a hash of the pair and the vote's number decides.
             fresh: Ask every time, whatever the judge remembers.
@@ -191,16 +213,9 @@ class JudgeRater:
         """
         if not 0 <= swap_share <= 1:
             raise ValueError(f"swap_share is a share in [0, 1], not {swap_share}")
-        self._judge = judge
-        self._prompt = prompt
-        self._votes = check_votes(votes)
+        super().__init__(judge, prompt, votes)
         self._swap_share = swap_share
         self._fresh = fresh
-
-    @property
-    def prompt_version(self) -> str:
-        """Name and version of the wording, e.g. "similarity@1"; also on every rating."""
-        return self._prompt.prompt_version
 
     def afresh(self) -> JudgeRater:
         """The same rater, asking every time: for judging a pair again to measure the judge's noise."""
@@ -208,20 +223,11 @@ class JudgeRater:
             self._judge, self._prompt, votes=self._votes, swap_share=self._swap_share, fresh=True
         )
 
-    def estimate(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one rating costs, all votes together.
-
-        Args:
-            texts_chars: Characters of both answers together.
-        """
-        prompt_tokens = prompt_tokens_at_most(self._prompt, _PAIR_LABELS, texts_chars)
-        return self._judge.expense(prompt_tokens, calls=self._votes)
-
     async def rate(self, pair: Pair, *, fresh: bool = False) -> Rating:
-        """The judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `votes.decide`.
+        """The judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
 
         Its details hold `swapped`, the share of the calls with swapped sides, if `swap_share` is not
-        0; `cached`, the share of the calls that were remembered, if any; and those of `votes.decide`.
+        0; `cached`, the share of the calls that were remembered, if any; and those of `decide`.
 
         Args:
             pair: What is compared.
@@ -231,8 +237,7 @@ class JudgeRater:
 
         async def cast(number: int) -> Vote:
             swapped = swaps(sides, number, self._swap_share)
-            shown = sides[::-1] if swapped else sides
-            question = self._prompt.fill(dict(zip(_PAIR_LABELS, shown, strict=True)))
+            question = self._question(sides[::-1] if swapped else sides)
             reply = await self._judge.ask(question, vote=number, fresh=fresh or self._fresh)
             if swapped and isinstance(reply.outcome, Ruling):
                 ruling = replace(reply.outcome, explanation=relabelled(reply.outcome.explanation))
@@ -247,11 +252,10 @@ class JudgeRater:
         return replace(rating, details=rating.details | {"swapped": swapped_share})
 
 
-_ANSWER_LABELS = ("REQUEST", "ANSWER")
-
-
-class JudgedQuality:
+class JudgedQuality(_Asking):
     """Asks a judge for one quality of one answer. It never sees the other answer of the pair."""
+
+    labels = ("REQUEST", "ANSWER")
 
     def __init__(self, judge: Judge, prompt: Prompt, *, votes: int = 1) -> None:
         """Build the metric; nothing is sent.
@@ -259,13 +263,11 @@ class JudgedQuality:
         Args:
             judge: Whom to ask.
             prompt: What to ask, e.g. of `prompts.rubric_prompt`.
-            votes: Calls for one rating; odd. See `votes.decide`.
+            votes: Calls for one rating; odd. See `decide`.
 
         Raises: ValueError for an even number of votes.
         """
-        self._judge = judge
-        self._prompt = prompt
-        self._votes = check_votes(votes)
+        super().__init__(judge, prompt, votes)
 
     @property
     def name(self) -> str:
@@ -277,20 +279,6 @@ class JudgedQuality:
         """Version of the prompt."""
         return self._prompt.version
 
-    @property
-    def prompt_version(self) -> str:
-        """Name and version of the wording, e.g. "faithfulness@1"; also on every rating."""
-        return self._prompt.prompt_version
-
-    def estimate(self, texts_chars: int) -> Spend:
-        """Upper estimate of what rating one answer costs, all votes together.
-
-        Args:
-            texts_chars: Characters of the request and the answer together.
-        """
-        prompt_tokens = prompt_tokens_at_most(self._prompt, _ANSWER_LABELS, texts_chars)
-        return self._judge.expense(prompt_tokens, calls=self._votes)
-
     async def rate(self, answer: Answer, context: str, *, fresh: bool = False) -> Rating:
         """The judge's rating of the answer against its request.
 
@@ -299,9 +287,9 @@ class JudgedQuality:
             context: The request it answers.
             fresh: Ask whatever the judge remembers, and do not remember the reply.
 
-        Returns: a rating, or a `Failure` with one of the reasons of `Judge.ask` or `votes.decide`.
+        Returns: a rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
         """
-        question = self._prompt.fill(dict(zip(_ANSWER_LABELS, (context, render(answer)), strict=True)))
+        question = self._question((context, render(answer)))
 
         async def cast(number: int) -> Vote:
             return Vote(await self._judge.ask(question, vote=number, fresh=fresh))

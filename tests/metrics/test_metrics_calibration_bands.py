@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from random import Random
 
 import pytest
@@ -15,14 +13,9 @@ from evenkeel.experiments.calibrate.bands import (
     judge_bands,
     lower_bound,
 )
-from evenkeel.metrics.cascade import Band, read_bands
+from evenkeel.metrics.cascade import Band
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.protocol import Rating
-
-
-def written(bands):
-    """As a file, which `read_bands` reads."""
-    return json.dumps(asdict(bands))
 
 
 def pair(cheap, judge, **scores):
@@ -65,10 +58,10 @@ def test_the_ends_lie_where_the_judge_stops_agreeing():
 
 
 def test_the_bands_decide_the_pairs_that_were_counted():
-    """The cascade's own `decide` on the same pairs, after a round trip, gives the same counts."""
+    """The cascade's own `decide` on the same pairs gives the same counts."""
     pairs = planted(1500, Random(2))
     found = bands_of(pairs)
-    bands = read_bands(written(found.bands))
+    bands = found.bands
     decided = [(bands.decide(each.cheap), each.judge) for each in pairs]
     for side in found.sides:
         own = [judge for rating, judge in decided if rating == side.rating]
