@@ -37,7 +37,7 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.content_words:ContentWords",
     "evenkeel.metrics.similarity.details:Details",
     "evenkeel.metrics.similarity.embeddings:Embeddings",
-    "evenkeel.metrics.similarity.endpoint_embeddings:EndpointEmbeddings",
+    "evenkeel.metrics.similarity.meaning:EndpointEmbeddings",
     "evenkeel.metrics.similarity.bert_score:BertScore",
     "evenkeel.metrics.structured.json_rouge:JsonRouge",
     "evenkeel.metrics.structured.json_similarity:JsonSimilarity",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.metrics.similarity.embeddings import Embeddings
-    from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
+    from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
@@ -88,7 +88,7 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
         return Encoder(embeddings, _cutoffs(settings))
     # They bring the SDK, which only those with an endpoint need.
     from evenkeel.llm.client import Endpoint  # noqa: PLC0415
-    from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings  # noqa: PLC0415
+    from evenkeel.metrics.similarity.meaning import EndpointEmbeddings  # noqa: PLC0415
 
     client = Endpoint(
         base_url=chosen.base_url,

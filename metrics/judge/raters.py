@@ -1,4 +1,4 @@
-"""The judge as a rater of pairs and of single answers: several calls, and the rating that they decide together.
+"""The judge as a rater of pairs and of single answers: several calls, and what they decide together.
 
 A judge may favour what stands first or what is called the reference. Showing a share of the pairs the
 other way round turns such a habit from a bias into noise, which the control shares.

@@ -12,7 +12,7 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.llm.client import Endpoint
-from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
+from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.simulate import (
     EMBEDDINGS_MODEL,
     ModelState,

@@ -20,7 +20,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.client import Endpoint
 from evenkeel.metrics.languages import Coverage, languages_of
 from evenkeel.metrics.similarity.embeddings import Embeddings
-from evenkeel.metrics.similarity.endpoint_embeddings import EndpointEmbeddings
+from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.metrics.similarity.vectors import VectorCache, cosine, pieces, pool, unit
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 
