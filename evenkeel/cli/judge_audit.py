@@ -2,53 +2,81 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.experiments.judge_audit.judgements import Strategy
+    from evenkeel.experiments.judge_audit.ratings import Scale
+    from evenkeel.experiments.judge_audit.run import AuditOptions
+
+_PIPED_WIDTH: Final = 160
+"""Columns of the tables where the output is not a terminal."""
+_FILE = click.Path(path_type=Path)
 
 
 @click.command("judge-audit")
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option("--judge-model", metavar="NAME", help="The judge to ask.")
-@click.option("--judge-url", metavar="URL", default="https://api.openai.com/v1", show_default=True)
-@click.option("--judge-key-env", metavar="VARIABLE", default="EVENKEEL_JUDGE_API_KEY", show_default=True)
+@click.option("--judge-model", metavar="NAME", help="Model of the judge to ask.")
 @click.option(
-    "--recorded", type=click.Path(path_type=Path), metavar="FILE", help="Ratings a judge gave earlier."
-)
-@click.option("--strategies", metavar="LIST", help="Of zero_shot, knowledge, few_shot, step_by_step.  [all]")
-@click.option(
-    "--attack", metavar="LIST", help='Strategies under which to attack; "none" for none.  [all of them]'
-)
-@click.option("--again", is_flag=True, help="Also put each plain question twice: shows the judge's noise.")
-@click.option(
-    "--rubric", type=click.Path(path_type=Path), metavar="FILE", help="Definitions of metrics (YAML)."
+    "--judge-url", metavar="URL", default="https://api.openai.com/v1", show_default=True, help="Its endpoint."
 )
 @click.option(
-    "--scale", "scales", multiple=True, metavar="METRIC=LOW-HIGH", help="Where the file has no scale."
+    "--judge-key-env",
+    metavar="VARIABLE",
+    default="EVENKEEL_JUDGE_API_KEY",
+    show_default=True,
+    help="Variable that holds its key.",
 )
-@click.option("--rater-columns", metavar="LIST", help="Columns with ratings, if not named rater_….")
+@click.option("--recorded", type=_FILE, metavar="FILE", help="Read ratings that a judge gave earlier.")
 @click.option(
-    "--max-items", type=click.IntRange(1), metavar="N", help="Ask about a sample of this size only."
+    "--strategies", metavar="LIST", help="Some of zero_shot, knowledge, few_shot, step_by_step.  [all]"
 )
-@click.option("--seed", default=0, show_default=True, help="Of samples, examples and intervals.")
+@click.option("--attack", metavar="LIST", help='Strategies to attack; "none" for none.  [all of them]')
+@click.option("--again", is_flag=True, help="Ask each plain question twice, to measure the judge's noise.")
+@click.option("--rubric", type=_FILE, metavar="FILE", help="Definitions of metrics (YAML).")
 @click.option(
-    "--resamples", type=click.IntRange(0), default=1000, show_default=True, help="Behind intervals."
+    "--scale",
+    "scales",
+    multiple=True,
+    metavar="METRIC=LOW-HIGH",
+    help="Scale of a metric whose file has none.",
+)
+@click.option(
+    "--rater-columns", metavar="LIST", help="Columns with ratings, if their names do not begin with rater_."
+)
+@click.option("--max-items", type=click.IntRange(1), metavar="N", help="Ask about a sample of this size.")
+@click.option("--seed", default=0, show_default=True, help="Seed of samples, examples and intervals.")
+@click.option(
+    "--resamples",
+    type=click.IntRange(0),
+    default=1000,
+    show_default=True,
+    help="Resamples behind each interval.",
 )
 @click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Calls at a time.")
-@click.option("--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS")
 @click.option(
-    "--cache", type=click.Path(path_type=Path), metavar="FILE", help="Keeps answers; a stopped run goes on."
+    "--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Limit of a call."
 )
 @click.option(
-    "--record", type=click.Path(path_type=Path), metavar="FILE", help="Write ratings for --recorded."
+    "--cache", type=_FILE, metavar="FILE", help="Keep answers here, so that a stopped run can go on."
 )
-@click.option("--json", type=click.Path(path_type=Path), metavar="FILE", help="Write everything as JSON.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with plots.")
-@click.option("--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks the judge.")
+@click.option("--record", type=_FILE, metavar="FILE", help="Write the judge's ratings, for --recorded.")
+@click.option("--json", type=_FILE, metavar="FILE", help="Write everything as JSON.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with plots.")
+@click.option(
+    "--price",
+    metavar="IN/OUT",
+    help="Price of the judge in USD per million tokens, if the public list lacks it.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 def judge_audit(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
     """Measure how far a judge can be believed: against people, and against a false hint.
@@ -61,6 +89,107 @@ def judge_audit(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
       evenkeel judge-audit GPT-4_Vanilla.json ChatGPT_Vanilla.json
     """
-    from evenkeel.experiments.judge_audit.arguments import run_from_command_line
+    sys.exit(_run(files, given, confirmed=yes))
 
-    sys.exit(run_from_command_line(files, given, confirmed=yes))
+
+def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) -> int:
+    """Run the audit as the options say.
+
+    Returns: the exit code: 0, or 1 if nothing was asked because the user did not confirm or the judge
+        could not be used.
+    Raises: InputError for options and files that cannot be used.
+    """
+    from evenkeel.experiments.judge_audit.report import as_json, document
+    from evenkeel.experiments.judge_audit.run import JudgeFailedError, run_judge_audit
+    from evenkeel.experiments.kit.arguments import check_writable
+    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+    from evenkeel.experiments.kit.renderings import html, show
+    from evenkeel.experiments.kit.terminal import consoles
+
+    out, err = consoles(_PIPED_WIDTH)
+    check_writable(given[name] for name in ("json", "html", "record", "cache"))
+    try:
+        outcome = run_judge_audit(_options(files, given), err=err, confirm=confirmation(confirmed=confirmed))
+    except NotConfirmedError:
+        click.echo("evenkeel: nothing was asked; --yes asks without confirmation", err=True)
+        return 1
+    except JudgeFailedError as error:
+        click.echo(f"evenkeel: {error}", err=True)
+        return 1
+    found = document(outcome)
+    show(found, out)
+    if given["json"]:
+        given["json"].write_text(as_json(outcome), encoding="utf-8")
+    if given["html"]:
+        given["html"].write_bytes(html(found))
+    return 0
+
+
+def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
+    from evenkeel.experiments.judge_audit.judgements import Strategy
+    from evenkeel.experiments.judge_audit.questions import Design
+    from evenkeel.experiments.judge_audit.run import AuditOptions
+    from evenkeel.experiments.kit.arguments import price, words
+    from evenkeel.experiments.kit.asking import ModelAddress
+    from evenkeel.llm.price import Prices
+
+    judge = None
+    if given["judge_model"]:
+        model, own = given["judge_model"], given["price"]
+        judge = ModelAddress(
+            model=model,
+            url=given["judge_url"],
+            api_key=os.environ.get(given["judge_key_env"], ""),
+            key_variable=given["judge_key_env"],
+            concurrency=given["concurrency"],
+            timeout_s=given["timeout"],
+            prices=Prices({} if own is None else {model: price(own)}),
+        )
+    strategies = _strategies("--strategies", given["strategies"], tuple(Strategy))
+    attacked = () if given["attack"] == "none" else _strategies("--attack", given["attack"], strategies)
+    return AuditOptions(
+        files=files,
+        judge=judge,
+        recorded=given["recorded"],
+        design=Design(strategies, tuple(each for each in attacked if each in strategies), given["again"]),
+        rubric=given["rubric"],
+        scales=_scales(given["scales"]),
+        rater_columns=words(given["rater_columns"]),
+        max_items=given["max_items"],
+        seed=given["seed"],
+        resamples=given["resamples"],
+        cache=given["cache"],
+        record=given["record"],
+    )
+
+
+def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
+    from evenkeel.experiments.judge_audit.judgements import Strategy
+    from evenkeel.experiments.judge_audit.rows import metric_key, suggestion
+    from evenkeel.experiments.kit.arguments import InputError, words
+
+    if text is None:
+        return default
+    known = [strategy.value for strategy in Strategy]
+    named = [metric_key(word) for word in words(text)]
+    for word in named:
+        if word not in known:
+            raise InputError(f'{option}: "{word}" is none of {", ".join(known)}{suggestion(word, known)}')
+    if not named:
+        raise InputError(f"{option}: is empty; give some of {', '.join(known)}")
+    return tuple(strategy for strategy in Strategy if strategy.value in named)
+
+
+def _scales(texts: tuple[str, ...]) -> dict[str, Scale]:
+    from evenkeel.experiments.judge_audit.ratings import Scale
+    from evenkeel.experiments.judge_audit.rows import metric_key
+    from evenkeel.experiments.kit.arguments import InputError
+
+    scales = {}
+    for text in texts:
+        metric, _, scale = text.partition("=")
+        try:
+            scales[metric_key(metric)] = Scale.parse(scale)
+        except ValueError as error:
+            raise InputError(f"--scale {text}: {error}") from error
+    return scales

@@ -22,8 +22,8 @@ from evenkeel.experiments.calibrate.rewriting import Rewriter
 from evenkeel.experiments.calibrate.score_table import TableError
 from evenkeel.experiments.calibrate.terminal import show
 from evenkeel.experiments.calibrate.threshold import Placement
-from evenkeel.experiments.judge_audit.run import JudgeAddress
 from evenkeel.experiments.kit.arguments import price, words
+from evenkeel.experiments.kit.asking import ModelAddress
 from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.experiments.kit.terminal import consoles
 from evenkeel.llm.price import Prices
@@ -126,12 +126,12 @@ def _options(goldens: Path | None, given: Mapping[str, Any]) -> CalibrateOptions
     )
 
 
-def _address(part: str, model: str | None, given: Mapping[str, Any]) -> JudgeAddress | None:
+def _address(part: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
     if model is None:
         return None
     variable = given[f"{part}_key_env"]
     own = given["price"]
-    return JudgeAddress(
+    return ModelAddress(
         model=model,
         url=given[f"{part}_url"],
         api_key=os.environ.get(variable, ""),

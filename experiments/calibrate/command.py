@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.rewriting import Rewriter
     from evenkeel.experiments.calibrate.score_table import ScoreTable
-    from evenkeel.experiments.judge_audit.run import JudgeAddress
+    from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.runtime.stores import Stores
@@ -93,7 +93,7 @@ class CalibrateOptions:
     placement: Placement = field(default_factory=Placement)
     resamples: int = 1000
     seed: int = 0
-    judge: JudgeAddress | None = None
+    judge: ModelAddress | None = None
     judge_goldens: int | None = None
     """Ask the judge about a sample of so many goldens; None = all."""
     max_usd: float | None = None

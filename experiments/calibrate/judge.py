@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
-    from evenkeel.experiments.judge_audit.run import JudgeAddress
+    from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
 
 
@@ -210,7 +210,7 @@ class Asking:
 
     def __init__(
         self,
-        address: JudgeAddress,
+        address: ModelAddress,
         form: Form,
         sources: Sequence[Source],
         journal: Journal,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
-    from evenkeel.experiments.judge_audit.run import JudgeAddress
+    from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.llm.client import ChatRequest, Endpoint
 
@@ -68,7 +68,7 @@ class Purse:
 class Rewriter:
     """Who rewrites."""
 
-    address: JudgeAddress
+    address: ModelAddress
     stronger: str | None = None
     """Model of the same endpoint that is asked where the first one fails the checks."""
 

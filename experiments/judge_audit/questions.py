@@ -17,7 +17,8 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.attack import claimed_rating, human_mode
 from evenkeel.experiments.judge_audit.calls import Call
 from evenkeel.experiments.judge_audit.judgements import VERSION, Condition, Judged, Slot, Strategy
-from evenkeel.experiments.judge_audit.rows import InputError, metric_key, suggestion
+from evenkeel.experiments.judge_audit.rows import metric_key, suggestion
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question, unforgeable_tag
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.experiments.judge_audit.rows import (
-    InputError,
     Row,
     check_columns,
     is_missing,
@@ -16,6 +15,7 @@ from evenkeel.experiments.judge_audit.rows import (
     read_rows,
     suggestion,
 )
+from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

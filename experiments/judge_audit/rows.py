@@ -11,6 +11,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.experiments.kit.arguments import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -19,10 +21,6 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 """Cells that mean "no rating", in lower case."""
 
 _FIELD_CHARS = 10_000_000
-
-
-class InputError(ValueError):
-    """A file that cannot be used. The message names file, place and field, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,26 +5,27 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import number, usd
+from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.calls import (
+    FINAL,
     JudgeUnusableError,
     ReplyCache,
     Spent,
     ask_all,
     estimate,
-    progress,
 )
 from evenkeel.experiments.judge_audit.judgements import read_recorded, recorded_lines
 from evenkeel.experiments.judge_audit.measures import RESAMPLES, audit, installed_analysers
 from evenkeel.experiments.judge_audit.pairs import holds_pairs, pairwise_report, plan, preferences, read_pairs
 from evenkeel.experiments.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
-from evenkeel.experiments.judge_audit.rows import InputError, suggestion
-from evenkeel.llm.client import Endpoint
-from evenkeel.llm.price import Prices
-from evenkeel.metrics.judge.client import Judge
+from evenkeel.experiments.judge_audit.rows import suggestion
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.asking import advised
+from evenkeel.experiments.kit.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.experiments.judge_audit.calls import Call, CallEstimate, Place
+    from evenkeel.experiments.judge_audit.calls import Call, Place
     from evenkeel.experiments.judge_audit.measures import AuditReport
     from evenkeel.experiments.judge_audit.pairs import PairwiseReport
     from evenkeel.experiments.judge_audit.ratings import Ratings, Scale
+    from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
+    from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.reply import Reply
 
 
@@ -56,36 +59,11 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeAddress:
-    """The judge to be asked."""
-
-    model: str
-    url: str
-    api_key: str = field(repr=False)
-    key_variable: str
-    """Environment variable that the key was taken from, for messages."""
-    concurrency: int = 4
-    timeout_s: float = 60.0
-    prices: Prices = field(default_factory=Prices)
-
-    def endpoint(self, model: str | None = None) -> Endpoint:
-        """The judge's model, or another one behind the same address; nothing is sent."""
-        return Endpoint(
-            base_url=self.url,
-            model=model or self.model,
-            api_key=self.api_key,
-            timeout_s=self.timeout_s,
-            concurrency=self.concurrency,
-            price=self.prices.usd,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class AuditOptions:
     """What the command line says."""
 
     files: tuple[Path, ...]
-    judge: JudgeAddress | None = None
+    judge: ModelAddress | None = None
     recorded: Path | None = None
     design: Design = field(default_factory=Design)
     rubric: Path | None = None
@@ -98,13 +76,8 @@ class AuditOptions:
     record: Path | None = None
 
 
-_ADVICE = {
-    "unauthorized": "put a valid key into {variable}, or name another variable with --judge-key-env",
-    "connection": "check --judge-url and the network",
-    "timeout": "check that the endpoint is up, or raise --timeout",
-    "rate_limited": "lower --concurrency, or wait a while",
-    "bad_request": "check --judge-model and --judge-url",
-}
+_OPTIONS: Final = {"key_option": "--judge-key-env", "url_option": "--judge-url", "members": "such requests"}
+"""What advice about the judge's endpoint names."""
 
 
 class JudgeFailedError(Exception):
@@ -221,42 +194,45 @@ class _Asking:
         with ReplyCache(self._options.cache) as cache:
             ahead = estimate(address.model, calls, cache, address.prices.usd)
             if ahead.calls:
-                self._confirm(_announcement(address.model, ahead))
+                self._confirm(ahead)
             return asyncio.run(self._ask(address, calls, cache, check=ahead.calls > 0))
 
     async def _ask(
-        self, address: JudgeAddress, calls: Collection[Call[Place]], cache: ReplyCache, *, check: bool
+        self, address: ModelAddress, calls: Collection[Call[Place]], cache: ReplyCache, *, check: bool
     ) -> dict[Place, Reply]:
-        async with Judge(address.endpoint()) as judge:
+        async with address.judge() as judge:
             failure = await judge.check() if check else None
-            if failure and failure.reason not in {"refused", "bad_schema", "out_of_scale", "empty"}:
-                advice = _ADVICE.get(failure.reason, "see the detail").format(variable=address.key_variable)
+            if failure and failure.reason not in FINAL - {"truncated"}:
+                said = advised(failure.reason, failure.detail, **_OPTIONS, variable=address.key_variable)
+                raise JudgeFailedError(f"{address.model} cannot be used ({failure.reason}): {said}")
+            return await self._put(address, judge, calls, cache)
+
+    async def _put(
+        self, address: ModelAddress, judge: Judge, calls: Collection[Call[Place]], cache: ReplyCache
+    ) -> dict[Place, Reply]:
+        spent, failed = Spent() if self.spent is None else self.spent, 0
+        self.spent = spent
+
+        def details() -> str:
+            return f"{usd(spent.cost_usd)}, {number(failed)} failed"
+
+        with progress("asking the judge", "answers", len(calls), self.err, details=details) as made:
+
+            def count(reply: Reply, remembered: bool) -> None:  # noqa: FBT001 - a callback of `ask_all`
+                nonlocal failed
+                failed += isinstance(reply.outcome, Failure)
+                spent.add(reply, remembered=remembered)
+                made.add(remembered=remembered)
+
+            try:
+                return await ask_all(judge, calls, cache, concurrency=address.concurrency, progress=count)
+            except JudgeUnusableError as error:
                 raise JudgeFailedError(
-                    f"{address.model} cannot be used ({failure.reason}: {failure.detail}); {advice}"
-                )
-            with progress(len(calls), self.err) as told:
-                try:
-                    return await ask_all(
-                        judge, calls, cache, concurrency=address.concurrency, progress=told.add
-                    )
-                except JudgeUnusableError as error:
-                    raise JudgeFailedError(
-                        f"{address.model} keeps failing ({error}); stopped after {told.done} of {len(calls)} "
-                        "answers. " + self._advice()
-                    ) from error
-                finally:
-                    self.spent = told.spent(self.spent)
+                    f"{address.model} keeps failing ({error}); stopped after {number(made.done)} of "
+                    f"{number(len(calls))} answers. {self._advice()}"
+                ) from error
 
     def _advice(self) -> str:
         if self._options.cache:
             return "Run the same command again to go on from there."
         return "With --cache FILE, a stopped run can go on from there."
-
-
-def _announcement(model: str, ahead: CallEstimate) -> str:
-    price = f"about {usd(ahead.cost_usd)}" if ahead.cost_usd else "no public price known"
-    return (
-        f"{number(ahead.calls)} calls to {model} ({number(ahead.remembered)} remembered), "
-        f"about {number(ahead.prompt_tokens)} prompt and {number(ahead.completion_tokens)} completion "
-        f"tokens, {price}"
-    )

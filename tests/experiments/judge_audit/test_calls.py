@@ -11,11 +11,11 @@ from evenkeel.experiments.judge_audit.calls import (
     Call,
     JudgeUnusableError,
     ReplyCache,
+    Spent,
     ask_all,
     estimate,
-    question_key,
 )
-from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question
 from evenkeel.metrics.judge.reply import Reply, Ruling
@@ -120,7 +120,7 @@ def test_a_foreign_file_is_no_cache(tmp_path):
     """It is not overwritten either."""
     path = tmp_path / "ratings.csv"
     path.write_text("item,metric\na,b\n")
-    with pytest.raises(InputError, match=r"ratings.csv, line 1: not a line of such a cache"):
+    with pytest.raises(InputError, match=r"ratings.csv, line 1: is not a cache of judges"):
         ReplyCache(path)
     assert path.read_text() == "item,metric\na,b\n"
 
@@ -149,21 +149,29 @@ def test_the_key_depends_on_everything_that_decides_the_reply():
     """Model, occasion, scale and words."""
     base = asked(1)
     keys = {
-        question_key("m", base, ""),
-        question_key("n", base, ""),
-        question_key("m", base, "again"),
-        question_key("m", Question(base.prompt, 1, base.messages, (1, 2, 3)), ""),
-        question_key("m", asked(2), ""),
+        Call(0, base).key("m"),
+        Call(0, base).key("n"),
+        Call(0, base, "again").key("m"),
+        Call(0, Question(base.prompt, 1, base.messages, (1, 2, 3))).key("m"),
+        Call(0, asked(2)).key("m"),
     }
     assert len(keys) == 5
-    assert question_key("m", base, "") == question_key("m", asked(1), "")
+    assert Call(0, base).key("m") == Call(1, asked(1)).key("m")
+
+
+def test_remembered_answers_cost_nothing():
+    """They are counted apart."""
+    spent = Spent()
+    for number in range(20):
+        spent.add(Reply(Ruling(1, ""), 100, 20, 0.25), remembered=number < 15)
+    assert spent == Spent(5, 15, 500, 100, 1.25)
 
 
 def test_the_estimate_counts_only_what_is_not_remembered():
     """40 characters are about 10 tokens; step by step takes longer answers."""
     calls = [*plan(3), Call("steps", asked(9, "audit.step_by_step"))]
     cache = ReplyCache()
-    cache.add(question_key("scripted", calls[0].question, ""), good(0))
+    cache.add(calls[0].key("scripted"), good(0))
     ahead = estimate(
         "scripted", calls, cache, lambda _, prompt, completion: prompt * 1.0 + completion * 100.0
     )

@@ -7,7 +7,8 @@ import pytest
 
 from evenkeel.experiments.judge_audit.questions import BUILTIN, rubrics
 from evenkeel.experiments.judge_audit.ratings import Scale, read_ratings
-from evenkeel.experiments.judge_audit.rows import InputError, metric_key
+from evenkeel.experiments.judge_audit.rows import metric_key
+from evenkeel.experiments.kit.arguments import InputError
 
 WIDE = """\
 Item,Metric,Scale,Text,Context,rater_ana,rater_bo

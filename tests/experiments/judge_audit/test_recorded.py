@@ -14,7 +14,7 @@ from evenkeel.experiments.judge_audit.judgements import (
     recorded_lines,
 )
 from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
-from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.experiments.kit.arguments import InputError
 
 RATINGS = Ratings(tuple(Item(name, "fluency", Scale(1, 5), "", "", (3,)) for name in ("a", "b", "c")), ("x",))
 

@@ -15,7 +15,7 @@ from evenkeel.experiments.judge_audit.questions import (
     rubrics,
 )
 from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
-from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.judge.client import ruling_schema
 from evenkeel.metrics.judge.reply import Ruling, read_ruling

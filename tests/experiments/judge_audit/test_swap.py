@@ -16,7 +16,7 @@ from evenkeel.experiments.judge_audit.pairs import (
     preferences,
     read_pairs,
 )
-from evenkeel.experiments.judge_audit.rows import InputError
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.metrics.judge.reply import Reply, Ruling
 
 LLMBAR = Path(__file__).parents[4] / "shared" / "data" / "llmbar" / "evaluators_Natural"
