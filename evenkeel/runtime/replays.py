@@ -14,12 +14,12 @@ from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.runtime import choices
 from evenkeel.settings import Credential, route_table
-from evenkeel.shadow.archive import Archivist
 from evenkeel.shadow.original import Reader, StatedTemplate
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan, needs_of
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
+from evenkeel.shadow.worker import Archivist
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -25,8 +25,7 @@ from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageErro
 from evenkeel.proxy.request_head import parse_any_request, parse_request
 from evenkeel.proxy.response_head import parse_any_response, parse_response
 from evenkeel.proxy.rewriting import render_request, render_response
-from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.answer.reading import READERS
+from evenkeel.shadow.answer import READERS, read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.perturbations.format import readers as skeleton
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton

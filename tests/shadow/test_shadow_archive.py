@@ -14,9 +14,9 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.experiments.goldens.prompts import asked
-from evenkeel.shadow.archive import Archivist
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.worker import Archivist
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.goldens import GoldenError, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive

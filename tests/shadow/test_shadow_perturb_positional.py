@@ -20,7 +20,7 @@ from evenkeel.shadow.perturbations.positional import (
     OutputInstructions,
     Reordering,
 )
-from evenkeel.shadow.perturbations.positional.marks import closes, is_label, tail_cuts
+from evenkeel.shadow.perturbations.positional.passages import closes, is_label, tail_cuts
 from evenkeel.shadow.perturbations.positional.reordering import bullet_lists, order_matters
 from evenkeel.shadow.prompt import Block, PromptView
 

@@ -23,7 +23,6 @@ from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.perturbations.places import protected_spans
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.protection import BUILTIN, ProtectionError, RedactedSink, Redactor
-from evenkeel.shadow.protection.bodies import Unredactable, redact_events, redact_json
 from evenkeel.shadow.protection.detectors import (
     OwnPattern,
     PresidioDetector,
@@ -31,7 +30,7 @@ from evenkeel.shadow.protection.detectors import (
     load_analyser,
     luhn_valid,
 )
-from evenkeel.shadow.protection.redaction import Placeholders
+from evenkeel.shadow.protection.redaction import Placeholders, Unredactable, redact_events, redact_json
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.redis.queue import RedisExchangeQueue
