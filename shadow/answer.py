@@ -1,18 +1,8 @@
 """Answers, read from response bodies: plain JSON or an event stream, as the wire carried them.
 
-Answers, read from response bodies: plain JSON or an event stream, as the wire carried them.
-
-`reading` decides which of the two a body is and takes streams apart; `apis` knows what each API sends and
-puts it into a `draft`.
-
-An answer in the making, the values it is made of, and what the reader of an API must be able to do.
-
-Readers of the answer in a response, one for each API.
-
+`read_answer` decides which of the two a body is. A reader for each API puts what it sends into a `Draft`.
 Chat completions and completions hold choices, of which the first is read: a request with `n > 1` is
 compared by its choice 0.
-
-Answers read from response bodies of any API, plain JSON or server-sent events.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The worker: takes exchanges off the queue, makes their trials, and logs a verdict for each.
 
-Exactly once, as seen in the log: a trial's id is derived from the exchange, so whatever a dead
-worker had already logged is found there and neither made nor counted again; an exchange leaves
-the queue only after all its verdicts are in the log, or with a reason among the dead letters.
+Exactly once, as seen in the log: a trial's id is derived from the exchange, so whatever a dead worker had
+already logged is found there and neither made nor counted again; an exchange leaves the queue only after
+all its verdicts are in the log, or with a reason among the dead letters.
 
-Keeps sampled exchanges, so that their answers can be approved as goldens later.
+An `Archivist` keeps exchanges that could be read, so that their answers can be approved as goldens later.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.shadow.perturbations.places import protected_spans
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import Details, find_topic, read_details, written_language

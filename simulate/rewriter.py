@@ -18,7 +18,7 @@ import re
 from itertools import cycle
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.shadow.perturbations.places import protected_spans
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.simulate.phrases import LANGUAGES, Tones, phrases_for
 from evenkeel.simulate.recognition import clauses_in, find_topic, topic_of_clause, written_language
 

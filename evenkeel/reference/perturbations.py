@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.cli.perturb import asked_of_rewriter, changed_members, diff_lines, lines_of, try_all
+from evenkeel.cli.perturbing.page import asked_of_rewriter, diff_lines
+from evenkeel.cli.perturbing.trying import changed_members, lines_of, try_all
+from evenkeel.core.protected_spans import RULES
 from evenkeel.shadow.perturbations import BUILTIN
-from evenkeel.shadow.perturbations.places import RULES
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 
@@ -45,16 +47,16 @@ is counted as not applicable, with a reason.
 
 ## Your own
 
-A package of yours offers perturbations by an entry point of the group `evenkeel.perturbations`, which names an
-object like those in `shadow/perturbations/`, or a list of them:
+A package of yours offers perturbations by an entry point of the group `evenkeel.perturbations`, which names
+an object like those in `shadow/perturbations/`, or a list of them:
 
 ```toml
 [project.entry-points."evenkeel.perturbations"]
 acme = "acme_perturbations:SHOUT"
 ```
 
-Routes then choose them by name, as any other (`perturbations: [general.casing, acme.shout]`). What the console and
-reports call them, and where they list them, is what the object's `rewording` says. A package that cannot be
+Routes then choose them by name, as any other (`perturbations: [general.casing, acme.shout]`). The object's
+`rewording` says what the console and reports call it, and where they list it. A package that cannot be
 loaded, or uses a name that is taken, is left out with an error in the log.
 
 ## What is protected

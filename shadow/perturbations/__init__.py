@@ -2,12 +2,12 @@
 
 `protocol` says what one is; each perturbation, or family of them, is one module and one line in
 `catalogue`. Changes of the input keep off protected text (code, numbers, addresses, quotations …): `places`
-finds it, and picks and rewrites a share of the rest. Changes of the template are in `positional` and
-`format`. Perturbations that need a model ask for texts with a `Draft`.
+picks and rewrites a share of the rest. Changes of the template are in `positional` and `format`.
+Perturbations that need a model ask for texts with a `Draft`.
 """
 
+from evenkeel.core.protected_spans import Protected, protected_spans
 from evenkeel.shadow.perturbations.catalogue import BUILTIN, by_name, catalogue
-from evenkeel.shadow.perturbations.places import Protected, protected_spans
 from evenkeel.shadow.perturbations.protocol import (
     NOTHING,
     Draft,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.shadow.perturbations.places import protected_spans
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 
 if TYPE_CHECKING:

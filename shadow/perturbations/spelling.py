@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, protected_spans
+from evenkeel.shadow.perturbations.places import change_places
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:

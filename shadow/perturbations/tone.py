@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, protected_spans
+from evenkeel.shadow.perturbations.places import change_places
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_INPUT, draft
 

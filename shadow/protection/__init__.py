@@ -1,8 +1,7 @@
 """Redaction: what must not be kept is replaced before an exchange leaves the proxy's process.
 
-`detectors` find values in a text, `bodies` knows where texts stand in JSON and in event streams, and
-`redaction` replaces them in an exchange and in what is handed to the queue. Encryption of what is kept is
-the stores' own (`evenkeel.stores.sealing`).
+`detectors` find values in a text; `redaction` replaces them in bodies, in an exchange and in what is handed
+to the queue. Encryption of what is kept is the stores' own (`evenkeel.stores.sealing`).
 """
 
 from evenkeel.shadow.protection.detectors import BUILTIN, Detector, Found, ProtectionError

@@ -1,11 +1,9 @@
 """Exchanges without the values that must not be kept, on their way to the queue.
 
-A value is replaced by a placeholder: the same value, the same placeholder throughout an exchange.
-
-Where texts stand in bodies: in the strings of JSON, and in those of the events of a stream.
-
-Only string literals are replaced, so what was JSON stays JSON, and every other byte stays as it was. Words of
-the API (`type`, `role`, …) are left alone, and so are numbers and the names of members.
+A value is replaced by a placeholder: the same value, the same placeholder throughout an exchange. In bodies
+only string literals are replaced, in JSON and in the events of a stream, so what was JSON stays JSON, and
+every other byte stays as it was. Words of the API (`type`, `role`, …) are left alone, and so are numbers
+and the names of members.
 """
 
 from __future__ import annotations

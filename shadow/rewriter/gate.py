@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
-from evenkeel.shadow.perturbations.places import protected_spans
+from evenkeel.core.protected_spans import protected_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import h11
 
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
 from evenkeel.metrics.structured.json import find_json, read_json
@@ -29,7 +30,6 @@ from evenkeel.shadow.answer import READERS, read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.perturbations.format import readers as skeleton
 from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
-from evenkeel.shadow.perturbations.places import protected_spans
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
 from evenkeel.stores.goldens import GoldenError
 from tests.security import file_targets

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.shadow.perturbations.places import RULES, protected_spans
+from evenkeel.core.protected_spans import RULES, protected_spans
 
 
 def found(text: str) -> list[tuple[str, str]]:

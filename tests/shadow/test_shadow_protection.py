@@ -18,9 +18,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.exchange import Exchange
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.original import Left, Reader
-from evenkeel.shadow.perturbations.places import protected_spans
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.protection import BUILTIN, ProtectionError, RedactedSink, Redactor
 from evenkeel.shadow.protection.detectors import (

@@ -1,8 +1,7 @@
 """Positional perturbations: whole parts of a prompt stand elsewhere, not a word of them changes.
 
-`marks` knows the lines that belong to their neighbours (lead-ins, labels, fences), `passages` cuts segments
-into passages that can be moved and puts them into another order, `moves` and `reordering` are the
-perturbations.
+`passages` cuts segments into passages that can be moved and puts them into another order; `moves` and
+`reordering` are the perturbations.
 """
 
 from __future__ import annotations

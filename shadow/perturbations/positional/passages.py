@@ -1,8 +1,7 @@
 """The text of a prompt as passages that can be put into another order.
 
-A passage is what can stand elsewhere without harm: lines that belong to a value or a document go with it.
-
-Lines that belong to what they stand beside: lead-ins, labels, fences and other delimiters.
+A passage is what can stand elsewhere without harm. Lines that belong to what they stand beside go with it:
+lead-ins, labels, fences and other delimiters.
 """
 
 from __future__ import annotations

@@ -1,0 +1,217 @@
+"""What no change of a text may touch: code, addresses, numbers, identifiers, data, quotations.
+
+One compiled pattern reads a text once from left to right. Runs of plain words are skipped in a single step;
+wherever something else begins, the rules are tried in the order of `RULES` and the first that fits takes its
+span. A rule that is too eager only costs a place to change; one that is too shy changes the meaning of the
+question, so the rules lean to eagerness.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """A half-open span of a text that must survive as it is."""
+
+    start: int
+    end: int
+    rule: str
+    """The name in `RULES` of what protects it."""
+
+
+# Letters and underscore of scripts that put spaces between words, and digits. In the others `\w`
+# would take the clause around a number for a part of it.
+_A: Final = r"A-Za-z_À-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
+_W: Final = rf"0-9\uff10-\uff19{_A}"
+_CJK: Final = r"\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef"
+# English, German, Spanish, French, Italian, Dutch, Portuguese; abbreviations in English only.
+_MONTH: Final = (
+    r"(?:Jan(?:uary|uar|uari|eiro|vier)?|[jJ]anuari|janeiro|janvier|Jänner|[eE]nero|[gG]ennaio"
+    r"|Feb(?:ruary|ruar|ruari|rero|braio)?|febrero|febbraio|februari|[fF]évrier|[fF]evereiro"
+    r"|Mar(?:ch|s|zo|ço)?|mar(?:s|zo|ço)|März|[mM]aart|[aA]pr(?:il[e]?)|Apr|[aA]vril|[aA]bril"
+    r"|May|[mM]ai|[mM]ayo|[mM]aggio|[mM]aio|[mM]ei|June?|[jJ]uni|[jJ]unio|[jJ]uin|[gG]iugno|[jJ]unho"
+    r"|July?|[jJ]uli|[jJ]ulio|[jJ]uillet|[lL]uglio|[jJ]ulho|Aug(?:ust)?|[aA]ugustus|[aA]gosto|[aA]oût"
+    r"|Sept?(?:ember)?|september|[sS]eptembre|[sS]ep?tiembre|[sS]ettembre|[sS]etembro"
+    r"|Oct(?:ober)?|[oO]ktober|[oO]ctobre|[oO]ctubre|[oO]ttobre|[oO]utubro"
+    r"|Nov(?:ember)?|november|[nN]ov(?:embre|iembre|embro)"
+    r"|Dec(?:ember)?|december|Dezember|[dD]écembre|[dD]iciembre|[dD]icembre|[dD]ezembro)"
+)
+_OF: Final = r"(?:(?:of|de|del|di|do)[ ])?"
+_UNIT: Final = (
+    r"(?:[kKMGTP]?i?[Bb](?:ps|it|yte)?s?|[kKMG]?Hz|[kcdmµun]?m[²³]?|[kmµ]?g|[mµc]?[lL]|[mµun]?s|[kM]?Wh?"
+    r"|[kM]?V|m?Ah?|°?[CF]|K|px|pt|em|rem|mph|kph|km/h|dpi|fps|rpm|ppm|lbs?|oz|ft"
+    r"|USD|EUR|GBP|JPY|CHF|CAD|AUD|BRL|dollars?|[eE]uros?|cents?|reais|pesos?"
+    r"|per[ ]?cent|[pP]rozent|procent|pour[ ]cent|por[ ]c(?:i)?ento|per[ ]cento"
+    r"|hours?|hrs?|h|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|yrs?"
+    r"|Stunden?|Minuten?|Sekunden?|Tage?n?|Wochen?|Monate?n?|Jahre?n?|Uhr"
+    r"|horas?|minutos?|segundos?|d[ií]as?|semanas?|mes(?:es)?|a[nñ]os?"
+    r"|heures?|secondes?|jours?|semaines?|mois|ans?|années?"
+    r"|or[ae]|minut[oi]|second[oi]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi]"
+    r"|uur|uren|minu(?:ut|ten)|seconden?|dag(?:en)?|we(?:ek|ken)|maand(?:en)?|jaar|jaren"
+    r"|[aApP]\.?[mM]\.?|UTC|GMT|CES?T|[EMP][SD]?T|thousand|million|billion|trillion|k|x"
+    r"|Tausend|Millionen|Milliarden|Mio|Mrd|Tsd|mil|mill(?:ón|ones)|mille|millions?|milliards?"
+    r"|mila|milion[ei]|miliard[oi]|duizend|miljoen|miljard|milh(?:ão|ões)|bilh(?:ão|ões))"
+)
+
+# Rules that may begin with a plain word.
+_BEFORE_WORDS: Final[dict[str, str]] = {
+    # Unfenced code, one line at a time: what ends like a statement or begins like one. A line in which
+    # a fence or JSON begins is left to those rules.
+    "code_line": rf"""
+        ^[ \t]*+ (?! [`~{{\[] | [^\n]*(?:```|~~~) ) (?:
+            (?:def|class|if|elif|else|for|while|try|except|finally|with|switch|do)\b [^\n]* : [ \t]* $
+          | [^\n{{}}]* [{_W})>] [ \t]* \{{ [ \t]* $ (?!\s*["}}\[{{])
+          | \}}[^\n]*
+          | (?=[^\n]*;[ \t]*$) [^\n]*? [=()\[\]<>] [^\n]*
+          | import [ ] [{_W}.*{{}}, ]+ ;? $  |  from [ ] [{_W}.]++ [ ] import [ ] [^\n]*
+          | [{_W}.\[\]"']++ [ \t]* [-+*/|&%:]? = [ \t]* (?: (?=[{{\[]) | [^\s=] [^\n]* )
+          | (?:\$|>>>|\#include|\#!) [ \t]* (?=[^\d\s]) [^\n]*
+          | (?:SELECT|INSERT[ ]INTO|DELETE[ ]FROM|CREATE[ ]TABLE|ALTER[ ]TABLE) \b [^\n]*
+          | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
+          | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
+        )""",
+    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $",
+    # List markers, option letters, headings, quotation marks of mail, rules.
+    "marker": r"""
+        ^[ \t]*+ (?:
+            (?: \#{1,6} | [-*+•·▪●○■◆‣◦–—] | \d{1,3}[.)] | \(?[A-Za-z][.)] ) [ \t]+ (?: \[[ xX]\] [ \t]+ )?
+          | >+ [ \t]*
+          | [-*_=]{3,} [ \t]* $
+          | [・●○■□◆◇] [ \t]*
+        )""",
+    # Who speaks, or what a field is called: at most two words before a colon at the start of a line.
+    "label": rf"^[ \t]*+ [{_W}] [{_W}.\-]{{0,30}}+ (?:[ ][{_W}.\-]{{1,30}})?+ : (?=[ \t]|$)",
+    "date": rf"""
+        (?=[{_A}]{{3,10}}\.?[ ](?:d[eio]l?[ ]|of[ ])?\d)
+        {_MONTH} \.? [ ] {_OF} \d{{1,4}} (?:st|nd|rd|th)? (?:,?[ ]\d{{4}}\b)?
+      | \d{{1,2}} (?:st|nd|rd|th|er|[.º°])? [ ] {_OF} {_MONTH}\b \.? (?:,?[ ]{_OF}\d{{4}}\b)?""",
+}
+
+# A word without anything odd in or after it: no further rule can begin there.
+_PLAIN_WORD: Final = r"""(?: [A-Z]?[a-zß-öø-ÿ]++ | [A-Z]++ ) (?= [\s,;!?)'’"”] | [.:](?:\s|\Z) | \Z )"""
+
+_AFTER_WORDS: Final[dict[str, str]] = {
+    # Fences without an end run to the end of the text.
+    "code": r"```[\s\S]*?(?:```|\Z) | ~~~[\s\S]*?(?:~~~|\Z) | ``[^\n]{1,500}?`` | `[^`\n]{1,500}`",
+    "math": r"""
+        \$\$[^$]{1,2000}\$\$ | \\\([\s\S]{1,500}?\\\) | \\\[[\s\S]{1,2000}?\\\]
+      | \\[A-Za-z]++(?:\{[^{}\n]*\})* | (?<![0-9A-Za-z])\$[^\s$\d](?:[^$\n]{0,99}[^\s$])?\$(?!\d)""",
+    "url": rf"""
+        (?: [A-Za-z][A-Za-z0-9+.\-]{{1,15}}+:// | www\. | mailto: | tel: )
+        [^\s<>"“”`{_CJK}]* [^\s<>"“”`{_CJK}.,;:!?'’)\]}}*]""",
+    "email": rf"[{_W}.+%\-]{{1,64}}+ @ [{_W}\-]++ (?:\.[{_W}\-]++)*",
+    "handle": rf"[@\#] [{_W}] [{_W}\-]*",
+    # A short leaf element goes with its value; longer content is text like any other. Where no blanks part
+    # the words, a dozen characters are short.
+    "markup": rf"""
+        <(?P<tag>[A-Za-z][\w:.\-]{{0,60}})(?:\s[^<>\n]{{0,200}})?>
+          (?: [ ]?(?:[^<>\s{_CJK}]++[ ]?){{1,4}}+ | [^<>\s]{{1,12}}+ ) </(?P=tag)>
+      | </?[A-Za-z!?][^<>\n]{{0,300}}> | <!--[\s\S]{{0,2000}}?--> | &(?:\#\w{{1,7}}|[A-Za-z]{{2,10}});""",
+    "placeholder": r"""
+        \{\{[^{}\n]{1,80}\}\} | \$\{[^{}\n]{1,80}\} | \{%[^{}\n]{1,80}%\} | \{[A-Za-z_][\w.\-]{0,60}\}
+      | %\(\w{1,60}\)[sdifr] | %[sdifr]\b | \$[A-Z_]{2,60}\b
+      | !?\[(?!["{\[])[^\[\]\n]{1,120}\](?:\([^()\s]*\))? | 【[^【】\n]{1,120}】""",
+    # Only where a JSON reader agrees, see `_json_end`.
+    "json": r"[{\[](?=\s*[\"{\[\]}\d\-])",
+    "object": r"\{[^{}\n]{0,500}[:=][^{}\n]{0,500}\}",
+    # Runs of three and more delimit documents; what stands between is text.
+    "delimiter": r"\"{3,} | '{3,}",
+    "quotation": rf"""
+        (?<![{_W}]) " (?:[^"\n]|\n(?![ \t]*\n)){{1,1000}} "
+      | “[^“”]{{1,1000}}” | «[^«»]{{1,1000}}» | „[^„“”"]{{1,1000}}[“”"] | »[^«»\n]{{1,1000}}«
+      | \u2039[^\u2039\u203a\n]{{1,300}}\u203a | \u201a[^\u201a\u2018’\n]{{1,300}}[\u2018’]
+      | 「[^「」]{{1,500}}」 | 『[^『』]{{1,500}}』
+      | (?<![{_W}]) ['\u2018] (?:[^'\u2018’\n]|(?<=[{_W}])['’](?=[{_W}])){{1,300}} ['’] (?![{_W}])""",
+    "path": rf"""
+        (?:[A-Za-z]:\\|\\\\) [^\s"<>|]+
+      | (?<![{_W}]) (?:~|\.{{1,2}})? / [{_W}.@%+~\-]++ (?: / [{_W}.@%+~\-]*+ )*
+      | [{_W}.\-]{{1,128}}+ (?: / [{_W}.@\-]{{0,128}}[{_W}] )+ /?""",
+    "address": r"(?<![0-9A-Za-z:]) (?:[0-9A-Fa-f]{0,4}:){2,7} (?:[0-9A-Fa-f]{1,4}|(?<=::)) (?![0-9A-Za-z:])",
+    "setting": rf"[{_W}.\-]{{1,128}}+ = [^\s,;]+",
+    # Any token with a digit in it: amounts, dates, times, versions, addresses, hashes, ticket numbers.
+    "number": rf"""
+        (?: [-+−±]?(?:R|US|CA?|AU?|NZ|HK)?[$€£¥₹][ \u00a0]?(?=\d) | [-+−±.](?=\d) )?
+        (?= [{_A}.,:/'’+\-@]{{0,127}}+ \d )
+        (?: \d{{1,3}} (?:[ \u00a0\u202f]\d{{3}})+ (?![{_W}]) | [{_W}]++ ) (?: [-./:,+@'’–×]{{1,2}} [{_W}]++ )*
+        (?: [ \u00a0\u202f]?{_UNIT} (?![{_W}]) | [ \u00a0\u202f]?[%‰°ºª€£¥$"′″](?![{_W}])
+          | [年月日時分秒円元個人歳台本枚回階号週%\uff05] )?""",
+    "identifier": rf"""
+        [0-9A-Za-z]*+_[{_W}]+ (?: [.\-][{_W}]++ )*
+      | [A-Z]*+[a-z]++[A-Z][{_W}]*
+      | [A-Z]{{2,}}+[a-z][{_W}]*
+      | [{_W}]++ (?: \.[{_W}]++ )+ \.?
+      | \.[A-Za-z][{_W}]* | [A-Za-z]\+\+ | [CFJ]\# | [{_W}]++ (?: \+[{_W}]++ )+
+      | [a-z]++ (?: -[a-z]++ ){{3,}}
+      | (?<![{_W}\-]) --?[A-Za-z][\w\-]*(?:=\S+)?""",
+    "call": rf"[{_W}.]{{1,128}}+\([^()\n]{{0,80}}\)",
+}
+
+RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS)
+"""The names of what is protected, in the order in which the rules are tried."""
+
+# Blanks inside a line, then plain words and the marks after them, many at a time. Not at the start
+# of a line, where line rules begin, and no word before a digit, which may belong to a date.
+_SKIP: Final = (
+    r"(?: (?<=[^\n]) [ \t]++ )?+"
+    r" (?: (?<=[ \t(]) (?: [A-Z]?[a-zß-öø-ÿ]++ (?:['’-][a-zß-öø-ÿ]++){0,2}+ | [A-Z]++ )"
+    r" [,.;:!?)]{0,2}+ [ \t]++ (?!(?:d[eio]l?[ ])?\d) )*+"
+)
+
+
+def _named(rules: dict[str, str]) -> str:
+    return "|".join(f"(?P<{name}>{pattern})" for name, pattern in rules.items())
+
+
+_SCANNER: Final = re.compile(
+    rf"{_SKIP} (?: {_named(_BEFORE_WORDS)} | {_PLAIN_WORD} | {_named(_AFTER_WORDS)}"
+    rf" | [{_W}]+ | [\u3040-\u30ff\u4e00-\u9fff]+ | [ \t]+ | [^{_W}] | \Z )",
+    re.VERBOSE | re.MULTILINE,
+)
+_OBJECT: Final = re.compile(_AFTER_WORDS["object"], re.VERBOSE)
+_READER: Final = json.JSONDecoder(parse_int=float)
+_FAILED_READS: Final = 64
+"""After so many brackets that open no JSON a text is not tried further: each try may read far."""
+
+
+@lru_cache(maxsize=16)  # several kinds and the rewriter's gate ask about the same text
+def protected_spans(text: str) -> tuple[Protected, ...]:
+    """The spans of a text that must survive, in order and without overlap.
+
+    Linear in the length of the text.
+    """
+    found: list[Protected] = []
+    failed = 0
+    at = 0
+    while at < len(text):
+        match = _SCANNER.match(text, at)
+        assert match is not None  # the last alternatives take any character, or the end
+        rule = match.lastgroup
+        at = match.end()
+        if rule is None:
+            continue
+        start = match.start(rule)
+        if rule == "json":
+            end = _json_end(text, start) if failed < _FAILED_READS else None
+            if end is None:
+                failed += 1
+                lenient = _OBJECT.match(text, start)
+                if lenient is None:
+                    continue
+                rule, end = "object", lenient.end()
+            at = end
+        found.append(Protected(start, at, rule))
+    return tuple(found)
+
+
+def _json_end(text: str, start: int) -> int | None:
+    """Where the JSON value that begins at `start` ends, None if none does."""
+    try:
+        return _READER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return None
