@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.cli.perturb import asked_of_rewriter, changed_members, diff_lines, lines_of, try_all
-from evenkeel.cli.perturbing.page import asked_of_rewriter, diff_lines
-from evenkeel.cli.perturbing.trying import changed_members, lines_of, try_all
 from evenkeel.core.protected_spans import RULES
 from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.prompt import PromptView
