@@ -1,21 +1,16 @@
-"""Operator plane: the web page and the admin API. Imports `metrics` only.
+"""Operator plane: the web pages and the admin API.
 
-`sources` says what the console is given (read-only callables and stores). Each part of a page is
-one module that turns them into a frozen view, and one template that prints it: `status` (what to
-do), `heatmap`, `trends`, `verdicts` (latest trials, `diffs` marks what moved), `pipeline`.
-`overview` puts the parts together, `trial` is the page of one verdict, `api` the same as JSON,
-`probes` the health and metrics endpoints, `app` the Litestar application.
+`sources` says what the console is given (read-only callables and stores). Each part of a page is one module
+that turns them into a frozen view, and one template that prints it: `status` (what to do), `heatmap`,
+`trends`, `pipeline`; `overview` puts the parts together, `api` gives the same as JSON, `probes` has the
+health and metrics endpoints, `app` is the Litestar application, `rendering` fills templates.
 
-One module a page: `routes` (its `cells` with `forest` bars, `matrix` of languages), `alerts` with
-`alerts_view`, `judge` with `judge_series`, `calibration`, `pipeline_page` with `spend`, `settings_view`.
-`live` keeps them fresh, `navigation` names them, `tables` is what `downloads` gives as files.
+One module a page: `routes` (its `cells`), `alerts`, `changes`, `trials` (found by `trial_search`), `trial`,
+`goldens`, `labels`, `baselines`, `judge`, `calibration`, `pipeline` with `spend`, `settings_view`,
+`actions`. `navigation` lists them, `downloads` gives their tables as files, `links` their addresses.
 
-`trials` is the explorer: `trial_filter` (what can be chosen), `trial_search` (how it is found), `trial_form`.
-
-Three things can be changed here. Goldens: `goldens` (list and page of one), `goldens_api`, `golden_changes`
-(what may be asked for). Labels: `feedback` (what people say of verdicts), `feedback_views`. Baselines:
-`baselines`. `writing` sees to it that only the console's own pages and programs ask, `identity` says who does
-and what they may, `actions` shows what was done.
+Goldens, labels and baselines can be changed here; `access` decides who may, and `actions` shows the audit
+log.
 """
 
 from evenkeel.console.app import create_app

@@ -1,6 +1,13 @@
-"""Who may see metrics, prompts and answers: those who know a token or have signed in, and mean this port.
+"""Who is asking, how that is known, and what they may see and change.
 
-Who that is, and what they may do, the console reads from the scope.
+A token or a sign-in opens metrics, prompts and answers. Whoever serves the console puts a `Visitor` into
+the scope of each request, under `SCOPE_KEY`. Without one everybody is trusted with everything and nobody is
+known: names are then as people type them.
+
+A browser sends its user's password, or reaches a port of this machine, for whatever page is open. So forms
+carry a token that only the console's own pages know (Litestar's `CSRFConfig`), the API takes nothing but
+JSON, which a browser does not send elsewhere without asking first, and both refuse what a browser says
+comes from another site.
 
 Without a token, as on loopback, any page that a browser of this machine shows could have its own name
 resolve to this port and then read from it as if from its own site (DNS rebinding). The name stays in
@@ -12,23 +19,172 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import logging
 import re
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from litestar.config.csrf import CSRFConfig
 from litestar.enums import ScopeType
+from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.response.base import ASGIResponse
+from litestar.template.base import csrf_token
 
-from evenkeel.console.identity import SCOPE_KEY, Role, Visitor
-from evenkeel.stores.audit_log import is_name
+from evenkeel.stores.audit_log import KNOWN_BY, Action, is_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from litestar import Request
+    from litestar.connection import ASGIConnection
+    from litestar.handlers import BaseRouteHandler
     from litestar.types import ASGIApp, Receive, Scope, Send
 
     from evenkeel.settings.server import Admin
+    from evenkeel.stores.audit_log import ActionLog, KnownBy, What
+
+
+SCOPE_KEY: Final = "evenkeel.visitor"
+
+Role = Literal["viewer", "labeller", "approver"]
+_RANKS: Final[dict[Role, int]] = {"viewer": 0, "labeller": 1, "approver": 2}
+_log = logging.getLogger("evenkeel.console")
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who has been let in."""
+
+    name: str = ""
+    """"" if nobody knows: then the name is asked for and recorded as typed."""
+    role: Role = "approver"
+    known_by: KnownBy = "typed"
+    proposed: str = ""
+    """What the field for the name begins with."""
+
+    def may(self, role: Role) -> bool:
+        """Whether they may do what takes this role."""
+        return _RANKS[self.role] >= _RANKS[role]
+
+    @property
+    def known(self) -> str:
+        """How the name is known, in words."""
+        return KNOWN_BY[self.known_by]
+
+
+def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
+    """Who is asking."""
+    scope: Any = connection.scope
+    found = scope.get(SCOPE_KEY)
+    visitor = found if isinstance(found, Visitor) else Visitor()
+    if visitor.name or not visitor.may("labeller"):
+        return visitor
+    return replace(visitor, proposed=_signed_in(connection.headers.get("authorization", "")))
+
+
+def needs(role: Role) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], None]:
+    """A guard that refuses who may not do what takes this role."""
+
+    def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+        visitor = visitor_of(connection)
+        if not visitor.may(role):
+            who = visitor.name or "Whoever has this token"
+            raise HTTPException(
+                f"{who} is a {visitor.role}; this takes the role {role}. Nothing was changed.",
+                status_code=403,
+            )
+
+    return guard
+
+
+def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked for, under the name of who asks: `by` is theirs if it is known, else as typed.
+
+    Raises: HTTPException if another name is given than the known one.
+    """
+    if not visitor.name:
+        return dict(asked)
+    typed = asked.get("by")
+    if typed not in (None, "", visitor.name):
+        raise HTTPException(
+            f'You are signed in as {visitor.name}: leave "by" out. Nothing was changed.', status_code=403
+        )
+    return {**asked, "by": visitor.name}
+
+
+class Recorder:
+    """Writes down what was done: into the log of actions, if there is one, and into that of the process."""
+
+    def __init__(self, log: ActionLog | None) -> None:
+        self._actions = log
+
+    def __call__(
+        self, visitor: Visitor, by: str, what: What, subject: str, *, at: float, detail: str = ""
+    ) -> None:
+        """Record that `by`, who asked as `visitor`, has done something. Blocks on the store."""
+        action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
+        _log.info("%s", action.to_json())
+        if self._actions is not None:
+            self._actions.record(action)
+
+
+def _signed_in(authorization: str) -> str:
+    """The name given to the browser's password dialogue, "" for none. Nobody has checked it."""
+    scheme, _, value = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[0]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+_OWN = frozenset({"same-origin", "none"})
+_WITHOUT_FORMS = ("^/api/", "^/static/", "^/fragments/", "^/metrics$", "^/healthz$", "^/readyz$")
+
+
+def csrf_config() -> CSRFConfig:
+    """Protection of forms, with a secret that lives as long as the application.
+
+    The cookie's name is new each time too: a browser would keep sending the old one, which no longer fits.
+    """
+    return CSRFConfig(
+        secret=secrets.token_hex(32),
+        cookie_name=f"evenkeel-{secrets.token_hex(4)}",
+        cookie_httponly=True,
+        cookie_samesite="strict",
+        exclude=list(_WITHOUT_FORMS),
+    )
+
+
+def form_token(request: Request[Any, Any, Any]) -> str:
+    """What a form of a page must carry as `_csrf_token`."""
+    return csrf_token({"request": request})
+
+
+def own_pages_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """A guard that refuses requests which a page of another site has caused.
+
+    Programs that are no browsers say nothing of their origin and pass.
+    """
+    site = connection.headers.get("sec-fetch-site")
+    if site is not None:
+        own = site in _OWN
+    else:  # An older browser, or one that does not trust plain HTTP to another machine.
+        origin = connection.headers.get("origin")
+        own = origin in (None, "null") or origin.partition("://")[2] == connection.headers.get("host")
+    if not own:
+        raise PermissionDeniedException("The request comes from a page of another site.")
+
+
+def json_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """A guard that refuses bodies not declared as JSON, as the forms of other sites are."""
+    kind = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException("Send the body as application/json.", status_code=415)
+
 
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Probes of an orchestrator: they say nothing about content."""

@@ -9,10 +9,10 @@ from litestar import Response, get
 from litestar.params import QueryParameter
 
 from evenkeel.console import links
+from evenkeel.console.access import visitor_of
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.identity import visitor_of
-from evenkeel.console.live import Head, live_handlers
+from evenkeel.console.rendering import Head, live_handlers
 from evenkeel.core import figures
 from evenkeel.stores.audit_log import KNOWN_BY, MOST_READ
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.identity import Visitor
-    from evenkeel.console.live import AnyRequest
-    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.access import Visitor
+    from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.stores.audit_log import Action, ActionLog, What
 

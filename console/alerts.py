@@ -1,24 +1,42 @@
-"""The page about alerts: what fires, what did, and what is likely behind it."""
+"""Alerts: the page, the file, and `/api/alerts/ID` with the verdicts and traces behind an alert.
+
+The verdicts behind an alert are those of its cell since the change seems to have begun, read from the log.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from litestar import Response, get
+from litestar.exceptions import NotFoundException
+from litestar.params import FromPath
 
 from evenkeel.console import links
+from evenkeel.console.api import json_response
+from evenkeel.console.baselines import approval_lines
+from evenkeel.console.downloads import Table
 from evenkeel.console.heatmap import retired_models
-from evenkeel.console.live import Head
+from evenkeel.console.rendering import Head, live_handlers
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import CellKey
 from evenkeel.monitor.changes.report import SAID
+from evenkeel.monitor.fold import OTHER_MODEL
+from evenkeel.stores.verdict_log import Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from litestar.handlers import HTTPRouteHandler
+
     from evenkeel.console.baselines import ApprovalLine
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
+
 
 EXPLAINS_S: Final = 7 * 86_400.0
 """A change explains an alert of its route that was raised at most so long after it."""
@@ -315,3 +333,112 @@ def _alert(
         since_s=since,
         until_s=until,
     )
+
+
+EVENTS_READ: Final = 400
+"""Newest events that the page and its download look at."""
+
+
+def alerts_table(page: AlertsPage) -> Table:
+    """All of them for a file, those that fire first."""
+    columns = ("state", "kind", "what", "route", "model", "since", "until", "measured", "change", "runbook")
+    return Table(
+        columns,
+        [
+            (
+                "firing" if place < len(page.firing) else "over",
+                alert.kind,
+                alert.what,
+                alert.route,
+                alert.model,
+                alert.since_s,
+                alert.until_s,
+                figures.plain(alert.value),
+                alert.explanation.text if alert.explanation else None,
+                RUNBOOKS[alert.kind],
+            )
+            for place, alert in enumerate((*page.firing, *page.past))
+        ],
+    )
+
+
+def alerts_of(sources: ConsoleSources) -> AlertsPage:
+    """The page as it is now."""
+    changes = sources.change_reports() if sources.change_reports else ()
+    now, events = sources.clock(), sources.monitor_store.events(EVENTS_READ)
+    return alerts_page(sources.reports(), events, changes, now, approval_lines(sources.log.approvals(), now))
+
+
+def alert_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """`/alerts` and its live part."""
+    return live_handlers("/alerts", "_alerts.html", lambda _: alerts_of(sources), renderer)
+
+
+MOST_VERDICTS: Final = 100
+"""Verdicts of an alert that are given at most, the newest."""
+_SCANNED: Final = 20_000
+"""Verdicts that are looked through at most."""
+_AT_ONCE: Final = 500
+
+
+def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERDICTS) -> list[LoggedVerdict]:
+    """The rated trials of an event's cell up to the deciding one, newest first.
+
+    Args:
+        log: where the verdicts are.
+        event: an alert that was raised or resolved.
+        most: verdicts to give at most.
+
+    Returns: as many as the event's run holds; of an excess those whose resend has a rating as well, which is
+    what its detector looked at. Fewer once the log no longer has them. The run is chosen in hindsight, so
+    its mean errs towards the change.
+    """
+    wanted = min(most, event.run_trials or most)
+    narrow = Narrow(route=event.route, perturbation=event.perturbation, ratings=(1, 2, 3))
+    found: list[LoggedVerdict] = []
+    at, looked_at = event.offset + 1, 0
+    while at > 0 and len(found) < wanted and looked_at < _SCANNED:
+        stretch = log.read_before(at, _AT_ONCE, narrow)
+        found += [one for one in stretch.verdicts if _counts(one, event)]
+        at, looked_at = stretch.reached, looked_at + max(1, stretch.looked_at)
+    return found[:wanted]
+
+
+def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
+    """Whether the event's detector looked at a verdict. Models beyond the limit cannot be told apart."""
+    verdict = logged.verdict
+    paired = event.what != "excess" or verdict.baseline_rating is not None
+    return paired and event.model in {verdict.model, OTHER_MODEL}
+
+
+EventId = FromPath[str]
+_EVENTS_READ = 10_000
+"""As many as the stores keep."""
+
+
+def alert_evidence_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
+    """`/api/alerts/ID`, with 404 for an alert that is not known (any more)."""
+
+    @get("/api/alerts/{event:str}", sync_to_thread=True)
+    def alert(event: EventId) -> Response[bytes]:
+        found = next((one for one in sources.monitor_store.events(_EVENTS_READ) if one.id == event), None)
+        if found is None:
+            raise NotFoundException(f'There is no alert "{event}", or no longer.')
+        behind = verdicts_behind(sources.log, found)
+        return json_response({"alert": asdict(found), "verdicts": [_shown(one) for one in behind]})
+
+    return [alert]
+
+
+def _shown(logged: LoggedVerdict) -> dict[str, Any]:
+    verdict = logged.verdict
+    return {
+        "id": verdict.id,
+        "exchange_id": verdict.exchange_id,
+        "scored_at": verdict.scored_at,
+        "rating": verdict.rating,
+        "baseline_rating": verdict.baseline_rating,
+        "shifted": verdict.shifted,
+        "baseline_shifted": verdict.baseline_shifted,
+        "trace_id": verdict.trace_id,
+    }

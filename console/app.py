@@ -1,28 +1,27 @@
-"""The Litestar application: pages, API and probes behind one set of security headers."""
+"""The Litestar application: pages, API, downloads and probes behind one set of security headers."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from litestar import Litestar, MediaType, Request, Response, get
 from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.params import FromPath
 
-from evenkeel.console.actions import action_handlers
-from evenkeel.console.alert_evidence import alert_evidence_handlers
-from evenkeel.console.alerts_view import alert_handlers
-from evenkeel.console.api import api_handlers, json_response
-from evenkeel.console.assets import Assets
+from evenkeel.console.access import csrf_config
+from evenkeel.console.actions import action_handlers, actions_table
+from evenkeel.console.alerts import alert_evidence_handlers, alert_handlers, alerts_of, alerts_table
+from evenkeel.console.api import MAX_VERDICTS, api_handlers, json_response
 from evenkeel.console.baselines import baseline_handlers
-from evenkeel.console.calibration import calibration_handlers
+from evenkeel.console.calibration import calibration_handlers, calibration_table
+from evenkeel.console.cells import cells_table
 from evenkeel.console.changes import change_handlers
-from evenkeel.console.downloads import download_handlers
-from evenkeel.console.feedback import feedback_handlers
-from evenkeel.console.goldens import golden_handlers
-from evenkeel.console.goldens_api import golden_api_handlers
-from evenkeel.console.judge import PlotReader, judge_handlers
+from evenkeel.console.downloads import Table, download_handlers
+from evenkeel.console.goldens import golden_api_handlers, golden_handlers
+from evenkeel.console.judge import PlotReader, judge_handlers, judge_table, people_table, plots_table
+from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.navigation import (
     ACTIONS,
     ALERTS,
@@ -36,22 +35,141 @@ from evenkeel.console.navigation import (
     TRIALS,
 )
 from evenkeel.console.overview import overview_handlers
-from evenkeel.console.pipeline_page import pipeline_handlers
+from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
 from evenkeel.console.probes import probe_handlers
-from evenkeel.console.rendering import Renderer
-from evenkeel.console.routes import route_handlers
-from evenkeel.console.settings_view import document_handlers, settings_handlers
-from evenkeel.console.tables import tables
+from evenkeel.console.rendering import Assets, Renderer
+from evenkeel.console.routes import route_handlers, trends_table
+from evenkeel.console.settings_view import document_handlers, settings_handlers, settings_table
+from evenkeel.console.spend import spend_table, split_table
 from evenkeel.console.trial import trial_handlers
-from evenkeel.console.trials import trial_explorer_handlers
-from evenkeel.console.writing import csrf_config
+from evenkeel.console.trials import trial_explorer_handlers, trials_table
+from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from litestar.handlers import HTTPRouteHandler
     from litestar.types import Message, Scope
 
+    from evenkeel.console.judge import Plot
     from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.stores.goldens import GoldenStore
+
+
+_VERDICT: Final = (
+    "id",
+    "exchange_id",
+    "scored_at",
+    "route",
+    "model",
+    "perturbation",
+    "severity",
+    "scorer",
+    "rating",
+    "baseline_rating",
+    "direction",
+    "failure",
+    "explanation",
+    "task",
+    "prompt_version",
+    "replay_s",
+    "tokens",
+    "cost_usd",
+)
+
+
+def tables(
+    sources: ConsoleSources, plots: Callable[[], Sequence[Plot]]
+) -> dict[str, Callable[[Mapping[str, str]], Table]]:
+    """What there is to download from these sources; each takes the query's parameters that are set."""
+    found: dict[str, Callable[[Mapping[str, str]], Table]] = {
+        "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
+        "trends": lambda asked: trends_table(sources, asked.get("route")),
+        "verdicts": lambda asked: verdicts_table(
+            sources.log.latest(MAX_VERDICTS, route=asked.get("route"), perturbation=asked.get("perturbation"))
+        ),
+        "trials": lambda asked: trials_table(sources, asked),
+        "alerts": lambda _: alerts_table(alerts_of(sources)),
+        "judge": lambda _: judge_table(sources.reports()),
+        "judge-plots": lambda _: plots_table(plots()),
+        "calibration": lambda _: calibration_table(sources.calibration),
+        "pipeline": lambda _: flow_table(sources.pipeline()),
+        "skips": lambda _: skips_table(sources.pipeline()),
+        "spend": lambda _: spend_table(sources.pipeline(), sources.spending() if sources.spending else None),
+        "spend-split": lambda _: split_table(sources.spending() if sources.spending else None),
+        "dead-letters": lambda _: dead_table(sources),
+    }
+    changes, goldens, settings = sources.change_reports, sources.goldens, sources.settings
+    labels, actions = sources.labels, sources.actions
+    if changes is not None:
+        found["changes"] = lambda asked: changes_table(changes(), asked.get("route"))
+    if labels is not None:
+        found["human-agreement"] = lambda _: people_table(human_agreement(labels.select()))
+    if goldens is not None:
+        found["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
+    if actions is not None:
+        found["actions"] = lambda _: actions_table(actions)
+    if settings is not None:
+        found["settings"] = lambda _: settings_table(settings())
+    return found
+
+
+def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
+    """The newest verdicts, newest first; no prompts and no answers."""
+    rows = []
+    for one in verdicts:
+        failure = one.failure.reason if one.failure else None
+        values = {"direction": one.direction, "failure": failure}
+        rows.append([values[name] if name in values else getattr(one, name) for name in _VERDICT])
+    return Table(_VERDICT, rows)
+
+
+def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> Table:
+    """Changes, newest first."""
+    columns = ("id", "route", "at", "cause", "among", "effect", "effects", "marks")
+    return Table(
+        columns,
+        [
+            (
+                one.id,
+                one.route,
+                one.at,
+                one.cause.value,
+                " ".join(cause.value for cause in one.among),
+                one.effect,
+                " ".join(one.effects),
+                "; ".join(f"{mark.kind}: {mark.before} → {mark.after}" for mark in one.marks),
+            )
+            for one in changes
+            if route in {None, one.route}
+        ],
+    )
+
+
+def goldens_table(store: GoldenStore, route: str | None = None) -> Table:
+    """Goldens with their approvals, retired ones included; no prompts and no answers."""
+    columns = ("id", "version", "route", "task", "model", "prompt_version", "note", "approved_by")
+    rows = [
+        (
+            one.id,
+            one.version,
+            one.route,
+            one.task,
+            one.model,
+            one.prompt_version,
+            one.note,
+            one.approved_by,
+            one.approved_at,
+            one.retired_by,
+            one.retired_at,
+        )
+        for one in store.select(route=route, active=False)
+    ]
+    return Table((*columns, "approved_at", "retired_by", "retired_at"), rows)
+
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -15,8 +15,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, URLEncodedBody
 
 from evenkeel.console import links
-from evenkeel.console.identity import Recorder, needs, signed, visitor_of
-from evenkeel.console.writing import form_token, own_pages_only
+from evenkeel.console.access import Recorder, form_token, needs, own_pages_only, signed, visitor_of
 from evenkeel.core import figures, rewordings
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.stores.audit_log import is_name

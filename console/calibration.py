@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.console import wording
 from evenkeel.console.downloads import Table, Value
 from evenkeel.console.forest import Bar, Interval, Span, bar
-from evenkeel.console.live import Head, live_handlers
+from evenkeel.console.rendering import Head, live_handlers
 from evenkeel.core import figures
 from evenkeel.metrics.cascade import DEFAULT_BANDS
 

@@ -1,4 +1,4 @@
-"""The heatmap: routes × models against perturbations, coloured by robustness."""
+"""Heatmaps: routes × models against perturbations, and pairs of languages, coloured by robustness."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.core.cells import CellReport
+
 
 BAND_FLOORS = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 """Lower edges of the robustness bands, in points of 100; the last band is everything below."""
@@ -301,3 +302,86 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
         lines.append(f"not rated: {reasons}")
     lines.append(wording.scorer_words(report.scorer))
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """Prompts in one language; None where a pair was never tried."""
+
+    language: str
+    cells: tuple[HeatCell | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageMatrix:
+    """One route and model."""
+
+    id: str
+    route: str
+    href: str
+    model: str
+    retired: bool
+    languages: tuple[str, ...]
+    """Of the answers, the heads of the columns."""
+    rows: tuple[MatrixRow, ...]
+    alerts: int
+
+
+def language_matrices(reports: Sequence[CellReport], *, minimum: int) -> tuple[LanguageMatrix, ...]:
+    """One matrix for each route and model with more pairs than fit into columns.
+
+    Those with an alert come first, then by route and model; models that no longer answer come last.
+    """
+    retired = retired_models(reports)
+    groups: dict[tuple[str, str], dict[tuple[str, str], CellReport]] = {}
+    for report in reports:
+        pair = rewordings.language_pair(report.key.perturbation)
+        if pair is not None:
+            groups.setdefault((report.key.route, report.key.model), {})[pair] = report
+
+    def place(group: tuple[str, str]) -> tuple[bool, bool, tuple[str, str]]:
+        return group in retired, not any(one.alert for one in groups[group].values()), group
+
+    wide = [group for group in sorted(groups, key=place) if len(groups[group]) > PAIRS_IN_COLUMNS]
+    return tuple(
+        _matrix(f"languages-{number}", *group, groups[group], minimum, retired=group in retired)
+        for number, group in enumerate(wide)
+    )
+
+
+def _matrix(
+    element: str,
+    route: str,
+    model: str,
+    pairs: dict[tuple[str, str], CellReport],
+    minimum: int,
+    *,
+    retired: bool,
+) -> LanguageMatrix:
+    sources = sorted({source for source, _ in pairs}, key=_order)
+    targets = sorted({target for _, target in pairs}, key=_order)
+
+    def cell(source: str, target: str) -> HeatCell | None:
+        report = pairs.get((source, target))
+        if report is None:
+            return None
+        trials = links.trials_link(route=route, model=model, perturbation=report.key.perturbation)
+        return replace(heat_cell(report, f"{source} → {target}", minimum), href=trials)
+
+    return LanguageMatrix(
+        id=element,
+        route=route,
+        href=links.route_link(route),
+        model=model,
+        retired=retired,
+        languages=tuple(targets),
+        rows=tuple(
+            MatrixRow(source, tuple(cell(source, target) for target in targets)) for source in sources
+        ),
+        alerts=sum(report.alert for report in pairs.values()),
+    )
+
+
+def _order(language: str) -> tuple[bool, str]:
+    """English first: it is what most prompts are in."""
+    return language != "en", language

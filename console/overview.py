@@ -9,13 +9,19 @@ from litestar import MediaType, Response, get
 from litestar.params import FromQuery
 
 from evenkeel.console import links
-from evenkeel.console.heatmap import BANDS, PAIRS_IN_COLUMNS, Heatmap, heatmap
-from evenkeel.console.live import KnownTag, tagged
-from evenkeel.console.matrix import LanguageMatrix, language_matrices
+from evenkeel.console.heatmap import (
+    BANDS,
+    PAIRS_IN_COLUMNS,
+    Heatmap,
+    LanguageMatrix,
+    heatmap,
+    language_matrices,
+)
 from evenkeel.console.pipeline import PipelineLine, pipeline_line
+from evenkeel.console.rendering import KnownTag, tagged
 from evenkeel.console.status import Status, status
 from evenkeel.console.trends import Trend, trends
-from evenkeel.console.verdicts import Choice, Exhibitor, VerdictList, latest
+from evenkeel.console.trial import Choice, Exhibitor, VerdictList, latest
 from evenkeel.core import rewordings
 
 if TYPE_CHECKING:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console import changes, links
-from evenkeel.console.alerts import alerts_page
-from evenkeel.console.alerts_view import EVENTS_READ
+from evenkeel.console.alerts import EVENTS_READ, alerts_page
 from evenkeel.console.cells import CellGroup, cell_groups, excess_span
 from evenkeel.console.downloads import Table, Value
-from evenkeel.console.heatmap import BANDS, retired_models
-from evenkeel.console.live import Head, live_handlers
-from evenkeel.console.matrix import LanguageMatrix, language_matrices
+from evenkeel.console.heatmap import BANDS, LanguageMatrix, language_matrices, retired_models
+from evenkeel.console.rendering import Head, live_handlers
 from evenkeel.console.spend import Meter, route_meters
 from evenkeel.console.trends import POINTS_READ, Trend, trends
 from evenkeel.core import figures

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from evenkeel.console.downloads import Table
-from evenkeel.console.live import Head, live_handlers
+from evenkeel.console.rendering import Head, live_handlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

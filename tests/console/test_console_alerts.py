@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.console.alerts import alerts_page, explanation
-from evenkeel.console.alerts_view import alerts_table
+from evenkeel.console.alerts import alerts_page, alerts_table, explanation
 from evenkeel.core.cells import DriftReport
 from evenkeel.stores.monitor_state import AlertEvent
 from tests.console.whole_scene import change_report

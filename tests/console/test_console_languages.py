@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from evenkeel.console.heatmap import heatmap
-from evenkeel.console.matrix import language_matrices
+from evenkeel.console.heatmap import heatmap, language_matrices
 from evenkeel.core.rewordings import language_pair, pair_label
 
 NOW = 1_786_544_400.0

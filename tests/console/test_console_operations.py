@@ -12,8 +12,7 @@ from markupsafe import Markup
 from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
 from evenkeel.console.chart import Sample
 from evenkeel.console.forest import Interval, Span, bar, span_of
-from evenkeel.console.judge import judged
-from evenkeel.console.judge_series import FEWEST, POINTS, binned, judge_plots
+from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table

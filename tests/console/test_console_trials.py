@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.trial_filter import OUTCOMES, RATINGS, TrialFilter
-from evenkeel.console.trial_search import Labelled, Limits, each_page, search
+from evenkeel.console.trial_search import OUTCOMES, RATINGS, Labelled, Limits, TrialFilter, each_page, search
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore, Verdict
 from evenkeel.monitor.changes.report import Cause

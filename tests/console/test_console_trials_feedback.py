@@ -9,8 +9,7 @@ import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.feedback import say
-from evenkeel.console.feedback_views import drawn
+from evenkeel.console.labels import drawn, say
 from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.labels import LabelError, LabelStore
 from evenkeel.stores.sqlite.database import Database

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evenkeel.console.alerts import verdicts_behind
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.evidence import verdicts_behind
 from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from evenkeel.console.downloads import Table, as_csv
-from evenkeel.console.trial_filter import TrialFilter
+from evenkeel.console.trial_search import TrialFilter
 from evenkeel.core.exchange import Exchange
 from evenkeel.experiments.bench.items import ItemError, item_of, written
 from evenkeel.settings import SettingsError
