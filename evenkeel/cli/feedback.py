@@ -13,7 +13,7 @@ from rich.table import Table
 
 from evenkeel.cli.options import json_option, table_console, with_stores
 from evenkeel.console import wording
-from evenkeel.console.feedback_views import QUALITIES, RATINGS, agreement_lines
+from evenkeel.console.labels import QUALITIES, RATINGS, agreement_lines
 from evenkeel.core import figures, rewordings
 from evenkeel.experiments.judge_audit.labels import judge_lines, rating_lines
 from evenkeel.monitor.labels import human_agreement
