@@ -10,6 +10,7 @@ from evenkeel.console.downloads import Table, Value
 from evenkeel.console.forest import Bar, Interval, Span, bar
 from evenkeel.console.rendering import Head, live_handlers
 from evenkeel.core import figures
+from evenkeel.core.geometry import Tick, shortened
 from evenkeel.metrics.cascade import DEFAULT_BANDS
 
 if TYPE_CHECKING:
@@ -18,11 +19,37 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import CalibrationInForce, ConsoleSources, Thresholds
     from evenkeel.experiments.calibrate.calibration import Calibration, Role
-    from evenkeel.experiments.calibrate.report.plots import Heatmap
     from evenkeel.experiments.calibrate.resampling import Measured
     from evenkeel.metrics.cascade import Bands
 
 _WHOLE: Final = Span(0.0, 1.0)
+_CELL_WIDTH, _CELL_HEIGHT, _NAME_WIDTH = 108, 34, 190
+_LABEL_CHARS: Final = 19
+_STEPS: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
+"""Sensitivities at which the colour changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One sensitivity, in user units."""
+
+    x: float
+    y: float
+    step: int
+    """Colour, 0 (none) to 5 (steep)."""
+    text: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """Sensitivities, metrics down and failure modes across."""
+
+    width: float
+    height: float
+    cells: tuple[HeatCell, ...]
+    rows: tuple[Tick, ...]
+    columns: tuple[Tick, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,23 +219,31 @@ def _measured(share: Measured) -> str:
 
 
 def _heatmap(found: Calibration) -> Heatmap:
-    # Brings numpy, which nobody without a calibration needs.
-    from evenkeel.experiments.calibrate.report import plots  # noqa: PLC0415
-
     modes = [mode.mode for mode in found.modes]
 
-    def cell(falls: Measured | None, about: str) -> tuple[float, str] | None:
+    def cell(i: int, j: int, falls: Measured | None, about: str) -> HeatCell:
+        x, y = _NAME_WIDTH + _CELL_WIDTH * j, _CELL_HEIGHT * (i + 1)
         if falls is None:
-            return None
-        return falls.value, f"{about}: [{falls.lower:.2f}, {falls.upper:.2f}], n = {falls.n}"
+            return HeatCell(x, y, 0, "–", "not measured")
+        step = sum(falls.value >= each for each in _STEPS)
+        text = f"{falls.value:.2f}".replace("-", "\u2212")
+        return HeatCell(x, y, step, text, f"{about}: [{falls.lower:.2f}, {falls.upper:.2f}], n = {falls.n}")
 
-    return plots.heatmap(
-        [metric.name for metric in found.metrics],
-        [mode.value for mode in modes],
-        [
-            [cell(metric.sensitivity.get(mode), f"{metric.name}, {mode.value}") for mode in modes]
-            for metric in found.metrics
-        ],
+    return Heatmap(
+        width=_NAME_WIDTH + _CELL_WIDTH * len(modes),
+        height=_CELL_HEIGHT * (len(found.metrics) + 1),
+        cells=tuple(
+            cell(i, j, metric.sensitivity.get(mode), f"{metric.name}, {mode.value}")
+            for i, metric in enumerate(found.metrics)
+            for j, mode in enumerate(modes)
+        ),
+        rows=tuple(
+            Tick(_CELL_HEIGHT * (i + 1.5), shortened(metric.name, _LABEL_CHARS))
+            for i, metric in enumerate(found.metrics)
+        ),
+        columns=tuple(
+            Tick(_NAME_WIDTH + _CELL_WIDTH * (j + 0.5), mode.value) for j, mode in enumerate(modes)
+        ),
     )
 
 

@@ -4,82 +4,103 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from evenkeel.cli.options import store_options
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evenkeel.experiments.calibrate.command import CalibrateOptions
+    from evenkeel.experiments.kit.asking import ModelAddress
+    from evenkeel.stores.goldens import Golden
+
+_PIPED_WIDTH: Final = 160
+"""Columns of the tables where the output is not a terminal."""
+
 
 @click.command()
 @click.argument("goldens", required=False, type=click.Path(path_type=Path), metavar="[GOLDENS.jsonl]")
-@click.option(
-    "--from-store", is_flag=True, help="Take the approved exchanges of the store instead of a file."
-)
-@click.option("--route", metavar="NAME", help="Only those of this route.")
+@click.option("--from-store", is_flag=True, help="Take the goldens of the store instead of a file.")
+@click.option("--route", metavar="NAME", help="Only goldens of this route.")
 @store_options
 @click.option(
     "--form",
     type=click.Choice(["workflow", "prose", "list", "data"]),
-    help="Only answers of this form.  [that of nine in ten]",
+    help="Only answers of this form.  [the form of nine in ten]",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path(),
     metavar="DIR",
-    help="Folder of the results.  [.]",
+    help="Folder for the results.  [.]",
 )
-@click.option("--metrics", metavar="LIST", help="Only these, by name.  [all that apply]")
+@click.option("--metrics", metavar="LIST", help="Only these metrics, by name.  [all that apply]")
 @click.option(
-    "--embeddings/--no-embeddings", default=None, help="Use an encoder.  [if the extra semantic is there]"
+    "--embeddings/--no-embeddings", default=None, help="Use an encoder.  [if the extra semantic is installed]"
 )
 @click.option("--encoder", metavar="MODEL", help="A sentence-transformers model.  [all-MiniLM-L6-v2]")
-@click.option("--bert-score", is_flag=True, help="Measure BERTScore as well; the slowest metric by far.")
-@click.option("--judge-model", metavar="NAME", help="Also score by this judge, and set the cascade's bands.")
+@click.option("--bert-score", is_flag=True, help="Measure BERTScore, too; by far the slowest metric.")
+@click.option(
+    "--judge-model", metavar="NAME", help="Score by this judge, too, and set the bands of the cascade."
+)
 @click.option(
     "--judge-url",
     metavar="URL",
     default="https://api.openai.com/v1",
     show_default=True,
-    help="Its endpoint, OpenAI-compatible.",
+    help="Its OpenAI-compatible endpoint.",
 )
 @click.option(
     "--judge-key-env",
     metavar="VARIABLE",
     default="EVENKEEL_JUDGE_API_KEY",
     show_default=True,
-    help="Holds its key.",
+    help="Variable that holds its key.",
 )
 @click.option(
-    "--judge-goldens", type=click.IntRange(2), metavar="N", help="Ask it about a sample of goldens only."
+    "--judge-goldens",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Ask the judge about a sample of goldens only.",
 )
 @click.option(
-    "--degrade-with-model", metavar="NAME", help="Let this model reword and compress, instead of rules."
+    "--degrade-with-model", metavar="NAME", help="Let this model reword and compress instead of rules."
 )
 @click.option(
     "--rewriter-url",
     metavar="URL",
     default="https://api.openai.com/v1",
     show_default=True,
-    help="Its endpoint, OpenAI-compatible.",
+    help="Its OpenAI-compatible endpoint.",
 )
 @click.option(
     "--rewriter-key-env",
     metavar="VARIABLE",
     default="EVENKEEL_REWRITER_API_KEY",
     show_default=True,
-    help="Holds its key.",
+    help="Variable that holds its key.",
 )
-@click.option("--stronger-model", metavar="NAME", help="Asked where that model's texts fail the checks.")
+@click.option(
+    "--stronger-model", metavar="NAME", help="Model to ask when that model's texts fail the checks."
+)
 @click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Calls at a time.")
-@click.option("--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Of a call.")
-@click.option("--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks a model.")
-@click.option("--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend no more.")
+@click.option(
+    "--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Limit of a call."
+)
+@click.option(
+    "--price", metavar="IN/OUT", help="Price in USD per million tokens, if the public list lacks a model."
+)
+@click.option(
+    "--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend no more than this."
+)
 @click.option(
     "--bands-from-store",
     is_flag=True,
-    help="Set the bands on trials that the store's judge decided; what people say of them counts first.",
+    help="Set the bands on trials that the store's judge decided; ratings by people take precedence.",
 )
 @click.option(
     "--false-alerts",
@@ -92,20 +113,24 @@ from evenkeel.cli.options import store_options
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Flag from this degradation on, e.g. 0.3; no earlier.",
+    help="Flag only from this degradation on, e.g. 0.3.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of degradations, samples and intervals.")
+@click.option("--seed", default=0, show_default=True, help="Seed of degradations, samples and intervals.")
 @click.option(
-    "--resamples", type=click.IntRange(20), default=1000, show_default=True, help="Behind intervals."
+    "--resamples",
+    type=click.IntRange(20),
+    default=1000,
+    show_default=True,
+    help="Resamples behind intervals.",
 )
 @click.option(
-    "--processes", type=click.IntRange(1), metavar="N", help="Processes that score.  [one a processor]"
+    "--processes", type=click.IntRange(1), metavar="N", help="Processes that score.  [one per processor]"
 )
 @click.option(
     "--journal",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Keeps scores; a stopped run goes on.  [DIR/calibration-journal.jsonl]",
+    help="Keep scores here, so that a stopped run can go on.  [DIR/calibration-journal.jsonl]",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
@@ -132,6 +157,142 @@ def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
 
     A run that was stopped goes on where it was when the same command is given again.
     """
-    from evenkeel.experiments.calibrate.arguments import run_from_command_line
+    sys.exit(_run(goldens, given, confirmed=yes))
 
-    sys.exit(run_from_command_line(goldens, given, confirmed=yes))
+
+def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> int:
+    """Calibrate as the options say.
+
+    Returns: the exit code: 0, or 1 if the user did not confirm or a model could not be used.
+    Raises: SettingsError, InputError, GoldenError and StoreError for options, files, goldens and stores that
+        cannot be used.
+    """
+    import sqlite3
+    from concurrent.futures import BrokenExecutor
+    from datetime import UTC, datetime
+
+    from evenkeel.experiments.calibrate.command import run_calibrate
+    from evenkeel.experiments.calibrate.report import notes
+    from evenkeel.experiments.kit.arguments import InputError
+    from evenkeel.experiments.kit.asking import StoppedError
+    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+    from evenkeel.experiments.kit.renderings import show
+    from evenkeel.experiments.kit.terminal import consoles
+    from evenkeel.metrics.registry import UnknownMetricError
+    from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
+
+    out, err = consoles(_PIPED_WIDTH)
+    try:
+        outcome = run_calibrate(
+            _options(goldens, given),
+            err=err,
+            confirm=confirmation(confirmed=confirmed),
+            today=datetime.now(UTC).date(),
+        )
+    except (UnknownMetricError, EmbeddingsUnavailableError) as error:
+        raise InputError(str(error)) from error
+    except sqlite3.Error as error:
+        raise InputError(
+            f"calibration-vectors.sqlite cannot be used ({error}); delete it, or choose another --out"
+        ) from error
+    except BrokenExecutor as error:
+        raise InputError(
+            "a scoring process died, perhaps for lack of memory; give the same command again with "
+            "--processes 1"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from error
+    except NotConfirmedError:
+        click.echo("evenkeel: no model was asked; --yes asks without confirmation", err=True)
+        return 1
+    except StoppedError as error:
+        click.echo(f"evenkeel: {error}", err=True)
+        return 1
+    show(outcome.written.page, out)
+    for line in notes(outcome):
+        out.print(line)
+    return 0
+
+
+def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
+    import os
+
+    from evenkeel.experiments.calibrate.command import CalibrateOptions
+    from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
+    from evenkeel.experiments.calibrate.rewriting import Rewriter
+    from evenkeel.experiments.calibrate.threshold import Placement
+    from evenkeel.experiments.kit.arguments import InputError, words
+    from evenkeel.runtime.stores import opened, settings_of_stores
+
+    if (file is None) != given["from_store"]:
+        raise InputError("name a file of goldens, or take those of the store with --from-store; one of both")
+    if given["route"] and not given["from_store"]:
+        raise InputError("--route chooses among the goldens of the store: give --from-store with it")
+    for name in (AskedSimilarity.name, AskedWorkflow.name):
+        if name in words(given["metrics"]) and not given["judge_model"]:
+            raise InputError(f"--metrics: {name} needs a judge: name one with --judge-model")
+    if given["encoder"] and given["embeddings"] is False:
+        raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
+    judge = _address("judge", given["judge_model"], given)
+    rewriter = _address("rewriter", given["degrade_with_model"], given)
+    if given["stronger_model"] and rewriter is None:
+        raise InputError("--stronger-model helps another model: name that with --degrade-with-model")
+    goldens, source = _goldens(file, given)
+    return CalibrateOptions(
+        goldens=goldens,
+        source=source,
+        form=given["form"],
+        out=given["out"],
+        journal=given["journal"],
+        metrics=words(given["metrics"]),
+        embeddings=given["embeddings"],
+        encoder=given["encoder"],
+        bert_score=given["bert_score"] or "bert_score" in (given["metrics"] or ""),
+        processes=given["processes"] or os.cpu_count() or 1,
+        placement=Placement(given["false_alerts"], given["level"]),
+        resamples=given["resamples"],
+        seed=given["seed"],
+        judge=judge,
+        judge_goldens=given["judge_goldens"],
+        max_usd=given["max_usd"],
+        rated_store=(
+            (lambda: opened(settings_of_stores(given["config"], given["data_dir"])))
+            if given["bands_from_store"]
+            else None
+        ),
+        rewriter=None if rewriter is None else Rewriter(rewriter, given["stronger_model"]),
+    )
+
+
+def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:
+    """The goldens of the file, else of the store, and where they are from."""
+    from evenkeel.experiments.goldens.files import load_goldens
+    from evenkeel.runtime.stores import opened, settings_of_stores
+
+    if file is not None:
+        return load_goldens(file), file.name
+    route = given["route"]
+    with opened(settings_of_stores(given["config"], given["data_dir"])) as stores:
+        found = stores.goldens.select(route=route)
+    return found, f"approved exchanges of route {route}" if route else "approved exchanges"
+
+
+def _address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
+    import os
+
+    from evenkeel.experiments.kit.arguments import price
+    from evenkeel.experiments.kit.asking import ModelAddress
+    from evenkeel.llm.price import Prices
+
+    if model is None:
+        return None
+    variable, own = given[f"{service}_key_env"], given["price"]
+    return ModelAddress(
+        model=model,
+        url=given[f"{service}_url"],
+        api_key=os.environ.get(variable, ""),
+        key_variable=variable,
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+        prices=Prices({} if own is None else {model: price(own)}),
+    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.experiments.calibrate.candidates import Candidate
     from evenkeel.metrics.protocol import Rating
-    from evenkeel.stores.labels import Label
+    from evenkeel.stores.labels import Label, LabelStore
     from evenkeel.stores.verdict_log import LoggedVerdict
 
 
@@ -270,6 +270,25 @@ class Log(Protocol):
 
     def evidence(self, verdict_id: str) -> Evidence | None:
         """As `VerdictLog`."""
+        ...
+
+
+class RatedStore(Protocol):
+    """What is needed of a store whose trials a judge, or people, have rated."""
+
+    @property
+    def verdicts(self) -> Log:
+        """The trials."""
+        ...
+
+    @property
+    def labels(self) -> LabelStore:
+        """What people say of them."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
         ...
 
 

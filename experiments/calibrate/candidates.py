@@ -21,6 +21,7 @@ from evenkeel.experiments.calibrate.degrade import (
 from evenkeel.experiments.calibrate.degrade.variants import form_of
 from evenkeel.experiments.calibrate.journal import Key, Place, Row
 from evenkeel.experiments.goldens.files import newest_versions
+from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -126,7 +127,7 @@ _FEW_OTHERS = 0.1
 """Share of goldens of other forms that are left out without being asked about."""
 
 
-class UnfitGoldensError(ValueError):
+class UnfitGoldensError(InputError):
     """These goldens cannot be calibrated on. The message says why, and what to do."""
 
 

@@ -26,7 +26,7 @@ from evenkeel.experiments.calibrate.columns import Field, Scores, gather
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
 from evenkeel.experiments.calibrate.journal import Journal, Run
 from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow, Asking
-from evenkeel.experiments.calibrate.report import report
+from evenkeel.experiments.calibrate.report import document
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rewriting import Rewriting
 from evenkeel.experiments.calibrate.rules import alert_rules
@@ -34,21 +34,22 @@ from evenkeel.experiments.calibrate.score_table import score_table, table_lines
 from evenkeel.experiments.calibrate.scoring import Scoring
 from evenkeel.experiments.calibrate.sensitivity import trajectories
 from evenkeel.experiments.calibrate.threshold import Placement
-from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.experiments.kit.cost import Costs
+from evenkeel.experiments.kit.renderings import html
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.registry import metric
 from evenkeel.metrics.similarity.embeddings import MINILM
-from evenkeel.runtime.stores import opened
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from datetime import date
     from pathlib import Path
 
     from rich.console import Console
 
-    from evenkeel.experiments.calibrate.bands import JudgeBands
+    from evenkeel.experiments.calibrate.bands import JudgeBands, RatedStore
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.calibrate.columns import Column
     from evenkeel.experiments.calibrate.degrade import Form
@@ -56,25 +57,27 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.score_table import ScoreTable
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
+    from evenkeel.experiments.kit.document import Document
     from evenkeel.metrics.similarity.embeddings import Embeddings
-    from evenkeel.runtime.stores import Stores
-    from evenkeel.settings import Settings
     from evenkeel.stores.goldens import Golden
 
 
 JOURNAL = "calibration-journal.jsonl"
+CALIBRATION = "calibration.yaml"
+REPORT = "calibration.html"
+RULES = "calibration-rules.yaml"
+SCORES = "calibration-scores.jsonl"
+_PROMTOOL_S = 30
+_JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateOptions:
-    """The command line, read."""
+    """Everything that a run needs."""
 
-    file: Path | None = None
-    """Goldens; None takes those of the store."""
-    stores: Settings | None = None
-    """Say where the store is, for goldens and bands; None if it is not needed."""
-    route: str | None = None
-    """Only the store's goldens of this route."""
+    goldens: Sequence[Golden]
+    source: str
+    """Where they come from, for people."""
     form: Form | None = None
     out: Path
     """Folder for what is written."""
@@ -97,24 +100,17 @@ class CalibrateOptions:
     judge_goldens: int | None = None
     """Ask the judge about a sample of so many goldens; None = all."""
     max_usd: float | None = None
-    bands_from_store: bool = False
+    rated_store: Callable[[], AbstractContextManager[RatedStore]] | None = None
+    """Opens the store on whose rated trials the bands are set; None sets them on the judge's ratings."""
     rewriter: Rewriter | None = None
     """Rewords and compresses; None = by rule."""
-    source: str | None = None
-    """Name of the goldens in what is written; None = that of the file or the route."""
-
-
-CALIBRATION = "calibration.yaml"
-REPORT = "calibration.html"
-RULES = "calibration-rules.yaml"
-SCORES = "calibration-scores.jsonl"
-_PROMTOOL_S = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
     """What was written."""
 
+    page: Document
     files: tuple[Path, ...]
     rules: str
     """What became of the rules, in a few words."""
@@ -130,16 +126,17 @@ def write(calibration: Calibration, scores: Scores, table: ScoreTable, folder: P
     (folder / SCORES).write_text(
         "".join(f"{line}\n" for line in table_lines(scores.rows, scores.metrics)), encoding="utf-8"
     )
-    (folder / REPORT).write_bytes(report(calibration, table, ways))
+    page = document(calibration, table, ways)
+    (folder / REPORT).write_bytes(html(page))
     _replace(folder / CALIBRATION, calibration_to_yaml(calibration))
     files = [folder / name for name in (CALIBRATION, REPORT, SCORES)]
     try:
         rules = alert_rules(calibration)
     except CalibrationError as error:
         (folder / RULES).unlink(missing_ok=True)  # of an earlier run: they would speak of other thresholds
-        return Written(tuple(files), f"not written: {error}")
+        return Written(page, tuple(files), f"not written: {error}")
     (folder / RULES).write_text(rules, encoding="utf-8")
-    return Written((*files, folder / RULES), _checked(folder / RULES))
+    return Written(page, (*files, folder / RULES), _checked(folder / RULES))
 
 
 def _replace(path: Path, text: str) -> None:
@@ -163,9 +160,6 @@ def _checked(path: Path) -> str:
     if done.returncode:
         return f"promtool finds fault with them: {' '.join((done.stderr or done.stdout).split())[:300]}"
     return "checked by promtool"
-
-
-_JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +186,13 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         confirm: asked once before the first call of a judge, with an estimate of the cost.
         today: written into the calibration.
 
-    Raises: GoldenError, UnfitGoldensError, JournalError, EmbeddingsUnavailableError, UnknownMetricError,
-        SettingsError, StoreError and OSError for what cannot be used; NotConfirmedError; ModelFailedError,
-        with what was scored until then in the journal.
+    Raises: InputError, EmbeddingsUnavailableError, UnknownMetricError, StoreError and OSError for what cannot
+        be used; NotConfirmedError; StoppedError, with what was scored until then in the journal.
     """
     for name in options.metrics:
         if name not in _JUDGE_NAMES:
             metric(name)
-    chosen = choose(_goldens(options), options.form)
+    chosen = choose(options.goldens, options.form)
     sources = [source_of(golden, asked(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)
     rewriter = options.rewriter
@@ -209,25 +202,19 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     )  # fmt: skip
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(options.journal or options.out / JOURNAL, run))
-        spent = 0.0
+        costs = Costs(options.max_usd)
         if rewriter is not None:
-            rewriting = Rewriting(
-                rewriter, chosen.form, sources, journal, seed=options.seed, most_usd=options.max_usd
-            )
-            rewriting.run(confirm, err)
-            spent += rewriting.cost_usd
+            Rewriting(rewriter, chosen.form, sources, journal, costs, seed=options.seed).run(confirm, err)
         scoring = Scoring(options, chosen.form, sources, journal, err)
         columns = scoring.run(stack)
         fields = [_field(column) for column in columns]
         asking = None
         if options.judge is not None:
             asking = Asking(
-                options.judge, chosen.form, sources, journal,
+                options.judge, chosen.form, sources, journal, costs,
                 seed=options.seed, most_goldens=options.judge_goldens,
-                most_usd=None if options.max_usd is None else options.max_usd - spent,
             )  # fmt: skip
             fields.append(asking.run(confirm, err))
-            spent += asking.cost_usd
         bands = _bands(options, asking, scoring.embeddings)
     wanted = {key for source in sources for key in keys(source.id, chosen.form)}
     scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
@@ -242,7 +229,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         table = score_table(scores.rows, scores.metrics)
         calibration = calibrate(
             table,
-            source=_source(options),
+            source=options.source,
             calibrated_on=today,
             encoder=encoders[0] if encoders else None,
             seed=options.seed,
@@ -253,28 +240,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             resamples=options.resamples,
         )
         written = write(calibration, scores, table, options.out)
-    return Outcome(calibration, scores, chosen, bands, written, journal.remembered, spent)
-
-
-def _goldens(options: CalibrateOptions) -> tuple[Golden, ...]:
-    if options.file is not None:
-        return load_goldens(options.file)
-    with _stores(options) as stores:
-        return stores.goldens.select(route=options.route)
-
-
-def _stores(options: CalibrateOptions) -> AbstractContextManager[Stores]:
-    """The store, which must be there: calibrating creates none."""
-    assert options.stores is not None  # the command line sees to it
-    return opened(options.stores)
-
-
-def _source(options: CalibrateOptions) -> str:
-    if options.source:
-        return options.source
-    if options.file is not None:
-        return options.file.name
-    return f"approved exchanges of route {options.route}" if options.route else "approved exchanges"
+    return Outcome(calibration, scores, chosen, bands, written, journal.remembered, costs.usd)
 
 
 def _field(column: Column) -> Field:
@@ -287,8 +253,8 @@ def _bands(
     """The cascade's bands, if anything was asked from which they follow."""
     rater = HeuristicRater(embeddings, language_of=language_of)
     encoder = embeddings.encoder if embeddings else MINILM
-    if options.bands_from_store:
-        with _stores(options) as stores:
+    if options.rated_store is not None:
+        with options.rated_store() as stores:
             people = rated_by_people(stores.labels.select())
             pairs = rated_in_log(stores.verdicts, rater, people)
             source = f"{len(pairs)} trials that the judge of {stores.place} decided"
@@ -297,5 +263,5 @@ def _bands(
     if asking is None or options.judge is None:
         return None
     pairs = rated_candidates(asking.rated, rater)
-    source = f"{len(pairs)} degraded goldens of {_source(options)}, rated by {options.judge.model}"
+    source = f"{len(pairs)} degraded goldens of {options.source}, rated by {options.judge.model}"
     return set_bands(pairs, source, encoder=encoder)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.journal import LineFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
     from types import TracebackType
-    from typing import TextIO
 
 SCHEMA = 1
-
-
-class JournalError(ValueError):
-    """A journal cannot be read or written, or is another calibration's. The message says what to do."""
 
 
 class Place(NamedTuple):
@@ -87,46 +83,48 @@ class Row:
 
 
 class Journal:
-    """Rows, in memory and appended to a file at once, one JSON line each; the first line names the run.
-
-    A last line that a killed process left unfinished is dropped. One process writes at a time.
-    """
+    """Rows, in memory and in a file that is begun by the name of the run."""
 
     def __init__(self, path: Path, run: Run) -> None:
         """Open a journal, or begin one.
 
-        Raises: JournalError if it cannot be read or written, or belongs to another run.
+        Raises: InputError if it cannot be read or written, or belongs to another run.
         """
         self.path = path
         self.rows: dict[Key, Row] = {}
-        self.remembered = 0
-        """Scores that were there before this run."""
-        try:
-            begun = path.exists() and self._load(path, run)
-            self._file: TextIO = path.open("a", encoding="utf-8")
-            if not begun:
-                self._write(_head(run))
-        except OSError as error:
-            raise JournalError(f"{path}: {error.strerror}; choose another --journal") from error
+        self._run = run
+        self._begun = False
+        self._file = LineFile(path, self._read, is_what="the journal of a calibration", option="--journal")
+        if not self._begun:
+            self._file.add(_head(run))
         self.remembered = sum(len(row.scores) for row in self.rows.values())
+        """Scores that were there before this run."""
 
     def __enter__(self) -> Self:
+        self._file.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self._file.__exit__(kind, error, trace)
 
     def add(self, row: Row) -> None:
         """Remember a row, now and for the next run."""
-        self._write(_written(row))
+        self._file.add(_written(row))
         self._take(row)
 
     def texts(self, golden: str, places: Iterable[Place]) -> dict[Place, str]:
         """What a model wrote of a golden."""
         rows = {place: self.rows.get(Key(golden, *place)) for place in places}
         return {place: row.text for place, row in rows.items() if row is not None and row.text is not None}
+
+    def _read(self, cells: dict[str, Any]) -> None:
+        if self._begun:
+            self._take(_row(cells))
+        else:
+            self._check(cells)
+            self._begun = True
 
     def _take(self, row: Row) -> None:
         known = self.rows.get(row.key)
@@ -135,39 +133,9 @@ class Journal:
         else:
             known.add(row)
 
-    def _write(self, cells: dict[str, Any]) -> None:
-        self._file.write(json.dumps(cells, allow_nan=False) + "\n")
-        self._file.flush()
-
-    def _load(self, path: Path, run: Run) -> bool:
-        """Read what is there; False if that is nothing."""
-        data = path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        lines = data[:whole].splitlines()
-        if lines:
-            self._check(lines[0], run)
-        for number, line in enumerate(lines[1:], start=2):
-            try:
-                self._take(_read(json.loads(line)))
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise JournalError(
-                    f"{path}, line {number}: not a line of a calibration's journal; delete the file or "
-                    "choose another --journal"
-                ) from error
-        if whole < len(data):
-            with path.open("r+b") as file:
-                file.truncate(whole)
-        return bool(lines)
-
-    def _check(self, line: bytes, run: Run) -> None:
-        try:
-            head = json.loads(line)
-            schema = head["calibration_journal"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise JournalError(
-                f"{self.path}: is not the journal of a calibration; choose another --journal"
-            ) from error
-        wanted = _head(run)
+    def _check(self, head: dict[str, Any]) -> None:
+        schema = head["calibration_journal"]
+        wanted = _head(self._run)
         for name, text in (
             ("calibration_journal", f"was written by another version of evenkeel (schema {schema})"),
             ("goldens", "belongs to other goldens"),
@@ -178,7 +146,7 @@ class Journal:
             ("rewriter", f"was begun with {head.get('rewriter') or 'no model'} as rewriter"),
         ):
             if head.get(name) != wanted[name]:
-                raise JournalError(f"{self.path}: {text}; delete it or choose another --journal")
+                raise InputError(f"{self.path}: {text}; delete it or choose another --journal")
 
 
 def _head(run: Run) -> dict[str, Any]:
@@ -199,7 +167,7 @@ def _written(row: Row) -> dict[str, Any]:
     return cells
 
 
-def _read(cells: dict[str, Any]) -> Row:
+def _row(cells: dict[str, Any]) -> Row:
     key = Key(str(cells["golden"]), FailureMode(cells["mode"]), float(cells["severity"]))
     rating = cells.get("rating")
     return Row(

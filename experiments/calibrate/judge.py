@@ -8,12 +8,22 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import Candidate, made, places
 from evenkeel.experiments.calibrate.columns import SIMILARITY_SCORE, Field
 from evenkeel.experiments.calibrate.journal import Key, Row
-from evenkeel.experiments.calibrate.progress import stage
+from evenkeel.experiments.kit.asking import (
+    AGAIN,
+    HOPELESS,
+    PASSING,
+    StoppedError,
+    UnusableError,
+    work_through,
+)
+from evenkeel.experiments.kit.cost import JUDGE, BudgetUsedUpError, Estimate
+from evenkeel.experiments.kit.progress import progress
 from evenkeel.metrics.judge import Judge, JudgeRater
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
@@ -21,27 +31,22 @@ from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
-    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
+    from evenkeel.experiments.kit.cost import Costs
 
 
 _MILLI = 1e3
-_HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request"})
-_PASSING = _HOPELESS | {"timeout", "rate_limited", "server_error", "connection", "too_few_votes"}
+_NOT_ANSWERED = HOPELESS | PASSING | {"too_few_votes"}
 """Reasons that say nothing about the candidate: the next run asks again."""
-
-
-class ModelFailedError(Exception):
-    """A judge or a rewriter could not be used. The message says why, and how to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,66 +140,14 @@ class Call:
     asked: Asked
 
 
-async def ask_all(
-    calls: Sequence[Call],
-    *,
-    concurrency: int,
-    most_usd: float | None,
-    keep: Callable[[Row, float], None],
-) -> None:
-    """Ask about all candidates.
-
-    Args:
-        calls: each candidate at most once for each way of asking.
-        concurrency: candidates under way at the same time.
-        most_usd: stop before the next candidate once so much is spent.
-        keep: told each row and what it cost as soon as it is there; of what failed for a while, one without
-                scores.
-
-    Raises: ModelFailedError if the key is rejected, the endpoint keeps failing or the money is spent.
-    """
-    spent = 0.0
-    waiting = iter(calls)
-
-    async def work() -> None:
-        nonlocal spent
-        for call in waiting:
-            if most_usd is not None and spent >= most_usd:
-                raise ModelFailedError(f"stopped: ${spent:.2f} are spent, as much as --max-usd allows")
-            start = time.perf_counter()
-            opinion = await call.asked.ask(call.candidate.pair)
-            spent += opinion.cost_usd
-            taken_ms = (time.perf_counter() - start) * _MILLI
-            outcome = opinion.outcome
-            if isinstance(outcome, Failure) and outcome.reason in _HOPELESS:
-                raise ModelFailedError(f"{outcome.reason}: {outcome.detail}")
-            keep(_row(call, opinion, taken_ms), opinion.cost_usd)
-
-    failed: ModelFailedError | None = None
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(concurrency, len(calls))):
-                group.create_task(work())
-    except* ModelFailedError as errors:
-        failed = next(error for error in errors.exceptions if isinstance(error, ModelFailedError))
-    if failed is not None:
-        raise failed
-
-
 def _row(call: Call, opinion: Opinion, taken_ms: float) -> Row:
     row = Row(call.candidate.key, call.candidate.expected, rating=opinion.rating)
     outcome = opinion.outcome
-    if call.key is not None and not (isinstance(outcome, Failure) and outcome.reason in _PASSING):
+    if call.key is not None and not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
         row.scores[call.key] = outcome.reason if isinstance(outcome, Failure) else outcome
         row.ms[call.key] = round(taken_ms, 1)
         row.usd[call.key] = opinion.cost_usd
     return row
-
-
-def expense(calls: Iterable[Call]) -> tuple[int, float]:
-    """Tokens and US dollars that all calls cost at most."""
-    each = [call.asked.expense(call.candidate.pair) for call in calls]
-    return sum(one.tokens for one in each), sum(one.usd for one in each)
 
 
 def _characters(pair: Pair) -> int:
@@ -214,10 +167,10 @@ class Asking:
         form: Form,
         sources: Sequence[Source],
         journal: Journal,
+        costs: Costs,
         *,
         seed: int,
         most_goldens: int | None,
-        most_usd: float | None,
     ) -> None:
         """Choose the goldens; nothing is sent.
 
@@ -226,21 +179,19 @@ class Asking:
             form: of the goldens.
             sources: all goldens.
             journal: keeps what was answered.
+            costs: where its calls are booked, and the limit.
             seed: of every draw.
             most_goldens: a sample of so many; None = all.
-            most_usd: spend no more.
         """
         self._address = address
         self._form = form
         self._journal = journal
+        self._costs = costs
         self._seed = seed
-        self._most_usd = most_usd
         self._sources = list(sources)
         if most_goldens is not None and most_goldens < len(sources):
             places = random.Random(f"{seed}\0judged").sample(range(len(sources)), most_goldens)
             self._sources = [sources[place] for place in sorted(places)]
-        self.cost_usd = 0.0
-        """Spent in this run."""
         self.rated: list[tuple[Candidate, int]] = []
         """One candidate of each golden, and its similarity rating."""
 
@@ -248,11 +199,11 @@ class Asking:
         """Ask, and keep every answer in the journal.
 
         Args:
-            confirm: asked once before the first call.
+            confirm: called once before the first call.
             err: gets progress.
 
         Returns: where the judge's scores are.
-        Raises: NotConfirmedError; ModelFailedError, with what was answered until then in the journal.
+        Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
         """
         judge = Judge(self._address.endpoint(), repairs=1)
         similar = AskedSimilarity(JudgeRater(judge))
@@ -293,35 +244,42 @@ class Asking:
         return calls, rated
 
     def _confirm(self, calls: Sequence[Call], confirm: Confirm) -> None:
-        name = self._address.model
-        tokens, cost = expense(calls)
-        if self._most_usd is not None and cost > self._most_usd:
-            raise ModelFailedError(
-                f"asking {name} may cost {usd(cost)}, more than --max-usd {self._most_usd:g}; raise it, or "
-                "ask about fewer goldens with --judge-goldens"
+        name, most = self._address.model, self._costs.most_usd
+        spend = Spend(0, 0.0)
+        for call in calls:
+            spend = spend.plus(call.asked.expense(call.candidate.pair))
+        if most is not None and spend.usd > most - self._costs.usd:
+            raise StoppedError(
+                f"asking {name} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or ask "
+                "about fewer goldens with --judge-goldens"
             )
-        price = f"at most {usd(cost)}" if cost else "no public price known"
-        confirm(f"{number(len(calls))} questions to {name}, at most {number(tokens)} tokens, {price}")
+        confirm(Estimate(f"{number(len(calls))} questions to {name}", spend))
 
     def _ask(self, judge: Judge, calls: Sequence[Call], err: Console) -> None:
-        name = self._address.model
-        with stage(f"asking {name}", "questions", len(calls), err) as told:
+        name, account = self._address.model, self._costs.of(JUDGE)
+        with progress(
+            f"asking {name}", "questions", len(calls), err, details=lambda: usd(account.usd)
+        ) as made:
 
-            def keep(row: Row, cost_usd: float) -> None:
-                self._journal.add(row)
-                self.cost_usd += cost_usd
-                told.add(cost_usd)
+            async def ask(call: Call) -> None:
+                self._costs.check()
+                start = time.perf_counter()
+                opinion = await call.asked.ask(call.candidate.pair)
+                taken_ms = (time.perf_counter() - start) * _MILLI
+                account.book(Spend(0, opinion.cost_usd))
+                outcome = opinion.outcome
+                if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
+                    raise UnusableError(f"{outcome.reason}: {outcome.detail}")
+                self._journal.add(_row(call, opinion, taken_ms))
+                made.add()
 
-            async def ask() -> None:
+            async def ask_all() -> None:
                 async with judge:
-                    await ask_all(
-                        calls, concurrency=self._address.concurrency, most_usd=self._most_usd, keep=keep
-                    )
+                    await work_through(calls, ask, concurrency=self._address.concurrency)
 
             try:
-                asyncio.run(ask())
-            except ModelFailedError as error:
-                raise ModelFailedError(
-                    f"{name} cannot be used ({error}) after {told.done} of {len(calls)} answers; give the "
-                    "same command again to go on from there"
+                asyncio.run(ask_all())
+            except (UnusableError, BudgetUsedUpError) as error:
+                raise StoppedError(
+                    f"{name} cannot be used ({error}) after {made.done} of {len(calls)} answers; {AGAIN}"
                 ) from error

@@ -6,62 +6,50 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.core.figures import number, usd
+from evenkeel.core.budget import Spend
+from evenkeel.core.figures import number
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import chooser, places
 from evenkeel.experiments.calibrate.degrade.by_model import NAME, VERSION, model_degraded
 from evenkeel.experiments.calibrate.journal import Key, Row
-from evenkeel.experiments.calibrate.judge import ModelFailedError
-from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.observer import Message
 from evenkeel.shadow.rewriter.client import reply_to, rewrite_request
+from evenkeel.experiments.kit.asking import (
+    AGAIN,
+    HOPELESS,
+    PASSING,
+    StoppedError,
+    UnusableError,
+    work_through,
+)
+from evenkeel.experiments.kit.cost import Estimate, PayeeBudget
+from evenkeel.experiments.kit.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from rich.console import Console
 
-    from evenkeel.core.budget import Spend
     from evenkeel.experiments.calibrate.candidates import Source
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.llm.client import ChatRequest, Endpoint
+    from evenkeel.experiments.kit.cost import Costs
+    from evenkeel.experiments.kit.progress import Progress
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
-_HOPELESS = frozenset({"unauthorized", "circuit_open", "bad_request", "budget"})
-_PASSING = _HOPELESS | {"timeout", "rate_limited", "server_error", "connection"}
+_HOPELESS = HOPELESS | {"budget"}
+_NOT_ANSWERED = _HOPELESS | PASSING
 _TEMPERATURE = 0.7
 
 
 def is_rewritten(source: Source, mode: FailureMode) -> bool:
     """Whether a model makes such candidates; those of answers that call tools are made by rule."""
     return mode in REWRITTEN and not source.answer.tool_calls
-
-
-class Purse:
-    """What may be spent, and what was."""
-
-    def __init__(self, most_usd: float | None) -> None:
-        self._most_usd = most_usd
-        self._set_aside = 0.0
-        self.spent_usd = 0.0
-
-    def reserve(self, estimate: Spend) -> bool:
-        """Set aside what one call may cost; False if that is too much."""
-        ahead = self.spent_usd + self._set_aside + estimate.usd
-        if self._most_usd is not None and ahead > self._most_usd:
-            return False
-        self._set_aside += estimate.usd
-        return True
-
-    def settle(self, estimate: Spend, spent: Spend) -> None:
-        """Release what was set aside and book what was spent."""
-        self._set_aside -= estimate.usd
-        self.spent_usd += spent.usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +75,22 @@ class Rewriting:
         form: Form,
         sources: Sequence[Source],
         journal: Journal,
+        costs: Costs,
         *,
         seed: int,
-        most_usd: float | None,
     ) -> None:
         self._rewriter = rewriter
         self._form = form
         self._sources = sources
         self._journal = journal
         self._seed = seed
-        self._purse = Purse(most_usd)
+        self._budget = PayeeBudget(costs)
         self._failed: Failure | None = None
-
-    @property
-    def cost_usd(self) -> float:
-        """Spent in this run."""
-        return self._purse.spent_usd
 
     def run(self, confirm: Confirm, err: Console) -> None:
         """Ask, and keep every text in the journal.
 
-        Raises: NotConfirmedError; ModelFailedError, with what was written until then in the journal.
+        Raises: NotConfirmedError; StoppedError, with what was written until then in the journal.
         """
         missing = [
             (source, Key(source.id, *place))
@@ -120,51 +103,34 @@ class Rewriting:
         address = self._rewriter.address
         models = [address.model, *([self._rewriter.stronger] if self._rewriter.stronger else [])]
         endpoints = [address.endpoint(model) for model in models]
-        confirm(_announcement(endpoints[0], [source for source, _ in missing]))
-        with stage(f"asking {address.model}", "texts", len(missing), err) as told:
-
-            def keep(row: Row | None) -> None:
-                if row is not None:
-                    self._journal.add(row)
-                told.add()
-
+        confirm(_estimate(endpoints[0], [source for source, _ in missing]))
+        with progress(f"asking {address.model}", "texts", len(missing), err) as made:
             try:
-                asyncio.run(self._ask(endpoints, missing, keep))
-            except ModelFailedError as error:
-                raise ModelFailedError(
-                    f"{address.model} cannot be used ({error}) after {told.done} of {len(missing)} texts; "
-                    "give the same command again to go on from there"
+                asyncio.run(self._ask(endpoints, missing, made))
+            except UnusableError as error:
+                raise StoppedError(
+                    f"{address.model} cannot be used ({error}) after {made.done} of {len(missing)} texts; "
+                    f"{AGAIN}"
                 ) from error
 
     async def _ask(
-        self,
-        endpoints: Sequence[Endpoint],
-        missing: Sequence[tuple[Source, Key]],
-        keep: Callable[[Row | None], None],
+        self, endpoints: Sequence[Endpoint], missing: Sequence[tuple[Source, Key]], made: Progress
     ) -> None:
         rewrites = [self._rewrite(endpoint) for endpoint in endpoints]
-        waiting = iter(missing)
 
-        async def work() -> None:
-            for source, key in waiting:
-                if self._failed is not None:
-                    raise ModelFailedError(f"{self._failed.reason}: {self._failed.detail}")
-                keep(await self._row(rewrites, source, key))
+        async def write(one: tuple[Source, Key]) -> None:
+            row = await self._row(rewrites, *one)
+            if self._failed is not None:
+                raise UnusableError(f"{self._failed.reason}: {self._failed.detail}")
+            if row is not None:
+                self._journal.add(row)
+            made.add()
 
-        failed: ModelFailedError | None = None
         try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._rewriter.address.concurrency, len(missing))):
-                    group.create_task(work())
-        except* ModelFailedError as errors:
-            failed = next(error for error in errors.exceptions if isinstance(error, ModelFailedError))
+            await work_through(missing, write, concurrency=self._rewriter.address.concurrency)
         finally:
             for endpoint in endpoints:
                 await endpoint.close()
-        if failed is not None:
-            raise failed
-        if self._failed is not None:
-            raise ModelFailedError(f"{self._failed.reason}: {self._failed.detail}")
 
     async def _row(
         self, rewrites: Sequence[Callable[[str], Awaitable[str | Failure]]], source: Source, key: Key
@@ -180,11 +146,11 @@ class Rewriting:
         if made.reason in _HOPELESS:
             self._failed = made
         # What failed for a while is asked again by the next run.
-        return None if made.reason in _PASSING else Row(key, expected, undegradable=made.reason)
+        return None if made.reason in _NOT_ANSWERED else Row(key, expected, undegradable=made.reason)
 
     def _rewrite(self, endpoint: Endpoint) -> Callable[[str], Awaitable[str | Failure]]:
         async def rewrite(prompt: str) -> str | Failure:
-            said = await reply_to(endpoint, _request(prompt, self._seed), self._purse)
+            said = await reply_to(endpoint, _request(prompt, self._seed), self._budget)
             return Failure(NAME, VERSION, said.reason, said.detail) if isinstance(said, Fault) else said
 
         return rewrite
@@ -194,11 +160,10 @@ def _request(prompt: str, seed: int = 0) -> ChatRequest:
     return rewrite_request([Message("user", prompt)], prompt, temperature=_TEMPERATURE, seed=seed)
 
 
-def _announcement(endpoint: Endpoint, sources: Sequence[Source]) -> str:
-    texts = [source.answer.text for source in sources]
-    cost = sum(endpoint.estimate(_request(text)).usd for text in texts)
-    price = f"at most {usd(cost)}" if cost else "no public price known"
-    return (
-        f"{number(len(sources))} texts to be reworded or compressed by {endpoint.model}, {price} if each is "
-        "right at the first try"
-    )
+def _estimate(endpoint: Endpoint, sources: Sequence[Source]) -> Estimate:
+    """If each text is right at the first try."""
+    spend = Spend(0, 0.0)
+    for source in sources:
+        spend = spend.plus(endpoint.estimate(_request(source.answer.text)))
+    asked = f"{number(len(sources))} texts to be reworded or compressed by {endpoint.model}"
+    return Estimate(asked, spend, ceiling=False)

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evenkeel.core.verdict import Failure
+from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ MODES = tuple(FailureMode)
 DEGRADED = MODES[1:]
 
 
-class TableError(ValueError):
+class TableError(InputError):
     """A score table cannot be used. The message says which row or field, and what to do."""
 
 

@@ -24,8 +24,8 @@ from evenkeel.experiments.calibrate.columns import (
 )
 from evenkeel.experiments.calibrate.encoder import bert_score_column, encoder
 from evenkeel.experiments.calibrate.journal import Row
-from evenkeel.experiments.calibrate.progress import stage
 from evenkeel.experiments.calibrate.rewriting import is_rewritten
+from evenkeel.experiments.kit.progress import progress
 from evenkeel.metrics.registry import metric, telling
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, available
 from evenkeel.metrics.workflow.judge import WorkflowJudge
@@ -271,11 +271,11 @@ class Scoring:
         work: Callable[[Iterable[Task]], Iterator[list[Row]]],
     ) -> None:
         tasks = [task for source in self._sources if (task := self._task(source, columns)) is not None]
-        with stage(title, "goldens", len(tasks), self._err) as told:
+        with progress(title, "goldens", len(tasks), self._err) as made:
             for rows in work(tasks):
                 for row in rows:
                     self._journal.add(row)
-                told.add()
+                made.add()
 
     def _task(self, source: Source, columns: Sequence[Column]) -> Task | None:
         """What these columns still lack of a golden; None if that is nothing."""

@@ -33,7 +33,7 @@ class Estimate:
 
 
 class BudgetUsedUpError(Exception):
-    """The calls of this run have cost what they may."""
+    """The calls of this run have cost what they may. The message says how much."""
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class Costs:
     def check(self) -> None:
         """Raise BudgetUsedUpError once the limit is reached."""
         if self.most_usd is not None and self.usd >= self.most_usd:
-            raise BudgetUsedUpError
+            raise BudgetUsedUpError(f"{usd(self.usd)} is spent, as much as --max-usd allows")
 
 
 class PayeeBudget:

@@ -9,7 +9,7 @@ from evenkeel.experiments.calibrate.scoring import Task, scored_with_encoder
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity.embeddings import Embeddings
-from tests.evenkeel.planted_goldens import data, workflow, write_goldens
+from tests.experiments.calibrate.planted_goldens import data, workflow, write_goldens
 
 
 class Bag:

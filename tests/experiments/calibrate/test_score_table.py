@@ -10,9 +10,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from evenkeel.experiments.calibrate.report import document
+from evenkeel.experiments.kit.renderings import html
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.report import report
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rules import alert_rules
 from evenkeel.experiments.calibrate.score_table import (
@@ -25,7 +26,7 @@ from evenkeel.experiments.calibrate.score_table import (
     table_lines,
 )
 from evenkeel.experiments.calibrate.sensitivity import trajectories
-from tests.metrics.planted_scores import FACTS, published_rows
+from tests.experiments.calibrate.planted_scores import FACTS, published_rows
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 FACT = MetricFacts("chain_f1", 2, "structural", 0.0, 1.5)
@@ -123,6 +124,6 @@ def test_a_benchmark_of_the_published_size_goes_through():
         table, source="x", calibrated_on=date(2026, 1, 2), encoder=None, seed=1, rng=Random(1)
     )
     ways = trajectories(table, multiplicities(len(table.goldens), 1000, Random(1)))
-    assert report(calibration, table, ways)
+    assert html(document(calibration, table, ways))
     assert alert_rules(calibration)
     assert table.scores.shape == (4973, 9, 7)

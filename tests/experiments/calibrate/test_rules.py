@@ -15,7 +15,7 @@ from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.calibration import CalibrationError
 from evenkeel.experiments.calibrate.rules import alert_rules
 from evenkeel.experiments.calibrate.score_table import MetricFacts, score_table
-from tests.metrics.planted_scores import FACTS, planted_rows, published_rows
+from tests.experiments.calibrate.planted_scores import FACTS, planted_rows, published_rows
 
 
 def made(rows, facts):

@@ -15,7 +15,7 @@ from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.score_table import MetricFacts, score_table
 from evenkeel.experiments.calibrate.threshold import Placement, threshold
-from tests.metrics.planted_scores import MISSING, planted_rows
+from tests.experiments.calibrate.planted_scores import MISSING, planted_rows
 
 
 def placed(mild, moderate, rule, *, times=200):

@@ -21,8 +21,8 @@ from evenkeel.experiments.calibrate.candidates import Source, made
 from evenkeel.experiments.calibrate.journal import Place
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.heuristic import HeuristicRater
-from tests.evenkeel.planted_goldens import prose, workflow, write_goldens
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
+from tests.experiments.calibrate.planted_goldens import prose, workflow, write_goldens
 
 QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50", "--metrics", "rouge_l,bleu,details"]
 SIDES = re.compile(r"<<<BEGIN [A-Z ]+ \w+>>>\n(.*?)\n<<<END", re.DOTALL)

@@ -19,7 +19,7 @@ from evenkeel.experiments.calibrate.calibration import (
 )
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, score_table
 from evenkeel.metrics.cascade import DEFAULT_BANDS
-from tests.metrics.planted_scores import FACTS, MISSING, REWORDED, planted_rows, published_rows
+from tests.experiments.calibrate.planted_scores import FACTS, MISSING, REWORDED, planted_rows, published_rows
 
 
 def made(rows, facts, **options):

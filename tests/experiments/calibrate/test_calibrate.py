@@ -28,7 +28,7 @@ from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
+from tests.experiments.calibrate.planted_goldens import data, prose, workflow, write_goldens
 
 QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50"]
 
@@ -89,7 +89,7 @@ def test_the_files_hold_what_was_shown(calibrated):
 
 def test_the_example_of_the_docs_holds_a_candidate_against_the_thresholds(calibrated, monkeypatch, capsys):
     """It runs on what the command wrote."""
-    docs = Path(__file__).parents[2] / "docs" / "calibration.md"
+    docs = Path(__file__).parents[3] / "docs" / "calibration.md"
     examples = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
     (example,) = [one for one in examples if "PairScorer(" in one]
     monkeypatch.chdir(calibrated[0])
@@ -301,7 +301,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         (["--seed", "2"], "was begun with --seed 0; delete it or choose another --journal"),
         ("goldens", "belongs to other goldens; delete it or choose another --journal"),
         ("garbage", "is not the journal of a calibration; choose another --journal"),
-        ("line", "line 3: not a line of a calibration's journal; delete the file or choose another"),
+        ("line", "line 3: is not the journal of a calibration; choose another --journal"),
         ("version", "another version of the degradations; delete it or choose another --journal"),
         ("schema", "was written by another version of evenkeel (schema 99); delete it"),
     ],

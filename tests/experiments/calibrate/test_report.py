@@ -9,19 +9,18 @@ from html.parser import HTMLParser
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.report import plots, report
-from evenkeel.experiments.calibrate.resampling import multiplicities
+from evenkeel.experiments.calibrate.report import curves, document, sensitivity_cell
+from evenkeel.experiments.calibrate.resampling import Measured, multiplicities
 from evenkeel.experiments.calibrate.score_table import MetricFacts, Scored, score_table, table_lines
 from evenkeel.experiments.calibrate.sensitivity import trajectories
+from evenkeel.experiments.kit import charts
+from evenkeel.experiments.kit.renderings import html
 from evenkeel.metrics.cascade import DEFAULT_BANDS
-from tests.metrics.planted_scores import FACTS, MISSING, planted_rows, published_rows
+from tests.experiments.calibrate.planted_scores import FACTS, MISSING, planted_rows, published_rows
 
 VOID = {"meta", "path", "rect", "line", "circle"}
 
@@ -64,7 +63,7 @@ def page_of(rows, facts, **options):
         **options,
     )
     ways = trajectories(table, multiplicities(len(table.goldens), 100, Random(9)))
-    return calibration, report(calibration, table, ways).decode()
+    return calibration, html(document(calibration, table, ways)).decode()
 
 
 def test_the_page_holds_every_picture_and_figure():
@@ -74,7 +73,7 @@ def test_the_page_holds_every_picture_and_figure():
     names = [attrs["aria-label"] for tag, attrs in page.tags if tag == "svg"]
     assert sum(name.startswith("Mean scores by severity") for name in names) == 3
     assert sum("threshold" in name for name in names) == 3
-    assert sum("Sensitivity" in name for name in names) == 1
+    assert "Sensitivity" in page.text
     for result in calibration.modes:
         for role in (result.primary, result.secondary):
             assert f"{role.threshold.value:.3f}" in page.text
@@ -99,7 +98,7 @@ def test_a_picture_shows_eight_metrics_and_says_how_many_more_there_are():
     assert "Missing sentences" in text
     assert "(planted &lt;workflows&gt;, prose)" in text
     assert "3 more are in the tables" in text
-    assert sorted(re.findall(r'<g class="way (s\d)">', text)) == [f"s{i}" for i in range(8)]
+    assert sorted(re.findall(r'<g class="curve (s\d)">', text)) == [f"s{i}" for i in range(8)]
 
 
 def test_the_page_needs_nothing_else_and_knows_dark_and_light():
@@ -128,7 +127,7 @@ def test_what_could_not_be_measured_is_said():
     ]
     _, text = page_of(rows, [MetricFacts("flat", 1, "f"), MetricFacts("broken", 1, "g")])
     page = Page(text)
-    assert "Nobody." in page.text
+    assert "nobody" in page.text
     assert "broken: timeout, 30 times" in page.text
 
 
@@ -137,7 +136,7 @@ def test_the_example_of_the_docs_runs(tmp_path, monkeypatch):
     (tmp_path / "calibration-scores.jsonl").write_text(
         "\n".join(table_lines(published_rows(40), FACTS)), encoding="utf-8"
     )
-    docs = Path(__file__).parents[2] / "docs" / "calibration.md"
+    docs = Path(__file__).parents[3] / "docs" / "calibration.md"
     examples = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
     (example,) = [one for one in examples if "read_table(" in one]
     monkeypatch.chdir(tmp_path)
@@ -176,40 +175,24 @@ def test_points_lie_where_their_scores_are():
     """Score 1 is at the top, 0 at the bottom, and severities go to the right."""
     table = score_table(published_rows(40), FACTS)
     ways = [way for way in trajectories(table, multiplicities(40, 50, Random(1))) if way.mode == "missing"]
-    drawn = plots.curves("t", ways, range(7))
+    drawn = curves("t", ways, range(7))
     ticks = {tick.label: tick.at for tick in drawn.y_ticks}
-    assert ticks["0"] == plots.BOTTOM
-    assert ticks["1"] == plots.TOP
-    mark = drawn.lines[0].marks[0]
-    assert mark.y == pytest.approx(plots.BOTTOM - 0.9 * (plots.BOTTOM - plots.TOP), abs=0.1)
-    assert mark.low >= mark.y >= mark.high
+    assert ticks["0"] == charts.PLOT_BOTTOM
+    assert ticks["1"] == charts.PLOT_TOP
+    expected, first = drawn.curves[:2]
+    assert (expected.kind, expected.marks, expected.label) == ("expected", (), "")
+    mark = first.marks[0]
+    height = charts.PLOT_BOTTOM - charts.PLOT_TOP
+    assert mark.y == pytest.approx(charts.PLOT_BOTTOM - 0.9 * height, abs=0.1)
+    assert mark.lower >= mark.y >= mark.upper
     assert [tick.label for tick in drawn.x_ticks] == ["10%", "30%", "50%"]
-    assert [mark.x for mark in drawn.lines[0].marks] == [tick.at for tick in drawn.x_ticks]
+    assert [mark.x for mark in first.marks] == [tick.at for tick in drawn.x_ticks]
 
 
-@given(st.lists(st.floats(0, 200), max_size=8))
-@settings(max_examples=60)
-def test_labels_do_not_lie_on_each_other(wanted):
-    """They keep their order and distance, and stay inside while there is room."""
-    places = plots.spread(wanted, 15, 0, 200)
-    assert all(0 <= place <= 200 for place in places)
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    gaps = np.diff([places[i] for i in order])
-    assert (gaps >= 15 - 0.11).all()
-
-
-def test_labels_without_room_keep_their_distance():
-    """Too many for the height: they begin at the top and run out of the plot rather than overlap."""
-    places = plots.spread([5, 5, 5, 5], 15, 0, 30)
-    assert places == [0, 15, 30, 45]
-
-
-def test_labels_that_need_not_move_do_not():
-    """Far enough apart already."""
-    assert plots.spread([100, 20, 60], 15, 0, 200) == [100, 20, 60]
-
-
-def test_the_heatmap_says_what_is_not_there():
+def test_the_sensitivities_say_what_is_not_there():
     """A missing sensitivity is a dash without colour; steeper ones have a stronger colour."""
-    drawn = plots.heatmap(["a"], ["x", "y", "z"], [[(0.05, "flat"), (1.2, "steep"), None]])
-    assert [(cell.step, cell.text) for cell in drawn.cells] == [(0, "0.05"), (5, "1.20"), (0, "–")]
+    cells = [
+        sensitivity_cell(None if value is None else Measured(value, value, value, 9), "a")
+        for value in (0.05, 1.2, None)
+    ]
+    assert [(cell.shade, cell.text) for cell in cells] == [(0, "0.05"), (5, "1.20"), (0, "–")]

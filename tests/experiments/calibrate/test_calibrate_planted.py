@@ -15,7 +15,7 @@ from evenkeel.experiments.calibrate.score_table import FailureMode, score_table
 from evenkeel.experiments.calibrate.scoring import Task, score_task
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.registry import telling
-from tests.evenkeel.planted_goldens import data, prose, workflow, write_goldens
+from tests.experiments.calibrate.planted_goldens import data, prose, workflow, write_goldens
 
 GOLDENS = 160
 SPLITS = 3

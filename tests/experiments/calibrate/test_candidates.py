@@ -10,7 +10,7 @@ from evenkeel.core.pair import Answer
 from evenkeel.experiments.calibrate.candidates import UnfitGoldensError, choose
 from evenkeel.experiments.calibrate.columns import versions
 from evenkeel.experiments.calibrate.degrade import Form
-from evenkeel.experiments.calibrate.report.page import UNITS
+from evenkeel.experiments.calibrate.report import UNITS
 from evenkeel.metrics.protocol import AnswerForm
 from evenkeel.metrics.registry import telling
 from evenkeel.stores.goldens import Golden

@@ -10,7 +10,7 @@ import pytest
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.score_table import score_table
 from evenkeel.experiments.calibrate.threshold import PUBLISHED, Placement
-from tests.metrics.planted_scores import (
+from tests.experiments.calibrate.planted_scores import (
     COMPRESSED,
     FACTS,
     MISSING,
