@@ -13,9 +13,6 @@ from evenkeel.experiments.calibrate.candidates import chooser, places
 from evenkeel.experiments.calibrate.degrade.by_model import NAME, VERSION, model_degraded
 from evenkeel.experiments.calibrate.journal import Key, Row
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.llm.faults import Fault
-from evenkeel.llm.observer import Message
-from evenkeel.shadow.rewriter.client import reply_to, rewrite_request
 from evenkeel.experiments.kit.asking import (
     AGAIN,
     HOPELESS,
@@ -26,6 +23,9 @@ from evenkeel.experiments.kit.asking import (
 )
 from evenkeel.experiments.kit.cost import Estimate, PayeeBudget
 from evenkeel.experiments.kit.progress import progress
+from evenkeel.llm.faults import Fault
+from evenkeel.llm.observer import Message
+from evenkeel.shadow.rewriter.client import reply_to, rewrite_request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.journal import Journal
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
-    from evenkeel.llm.client import ChatRequest, Endpoint
     from evenkeel.experiments.kit.cost import Costs
     from evenkeel.experiments.kit.progress import Progress
+    from evenkeel.llm.client import ChatRequest, Endpoint
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
 _HOPELESS = HOPELESS | {"budget"}

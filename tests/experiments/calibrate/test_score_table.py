@@ -10,10 +10,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from evenkeel.experiments.calibrate.report import document
-from evenkeel.experiments.kit.renderings import html
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.report import document
 from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rules import alert_rules
 from evenkeel.experiments.calibrate.score_table import (
@@ -26,6 +25,7 @@ from evenkeel.experiments.calibrate.score_table import (
     table_lines,
 )
 from evenkeel.experiments.calibrate.sensitivity import trajectories
+from evenkeel.experiments.kit.renderings import html
 from tests.experiments.calibrate.planted_scores import FACTS, published_rows
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
