@@ -1,4 +1,4 @@
-"""Small documents: named collections of them in one store, with one implementation on SQLite and one on Redis.
+"""Small documents: named collections of them in one store, implemented on SQLite and on Redis.
 
 A `Collection` says how its documents are named, packed, filtered and bounded, and where each implementation
 keeps them: tables and keys are those that the first release wrote, so its stores are read as they are.

@@ -1,8 +1,8 @@
 """Exchanges and verdicts as a queue and a log keep them.
 
-An exchange is one blob of bytes, compressed where that is worth it, and encrypted as a whole. Of a verdict only
-the texts that may quote an answer are encrypted: the monitor folds a log whose keys are gone, and only
-the explanations can no longer be read.
+An exchange is one blob of bytes, compressed where that is worth it, and encrypted as a whole. Of a verdict
+only the texts that may quote an answer are encrypted: the monitor folds a log whose keys are gone, and
+only the explanations can no longer be read.
 """
 
 from __future__ import annotations

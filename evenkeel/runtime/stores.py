@@ -1,7 +1,7 @@
 """Everything that evenkeel keeps, in one place: the file of the data folder, or the Redis of the settings.
 
-Processes and commands take a `Stores` and do not know which of the two it is. A data plane reads this module,
-so the client library of Redis, and what a forwarded request does not need, are loaded when they are asked for.
+Processes and commands take a `Stores` and do not know which of the two it is. A data plane reads this
+module: the client library of Redis, and what a forwarded request does not need, are loaded on demand.
 """
 
 from __future__ import annotations
@@ -17,17 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenkeel.core.budget import Budget
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.bursts import Bursts
-from evenkeel.stores.changes import ChangeStore
-from evenkeel.stores.goldens import GoldenStore
-from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.lease import SoleLease
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from evenkeel.stores.verdict_log import RoutesLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,8 +33,12 @@ if TYPE_CHECKING:
     from evenkeel.runtime.templates import Templates
     from evenkeel.settings import Redis, Settings
     from evenkeel.stores.archive import ExchangeArchive
+    from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import CounterStore, Snapshot
     from evenkeel.stores.documents import Documents
+    from evenkeel.stores.goldens import GoldenStore
+    from evenkeel.stores.labels import LabelStore
     from evenkeel.stores.lease import Lease
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.redis.connection import RedisStore
@@ -145,21 +144,29 @@ class Stores(abc.ABC):
     @cached_property
     def goldens(self) -> GoldenStore:
         """Approved exchanges."""
+        from evenkeel.stores.goldens import GoldenStore
+
         return GoldenStore(self.documents)
 
     @cached_property
     def labels(self) -> LabelStore:
         """What people say of verdicts."""
+        from evenkeel.stores.labels import LabelStore
+
         return LabelStore(self.documents)
 
     @cached_property
     def actions(self) -> ActionLog:
         """Who has done what."""
+        from evenkeel.stores.audit_log import ActionLog
+
         return ActionLog(self.documents)
 
     @cached_property
     def changes(self) -> ChangeStore:
         """What the change response remembers."""
+        from evenkeel.stores.changes import ChangeStore
+
         return ChangeStore(self.documents)
 
     @cached_property
@@ -350,6 +357,8 @@ class RedisStores(Stores):
     @cached_property
     def watched(self) -> VerdictLog:
         """As `Stores`: those of `monitor.routes`."""
+        from evenkeel.stores.verdict_log import RoutesLog
+
         routes = self._settings.monitor.routes
         return RoutesLog(self.verdicts, routes) if routes else self.verdicts
 

@@ -135,8 +135,9 @@ class _Writing:
             return
         of = dict(zip(collection.fields, collection.fields_of(item), strict=True))[collection.kept_of]
         self._connection.execute(
-            f"DELETE FROM {collection.table} WHERE {collection.kept_of} = ?1 AND rowid <= (SELECT rowid"  # noqa: S608 - ours
-            f" FROM {collection.table} WHERE {collection.kept_of} = ?1 ORDER BY rowid DESC LIMIT 1 OFFSET ?2)",
+            f"DELETE FROM {collection.table} WHERE {collection.kept_of} = ?1 AND rowid <="  # noqa: S608 - ours
+            f" (SELECT rowid FROM {collection.table} WHERE {collection.kept_of} = ?1"
+            " ORDER BY rowid DESC LIMIT 1 OFFSET ?2)",
             (_column(of), collection.kept),
         )
 

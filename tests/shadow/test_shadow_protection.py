@@ -33,12 +33,10 @@ from evenkeel.shadow.protection.detectors import (
 from evenkeel.shadow.protection.redaction import Placeholders, Unredactable, redact_events, redact_json
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.redis_server import a_store
 from tests.shadow.wild_exchanges import WildExchanges
 
 ADDRESS = "ann@example.org"
@@ -493,39 +491,10 @@ EXCHANGE = Exchange(
 KEYS = [base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2)]
 
 
-class Clock:
-    """A clock that stands until it is told to go on."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def queue_with(request, tmp_path, clock):
+def queue_with(backend):
     """Opens one and the same queue with other keys."""
-    opened = []
-    redis = a_store(request.getfixturevalue("redis_server")) if request.param == "redis" else None
-
-    def open_queue(*keys, **bounds):
-        seal = seal_of({KEY_VARIABLE: ",".join(keys)})
-        if redis is not None:
-            opened.append(type(redis)(redis.place, seal=seal))
-            return RedisExchangeQueue(opened[-1], clock, **bounds)
-        opened.append(Database(tmp_path / "evenkeel.db", seal=seal))
-        return SqliteExchangeQueue(opened[-1], clock, **bounds)
-
-    yield open_queue
-    for one in [*opened, redis]:
-        if one is not None:
-            one.close()
+    return lambda *keys: backend.queue(backend.opened(seal=seal_of({KEY_VARIABLE: ",".join(keys)})))
 
 
 def payload_on(queue):
@@ -600,19 +569,15 @@ def test_a_damaged_body_does_not_hold_up_the_others(queue_with, tmp_path):
     assert queue.lag().dead == 1
 
 
-def sqlite_queue(tmp_path, clock, **bounds):
-    return SqliteExchangeQueue(Database(tmp_path / "evenkeel.db"), clock, **bounds)
-
-
-def test_bodies_in_the_file_are_forgotten_in_time(tmp_path, clock):
+def test_bodies_in_the_file_are_forgotten_in_time(on_sqlite, tmp_path):
     """Those that wait for too long become dead letters, as "expired"; their room is free again."""
-    queue = sqlite_queue(tmp_path, clock, kept_s=3600.0, max_bytes=300)
+    queue = on_sqlite.queue(kept_s=3600.0, max_bytes=300)
     queue.put([EXCHANGE])
-    clock.now += 3540.0
+    on_sqlite.clock.now += 3540.0
     later = dataclasses.replace(EXCHANGE, id="00000000000000cd", request_body=b"", response_body=b"")
     queue.put([later])
     assert len(payload_on(queue)) > 0
-    clock.now += 60.0
+    on_sqlite.clock.now += 60.0
     assert queue.put([dataclasses.replace(later, id="00000000000000ef")]) == 1
     assert payload_on(queue) == b""
     first, *others = queue.reserve(5, 10.0)
@@ -623,16 +588,16 @@ def test_bodies_in_the_file_are_forgotten_in_time(tmp_path, clock):
     assert worked_through(queue, tmp_path).value("exchanges_dead", reason="expired") == 1
 
 
-def test_dead_letters_in_the_file_lose_their_bodies_in_time(tmp_path, clock):
+def test_dead_letters_in_the_file_lose_their_bodies_in_time(on_sqlite, tmp_path):
     """What is left is the id and the reason."""
-    queue = sqlite_queue(tmp_path, clock, kept_s=3600.0)
+    queue = on_sqlite.queue(kept_s=3600.0)
     queue.put([EXCHANGE])
     queue.bury(EXCHANGE.id, "not_json")
     rows = "SELECT id, reason, length(payload) > 0 FROM dead_exchanges"
-    clock.now += 3599.0
+    on_sqlite.clock.now += 3599.0
     queue.reserve(5, 10.0)
     connection = queue._database.connection()
     assert connection.execute(rows).fetchall() == [(EXCHANGE.id, "not_json", 1)]
-    clock.now += 61.0
+    on_sqlite.clock.now += 61.0
     queue.reserve(5, 10.0)
     assert connection.execute(rows).fetchall() == [(EXCHANGE.id, "not_json", 0)]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from evenkeel.stores.redis.archive import RedisExchangeArchive
+from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.connection import RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
@@ -13,6 +14,7 @@ from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -98,7 +100,7 @@ class SqliteBackend(Backend):
     """A file."""
 
     Queue, Verdicts, Archive = SqliteExchangeQueue, SqliteVerdictLog, SqliteExchangeArchive
-    Documents = SqliteDocuments
+    Documents, Costs = SqliteDocuments, SqliteCostTracker
 
     def __init__(self, folder, **options):
         super().__init__(Database(folder / "deep" / "evenkeel.db", **options))
@@ -140,7 +142,7 @@ class RedisBackend(Backend):
     """A prefix of its own on the Redis of the test process."""
 
     Queue, Verdicts, Archive = RedisExchangeQueue, RedisVerdictLog, RedisExchangeArchive
-    Documents = RedisDocuments
+    Documents, Costs = RedisDocuments, RedisCostTracker
 
     def __init__(self, server, *, seal=None):
         place = a_store(server)

@@ -10,33 +10,19 @@ import pytest
 from evenkeel.core.budget import Budget, RouteBudget, Spend
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.stores.redis.budget import RedisCostTracker
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from tests.redis_server import a_store
 
 NOON = 43_200.0
 
 
 @pytest.fixture
-def database(tmp_path):
-    made = Database(tmp_path / "evenkeel.db")
-    yield made
-    made.close()
+def store(on_redis):
+    return on_redis.place
 
 
 @pytest.fixture
-def store(redis_server):
-    made = a_store(redis_server)
-    yield made
-    made.close()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
-def open_tracker(request):
-    """Opens a cost tracker on a file or a Redis."""
-    if request.param == "sqlite":
-        return partial(SqliteCostTracker, request.getfixturevalue("database"))
-    return partial(RedisCostTracker, request.getfixturevalue("store"))
+def open_tracker(backend):
+    """Opens a cost tracker, as often as asked for."""
+    return partial(backend.Costs, backend.place)
 
 
 def test_reservations_and_bookings_count_against_the_day(open_tracker) -> None:
@@ -128,17 +114,14 @@ def test_spend_is_split_by_route_and_kind(open_tracker) -> None:
 
 
 @pytest.mark.service("redis-server")
-def test_bookings_are_told_apart_by_kind(database, store) -> None:
-    """In either store."""
-    for costs in (
-        SqliteCostTracker(database, Budget(), lambda: NOON),
-        RedisCostTracker(store, Budget(), lambda: NOON),
-    ):
-        RouteBudget(costs, "a", "rewriter").settle(Spend(60, 0.0), Spend(20, 0.01))
-        costs.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
-    rows = database.connection().execute("SELECT kind FROM spend ORDER BY kind").fetchall()
+def test_what_cost_nothing_is_not_booked(on_sqlite) -> None:
+    """The table has a row for each purpose that cost something."""
+    costs = on_sqlite.Costs(on_sqlite.place, Budget(), lambda: NOON)
+    RouteBudget(costs, "a", "rewriter").settle(Spend(60, 0.0), Spend(20, 0.01))
+    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
+    rows = on_sqlite.place.connection().execute("SELECT kind FROM spend ORDER BY kind").fetchall()
     assert rows == [("replay",), ("rewriter",)]
-    assert RedisCostTracker(store, Budget(), lambda: NOON).of_kind("rewriter") == Spend(20, 0.01)
+    assert costs.of_kind("rewriter") == Spend(20, 0.01)
 
 
 @pytest.mark.service("redis-server")

@@ -47,7 +47,13 @@ class NeedsPublisher:
     """Puts the needs of all cells where the workers find them, by route."""
 
     def __init__(self, documents: Documents, reports: Callable[[], Sequence[CellReport]], floor: int) -> None:
-        """Args: documents: where they are put. reports: of all cells. floor: trials below which nothing is reported."""
+        """Prepare; nothing is published yet.
+
+        Args:
+            documents: where they are put.
+            reports: of all cells.
+            floor: trials below which nothing is reported.
+        """
         self._documents = documents
         documents.open(_NEEDS)
         self._reports = reports
