@@ -7,20 +7,19 @@ does not change. *Framing* is how the end of a body is found. A *capture* holds 
 bytes of a sampled exchange while they pass; the *hand-off* takes it to the queue from a thread of
 its own.
 
-The modules `endpoint`, `routing`, `credentials`, `sampling`, `headers`, `framing`, `request_head`,
-`response_head`, `rewriting`, `retrying`, `capture` and `errors` decide and do no I/O. `client`,
-`answering` and `upstream` are the two ends of a relayed request as asyncio protocols; `lanes` chooses
-among upstreams, `pool` connects, `server` listens.
+The modules `routing`, `credentials`, `headers`, `framing`, `request_head`, `response_head`, `retry`,
+`capture` and `errors` decide and do no I/O. `client` and `upstream` are the two ends of a relayed request as
+asyncio protocols; `lanes` samples and chooses among upstreams, `pool` connects, `admission` turns away what
+`limits` do not allow, `server` listens.
 
-Nothing behind the hand-off can change a user's response, and nothing of ours is imported here
-but the hand-off protocol of `shadow`.
+Nothing behind the hand-off can change a user's response.
 """
 
 from __future__ import annotations
 
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
-from evenkeel.proxy.lanes import Limits
+from evenkeel.proxy.limits import Limits
 from evenkeel.proxy.routing import Route, RouteTable, Timeouts, Upstream
 from evenkeel.proxy.server import DataPlane
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evenkeel.proxy.errors import Fault, error_response
 
 if TYPE_CHECKING:
-    from evenkeel.proxy.lanes import Limits
+    from evenkeel.proxy.limits import Limits
 
 _MOST_TOLD = 64
 _TOLD_SHARE = 8

@@ -1,30 +1,58 @@
-"""The client side: reads requests and sends them upstream.
-
-One request at a time and in order. All that is decided about bytes is decided in the modules
-without I/O; this one and `answering` hold the state between them.
-"""
+"""The client side: reads requests, sends them upstream, and writes the answers."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
+import struct
 from bisect import bisect_left
-from typing import TYPE_CHECKING, cast
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol, cast
 
-from evenkeel.proxy.answering import Answering
-from evenkeel.proxy.capture import Capture, capturable
-from evenkeel.proxy.conversation import PIPELINE_FULL, UPSTREAM_SLOW, State
+from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable
+from evenkeel.proxy.counters import ABORTED
 from evenkeel.proxy.errors import Fault, error_response, status_of
-from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
+from evenkeel.proxy.framing import LAST_CHUNK, ChunkError, ChunkReader, Framing, MessageError, chunk
 from evenkeel.proxy.lanes import sampled
-from evenkeel.proxy.request_head import MAX_HEAD_BYTES, parse_request
-from evenkeel.proxy.retry import tcp_info
-from evenkeel.proxy.rewriting import render_request
+from evenkeel.proxy.request_head import MAX_HEAD_BYTES, parse_request, render_request
+from evenkeel.proxy.response_head import render_response
+from evenkeel.proxy.retry import may_repeat, request_unread, tcp_info
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import Callable, Mapping
 
+    from evenkeel.proxy.counters import RouteCounters
+    from evenkeel.proxy.handoff import HandOff
     from evenkeel.proxy.lanes import Lane
+    from evenkeel.proxy.limits import Limits
+    from evenkeel.proxy.pool import Pool
     from evenkeel.proxy.request_head import RequestHead
-    from evenkeel.proxy.routing import Route
+    from evenkeel.proxy.response_head import ResponseHead
+    from evenkeel.proxy.retry import RetryPolicy, TcpInfo
+    from evenkeel.proxy.routing import Route, RouteTable
+    from evenkeel.proxy.upstream import UpstreamConnection
+
+
+class State(IntEnum):
+    """Where a client's connection is."""
+
+    IDLE = 0
+    """Between requests, or in the middle of a head."""
+    UPLOAD = 1
+    """A request's body is arriving; its answer may be on the way already."""
+    WAIT = 2
+    """The request is complete; its answer is not."""
+    TUNNEL = 3
+    LINGER = 4
+    """All is said; what the client still sends is thrown away until it closes."""
+    CLOSED = 5
+
+
+# Why nothing is read from the client at the moment.
+UPSTREAM_SLOW = 1
+PIPELINE_FULL = 2
+
 
 # Bound here because a module's global is found faster than an enumeration's member.
 _IDLE = State.IDLE
@@ -32,18 +60,120 @@ _UPLOAD = State.UPLOAD
 _WAIT = State.WAIT
 _TUNNEL = State.TUNNEL
 _LINGER = State.LINGER
+_NONE = Framing.NONE
 _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
+_CLOSE = Framing.CLOSE
+
+# Why nothing is read from the client at the moment.
+_UPSTREAM_SLOW = 1
+_PIPELINE_FULL = 2
 
 _CARRIAGE_RETURN = 13
+_FIRST_SERVER_ERROR = 500
 _LARGE_BYTES = 16 << 10
 """From this size on a body is not kept in memory longer than it takes to send it."""
 
 
-class ClientConnection(Answering):
-    """A connection from an application."""
+class Plane(Protocol):
+    """What a client's connection needs of the data plane."""
 
-    __slots__ = ()
+    clock: Callable[[], float]
+    """Unix time in seconds."""
+    timer: Callable[[], float]
+    """Monotonic time in seconds."""
+    draining: bool
+    """Whether no further requests are taken."""
+    handoff: HandOff
+    """Takes captured exchanges."""
+    lanes: Mapping[str, Lane]
+    """Routes at run time, by name."""
+    limits: Limits
+    retry: RetryPolicy
+    routes: RouteTable
+    unrouted: RouteCounters
+    """Counts requests that belong to no route."""
+
+    def joined(self, client: ClientConnection) -> None:
+        """A client connected."""
+
+    def left(self, client: ClientConnection) -> None:
+        """A client's connection is gone."""
+
+    def next_id(self) -> int:
+        """A fresh request id of 64 random bits."""
+
+    def rest(self, pool: Pool) -> None:
+        """An upstream could not be reached."""
+
+
+class ClientConnection(asyncio.Protocol):
+    """A connection from an application: one request at a time, in order.
+
+    Modules without I/O decide where a message ends, what is rewritten and when a request is repeated; this
+    class holds the state between those decisions.
+    """
+
+    __slots__ = (
+        "_answering",
+        "_capture",
+        "_chunk_out",
+        "_chunks",
+        "_connecting",
+        "_half_closed",
+        "_head",
+        "_held",
+        "_keep_alive",
+        "_lane",
+        "_left",
+        "_pending",
+        "_plane",
+        "_pool",
+        "_quiet_s",
+        "_sent",
+        "_sent_bytes",
+        "_started",
+        "_state",
+        "_status",
+        "_tried",
+        "_unsent",
+        "_upstream",
+        "_writable",
+        "transport",
+    )
+
+    transport: asyncio.Transport
+    _head: RequestHead
+    _lane: Lane
+    _pool: Pool
+    """Of the upstream that the request goes to."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+        self._state = State.IDLE
+        self._pending = b""
+        """Bytes not yet understood: part of a head, or requests that came early."""
+        self._held = 0
+        self._writable = True
+        self._quiet_s = 0.0
+        self._half_closed = False
+        self._upstream: UpstreamConnection | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._unsent: list[bytes] = []
+        """What waits for the upstream to be connected."""
+        self._sent: list[bytes] | None = None
+        """What was sent on a used connection, for sending it again; None if that is not possible."""
+        self._sent_bytes = 0
+        self._tried: tuple[Pool, ...] = ()
+        """Upstreams that the request could not be sent to."""
+        self._left = 0
+        self._chunks: ChunkReader | None = None
+        self._capture: Capture | None = None
+        self._started = 0.0
+        self._answering = False
+        self._status = 0
+        self._keep_alive = True
+        self._chunk_out = False
 
     # From the application
 
@@ -68,7 +198,7 @@ class ClientConnection(Answering):
             self._quiet_s = 0.0
             self._pending += data
             if len(self._pending) > self._plane.limits.max_pipelined_bytes:
-                self._hold(PIPELINE_FULL)
+                self._hold(_PIPELINE_FULL)
         elif state is _TUNNEL:
             self._quiet_s = 0.0
             if self._upstream is not None:
@@ -226,7 +356,7 @@ class ClientConnection(Answering):
         if upstream is None:
             self._unsent.append(out)
             if self._sent_bytes > self._plane.limits.max_waiting_bytes:
-                self._hold(UPSTREAM_SLOW)
+                self._hold(_UPSTREAM_SLOW)
             return
         upstream.quiet_s = 0.0
         if self._sent is not None:
@@ -272,6 +402,368 @@ class ClientConnection(Answering):
         self._writable = True
         if self._upstream is not None and not self._upstream.transport.is_closing():
             self._upstream.transport.resume_reading()
+
+    # From the upstream
+
+    def connected(self, upstream: UpstreamConnection) -> None:
+        """The connection asked for is there."""
+        self._connecting = None
+        self._upstream = upstream
+        self._pool.resting_until = 0.0
+        upstream.begin(self, self._head)
+        for out in self._unsent:
+            upstream.transport.write(out)
+        # Where there is somewhere else to go, a request is kept until it has certainly been read.
+        if (upstream.used or len(self._lane.pools) > 1) and (
+            self._sent_bytes <= self._plane.limits.max_replay_bytes
+        ):
+            self._sent = self._unsent
+        self._unsent = []
+        if not self._writable:
+            upstream.transport.pause_reading()
+        if upstream.writable:
+            self._release(_UPSTREAM_SLOW)
+
+    def not_connected(self, fault: Fault, detail: str) -> None:
+        """The connection asked for could not be made."""
+        self._connecting = None
+        if not self._sent_elsewhere(self._unsent, fault):
+            self._fail(fault, detail)
+
+    @property
+    def upgrade_offered(self) -> bool:
+        """Whether the current request may be answered with 101."""
+        return self._head.upgrade
+
+    def interim(self, head: ResponseHead) -> None:
+        """An answer that is not the final one, such as 100 Continue. HTTP/1.0 has none."""
+        if self._head.minor:
+            self._sent = None
+            self.transport.write(render_response(head, minor=1, keep_alive=True) or head.raw[: head.end])
+
+    def answer_head(self, head: ResponseHead, payload: bytes | None, *, done: bool) -> None:
+        """The answer begins.
+
+        Args:
+            head: Its head.
+            payload: What came of its body; None for all that follows the head in `head.raw`.
+            done: Whether that is all of it.
+        """
+        request = self._head
+        minor = request.minor
+        self._status = status = head.status
+        plane = self._plane
+        first_byte_s = plane.timer() - self._started
+        # As `Histogram.observe`, without the call.
+        histogram = self._lane.counters.first_byte[status // 100]
+        histogram.counts[bisect_left(histogram.bounds, first_byte_s)] += 1
+        histogram.total_s += first_byte_s
+        self._sent = None
+        self._answering = True
+        # An answer that comes before the request is complete ends the connection: nobody knows
+        # whether the client will send the rest. So does one whose end an HTTP/1.0 client only sees
+        # by a close.
+        self._keep_alive = keep_alive = (
+            request.keep_alive
+            and self._state is _WAIT
+            and not plane.draining
+            and (minor == 1 or head.framing is _NONE or head.framing is _LENGTH)
+        )
+        framing = head.framing
+        self._chunk_out = chunk_out = minor == 1 and framing is _CLOSE
+        if keep_alive and not chunk_out and not head.edits and minor == head.minor == 1:
+            rendered = None
+        else:
+            rendered = render_response(head, minor=minor, keep_alive=keep_alive)
+        capture = self._capture
+        if capture is not None:
+            if status != CAPTURED_STATUS:
+                self._skip("status")
+            else:
+                capture.add_answer(
+                    head,
+                    chunked=minor == 1 and framing is _CHUNKED,
+                    upstream=self._lane.pools.index(self._pool),
+                )
+                if payload is None:
+                    payload = head.raw[head.end :]
+                self._captured(capture.add_response(payload))
+        if rendered is None and payload is None and not chunk_out:
+            self.transport.write(head.raw)
+        else:
+            start = head.raw[: head.end] if rendered is None else rendered
+            if payload is None:
+                payload = head.raw[head.end :]
+            if chunk_out:
+                payload = chunk(payload) + LAST_CHUNK if done else chunk(payload)
+            self.transport.write(start + payload)
+        if done:
+            self._finish()
+
+    def answer(self, payload: bytes, *, done: bool) -> None:
+        """The answer goes on, or with `done` ends."""
+        if self._capture is not None:
+            self._captured(self._capture.add_response(payload))
+        if self._chunk_out:
+            payload = chunk(payload) + LAST_CHUNK if done else chunk(payload)
+        if payload:
+            self.transport.write(payload)
+        if done:
+            self._finish()
+
+    def upstream_failed(self, fault: Fault, detail: str, info: TcpInfo | None = None) -> None:
+        """The answer will not come, or not to its end.
+
+        Args:
+            fault: Why.
+            detail: What was found.
+            info: What the kernel knew of the connection when it was found closed.
+        """
+        upstream = self._upstream
+        assert upstream is not None
+        self._upstream = None
+        upstream.abandon()
+        plane = self._plane
+        sent = self._sent
+        if fault is Fault.CLOSED and sent is not None:
+            unread = request_unread(info, tls=upstream.tls, elapsed_s=plane.timer() - self._started)
+            if may_repeat(self._head, plane.retry, unread=unread):
+                if upstream.used:
+                    # A kept connection that ends says nothing about the upstream: ask it again.
+                    self._lane.counters.retries += 1
+                    self._unsent = sent
+                    self._sent = None
+                    self._connecting = self._pool.connect(self, self._lane.route.timeouts.connect_s)
+                    return
+                if self._sent_elsewhere(sent, fault):
+                    return
+        self._fail(fault, detail)
+
+    def _sent_elsewhere(self, sent: list[bytes], fault: Fault) -> bool:
+        """Send a request that its upstream has not read to the route's next one, if there is one.
+
+        Args:
+            sent: The request as far as it has arrived, its head at the start of the first piece.
+            fault: What its upstream did.
+        """
+        lane = self._lane
+        if len(lane.pools) == 1:
+            return False
+        failed = self._pool
+        self._plane.rest(failed)
+        self._tried = (*self._tried, failed)
+        pool = lane.another(self._tried, self._plane.timer())
+        if pool is None:
+            return False
+        lane.counters.fail(fault.value)
+        lane.counters.failovers += 1
+        sent[0] = self._rendered_for(pool) + sent[0][len(self._rendered_for(failed)) :]
+        self._pool = pool
+        self._sent = None
+        self._unsent = sent
+        upstream = pool.take()
+        if upstream is None:
+            self._connecting = pool.connect(self, lane.route.timeouts.connect_s)
+        else:
+            self.connected(upstream)
+        return True
+
+    def _rendered_for(self, pool: Pool) -> bytes:
+        head = self._head
+        lane = self._lane
+        return render_request(
+            head, lane.route.target(head.target, pool.upstream), pool.authority, lane.injection
+        )
+
+    def switch(self, head: ResponseHead, payload: bytes) -> None:
+        """The upstream leaves HTTP as the client asked: from here on bytes pass both ways."""
+        upstream = self._upstream
+        assert upstream is not None
+        self._state = State.TUNNEL
+        self._answering = True
+        self._status = head.status
+        start = render_response(head, minor=1, keep_alive=True) or head.raw[: head.end]
+        self.transport.write(start + payload)
+        if self._pending:
+            upstream.transport.write(self._pending)
+            self._pending = b""
+        self._release(_PIPELINE_FULL)
+
+    def upstream_half_closed(self) -> bool | None:
+        """The upstream's half of a tunnel ended. Returns True if the other half goes on."""
+        if self._half_closed or not self.transport.can_write_eof():
+            return None
+        self._half_closed = True
+        self.transport.write_eof()
+        return True
+
+    def upstream_hung_up(self) -> None:
+        """The tunnel ended."""
+        self._upstream = None
+        self._settle(self._status // 100)
+        self._state = State.CLOSED
+        self.transport.close()
+
+    def hold_upload(self) -> None:
+        """The upstream reads slower than the client uploads."""
+        self._hold(_UPSTREAM_SLOW)
+
+    def resume_upload(self) -> None:
+        """The upstream has caught up."""
+        self._release(_UPSTREAM_SLOW)
+
+    # The end of a request, and of the connection
+
+    def _finish(self) -> None:
+        """The answer is complete and written."""
+        upstream = self._upstream
+        assert upstream is not None
+        self._upstream = None
+        complete = self._state is _WAIT
+        if not complete:
+            upstream.abandon()
+        else:
+            if not self._writable and not upstream.transport.is_closing():
+                upstream.transport.resume_reading()
+            upstream.pool.put(upstream)
+        capture = self._capture
+        if capture is not None:
+            capture.duration_s = self._plane.timer() - self._started
+            self._capture = None
+            self._plane.handoff.offer(capture)
+        counters = self._lane.counters
+        counters.requests[self._status // 100] += 1
+        counters.in_flight -= 1
+        if not self._keep_alive or self._plane.draining:
+            self._close(linger=not complete or bool(self._pending))
+            return
+        self._state = State.IDLE
+        if self._held:
+            self._release(_PIPELINE_FULL | _UPSTREAM_SLOW)
+        if self._pending:
+            self._read_request(self._pending)
+
+    def _fail(self, fault: Fault, detail: str) -> None:
+        """No answer, or no more of it, will come: say so if the client can still be told."""
+        lane = self._lane
+        status = status_of(fault)
+        if status >= _FIRST_SERVER_ERROR:
+            lane.counters.fail(fault.value)
+        complete = self._state is _WAIT
+        self._drop_upstream()
+        if self._answering:
+            self._skip("truncated")
+            self._settle(ABORTED)
+            self._cut_off()
+            return
+        self._skip("status")
+        keep_alive = complete and self._head.keep_alive and not self._plane.draining
+        self.transport.write(
+            error_response(
+                fault,
+                where=lane.where(self._pool),
+                detail=detail,
+                close=not keep_alive,
+                bare=self._head.method == b"HEAD",
+            )
+        )
+        self._settle(status // 100)
+        if not keep_alive:
+            self._close(linger=True)
+            return
+        self._state = State.IDLE
+        self._release(_PIPELINE_FULL | _UPSTREAM_SLOW)
+        if self._pending:
+            self._read_request(self._pending)
+
+    def _cut_off(self) -> None:
+        """End an unfinished answer so that it can't be taken for a finished one.
+
+        What came is still delivered. Where the end of the connection is the end of the body, only
+        a reset tells the difference.
+        """
+        self._state = State.CLOSED
+        if not self._head.minor:
+            sock = self.transport.get_extra_info("socket")
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def _close(self, *, linger: bool) -> None:
+        """Close after what was written has been sent.
+
+        Closing with unread bytes in the kernel would reset the connection, which can destroy the
+        answer before the client has read it; so with `linger` the client closes first.
+        """
+        self._pending = b""
+        if linger and self.transport.can_write_eof() and not self.transport.is_closing():
+            self._state = State.LINGER
+            self._quiet_s = 0.0
+            self._started = self._plane.timer()
+            self.transport.write_eof()
+            self._release(_PIPELINE_FULL | _UPSTREAM_SLOW)
+        else:
+            self._state = State.CLOSED
+            self.transport.close()
+
+    def _client_left(self) -> None:
+        """The client is gone: so is the reason for its upstream call."""
+        state = self._state
+        self._state = State.CLOSED
+        self._pending = b""
+        if state not in {State.UPLOAD, State.WAIT, State.TUNNEL}:
+            return
+        if state is State.TUNNEL:
+            if self._half_closed and self._upstream is not None:
+                self._upstream.hang_up()
+                self._upstream = None
+            self._drop_upstream()
+            self._settle(self._status // 100)
+            return
+        self._drop_upstream()
+        self._skip("client_left")
+        self._lane.counters.disconnects += 1
+        self._settle(ABORTED)
+
+    def _drop_upstream(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+        if self._upstream is not None:
+            self._upstream.abandon()
+            self._upstream = None
+        self._unsent = []
+        self._sent = None
+        self._chunks = None
+
+    def _settle(self, status_class: int) -> None:
+        counters = self._lane.counters
+        counters.requests[status_class] += 1
+        counters.in_flight -= 1
+
+    # Capture and reading
+
+    def _captured(self, room: bool) -> None:  # noqa: FBT001 - takes what the capture returned
+        if not room:
+            self._skip("too_large")
+
+    def _skip(self, reason: str) -> None:
+        if self._capture is not None:
+            self._capture = None
+            self._lane.counters.skip(reason)
+
+    def _hold(self, reason: int) -> None:
+        if not self._held and not self.transport.is_closing():
+            self.transport.pause_reading()
+        self._held |= reason
+
+    def _release(self, reason: int) -> None:
+        if self._held:
+            self._held &= ~reason
+            if not self._held and not self.transport.is_closing():
+                self.transport.resume_reading()
 
     # Time
 

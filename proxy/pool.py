@@ -12,9 +12,9 @@ from evenkeel.proxy.retry import tcp_info
 from evenkeel.proxy.upstream import UpstreamConnection
 
 if TYPE_CHECKING:
-    from evenkeel.proxy.answering import Answering
-    from evenkeel.proxy.lanes import Limits
-    from evenkeel.proxy.routing import Upstream
+    from evenkeel.core.endpoint import Upstream
+    from evenkeel.proxy.limits import Limits
+    from evenkeel.proxy.upstream import Downstream
 
 
 _LEARNED_FROM_S = 1.0
@@ -104,14 +104,14 @@ class Pool:
         else:
             connection.transport.close()
 
-    def connect(self, client: Answering, timeout_s: float) -> asyncio.Task[None]:
+    def connect(self, client: Downstream, timeout_s: float) -> asyncio.Task[None]:
         """Make a connection for a client, which is told of it or of the fault. Cancel to give up."""
         task = asyncio.get_running_loop().create_task(self._connect(client, timeout_s))
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
         return task
 
-    async def _connect(self, client: Answering, timeout_s: float) -> None:
+    async def _connect(self, client: Downstream, timeout_s: float) -> None:
         detail = ""
         connection = UpstreamConnection(self, tls=self.upstream.tls)
         taken = False

@@ -20,6 +20,8 @@ from evenkeel.proxy.headers import (
     once,
 )
 
+_VERSION_END = len(b"HTTP/1.1")
+
 MAX_HEAD_BYTES = 256 << 10
 
 SWITCHING_PROTOCOLS = 101
@@ -41,6 +43,7 @@ _HEAD = re.compile(
 )
 _NONE = Framing.NONE
 _LENGTH = Framing.LENGTH
+_CLOSE = Framing.CLOSE
 
 _START = b"HTTP/1."
 STATUS_END = len(b"HTTP/1.1 200")
@@ -181,3 +184,37 @@ def _refuse_unless_partial(data: bytes) -> None:
     if len(data) > MAX_HEAD_BYTES:
         raise MessageError(Fault.GARBAGE, f"its head is larger than {MAX_HEAD_BYTES} bytes")
     raise MessageError(Fault.GARBAGE, "its status line or a header line is malformed")
+
+
+def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> bytes | None:
+    """The head as the client is sent it; None if that is what the upstream sent.
+
+    A body that ends with the upstream's connection is sent chunked to a client that can read it,
+    so that a clean end can be told from a lost one.
+
+    Args:
+        head: What the upstream sent.
+        minor: The client's HTTP/1 minor version.
+        keep_alive: Whether the client's connection stays open afterwards.
+    """
+    edits = head.edits
+    if minor and head.minor and keep_alive and not edits and head.framing is not _CLOSE:
+        return None
+    added = b""
+    if minor:
+        if head.framing is _CLOSE:
+            added = b"\r\nTransfer-Encoding: chunked"
+    elif head.framing is Framing.CHUNKED:
+        edits = merged(edits, cuts_of(head.raw, STATUS_END, head.end, {b"transfer-encoding"}))
+    if not keep_alive:
+        added += b"\r\nConnection: close"
+    elif not minor:
+        added += b"\r\nConnection: keep-alive"
+    raw = head.raw
+    pieces = [b"HTTP/1.1"]
+    position = _VERSION_END
+    for start, end, text in edits:
+        pieces += (raw[position:start], text)
+        position = end
+    pieces += (raw[position : head.end - 4], added, b"\r\n\r\n")
+    return b"".join(pieces)

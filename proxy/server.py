@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.proxy.admission import Admission, turn_away
 from evenkeel.proxy.client import ClientConnection
-from evenkeel.proxy.lanes import Lane, Limits
+from evenkeel.proxy.lanes import Lane
+from evenkeel.proxy.limits import Limits
 from evenkeel.proxy.pool import Pool
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from evenkeel.proxy.errors import Fault
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
@@ -11,8 +11,6 @@ from evenkeel.proxy.response_head import SWITCHING_PROTOCOLS, parse_response
 from evenkeel.proxy.retry import TcpInfo, tcp_info
 
 if TYPE_CHECKING:
-    from evenkeel.proxy.answering import Answering
-    from evenkeel.proxy.pool import Pool
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
 
@@ -22,10 +20,73 @@ _CLOSE = Framing.CLOSE
 _FIRST_FINAL = 200
 
 
+class Downstream(Protocol):
+    """The client's side of a request: it asked for a connection, and takes the answer."""
+
+    transport: asyncio.Transport
+
+    @property
+    def upgrade_offered(self) -> bool:
+        """Whether the current request may be answered with 101."""
+        ...
+
+    def connected(self, upstream: UpstreamConnection) -> None:
+        """The connection asked for is there."""
+
+    def not_connected(self, fault: Fault, detail: str) -> None:
+        """The connection asked for could not be made."""
+
+    def interim(self, head: ResponseHead) -> None:
+        """An answer that is not the final one."""
+
+    def answer_head(self, head: ResponseHead, payload: bytes | None, *, done: bool) -> None:
+        """The answer begins; without a payload all that follows the head in `head.raw` is one."""
+
+    def answer(self, payload: bytes, *, done: bool) -> None:
+        """The answer goes on, or with `done` ends."""
+
+    def upstream_failed(self, fault: Fault, detail: str, info: TcpInfo | None = None) -> None:
+        """The answer will not come, or not to its end."""
+
+    def switch(self, head: ResponseHead, payload: bytes) -> None:
+        """The upstream leaves HTTP as the client asked."""
+
+    def upstream_half_closed(self) -> bool | None:
+        """The upstream's half of a tunnel ended. Returns True if the other half goes on."""
+
+    def upstream_hung_up(self) -> None:
+        """The tunnel ended."""
+
+    def hold_upload(self) -> None:
+        """The upstream reads slower than the client uploads."""
+
+    def resume_upload(self) -> None:
+        """The upstream has caught up."""
+
+
+class Home(Protocol):
+    """Where connections to one upstream are kept while they are idle."""
+
+    def opened(self, connection: UpstreamConnection) -> None:
+        """A connection was made."""
+
+    def put(self, connection: UpstreamConnection) -> None:
+        """Keep a connection whose answer is complete."""
+
+    def forget(self, connection: UpstreamConnection) -> None:
+        """A connection is closing."""
+
+    def expired(self, connection: UpstreamConnection) -> None:
+        """The upstream closes an idle connection."""
+
+    def closed(self, connection: UpstreamConnection) -> None:
+        """A connection is gone."""
+
+
 class UpstreamConnection(asyncio.Protocol):
     """A connection to an upstream. Works for one client at a time, or is idle in its pool.
 
-    Where an answer ends is decided here; how the client is sent it is decided in `client`.
+    Where an answer ends is decided here; how the client is sent it is decided by its connection.
     """
 
     __slots__ = (
@@ -49,10 +110,10 @@ class UpstreamConnection(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, pool: Pool, *, tls: bool) -> None:
+    def __init__(self, pool: Home, *, tls: bool) -> None:
         self.pool = pool
         self.tls = tls
-        self.client: Answering | None = None
+        self.client: Downstream | None = None
         """Whose request is being answered; None while idle."""
         self.quiet_s = 0.0
         """Time since something last happened, as far as the sweep has noticed."""
@@ -72,7 +133,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._chunks = ChunkReader()
         self._tunnel = False
 
-    def begin(self, client: Answering, head: RequestHead) -> None:
+    def begin(self, client: Downstream, head: RequestHead) -> None:
         """Expect the answer to a request, which the caller writes."""
         self.client = client
         self._method = head.method
@@ -127,7 +188,7 @@ class UpstreamConnection(asyncio.Protocol):
         else:
             client.answer(data, done=False)
 
-    def _read_head(self, client: Answering, data: bytes) -> None:
+    def _read_head(self, client: Downstream, data: bytes) -> None:
         while True:
             try:
                 head = parse_response(data, self._method)
@@ -151,7 +212,7 @@ class UpstreamConnection(asyncio.Protocol):
             if not data:
                 return
 
-    def _begin_body(self, client: Answering, head: ResponseHead, data: bytes) -> None:
+    def _begin_body(self, client: Downstream, head: ResponseHead, data: bytes) -> None:
         self.keep_alive = head.keep_alive
         self._framing = framing = head.framing
         excess = 0
@@ -171,7 +232,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.keep_alive = False
         client.answer_head(head, data[head.end : excess] if excess else None, done=left <= 0)
 
-    def _passed(self, client: Answering, data: bytes, position: int) -> bytes | None:
+    def _passed(self, client: Downstream, data: bytes, position: int) -> bytes | None:
         """What the client is sent of `data[position:]`; None if malformed, which it was told."""
         chunks = self._chunks
         try:
@@ -183,7 +244,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.keep_alive = False
         return payload
 
-    def _switch(self, client: Answering, head: ResponseHead, data: bytes) -> None:
+    def _switch(self, client: Downstream, head: ResponseHead, data: bytes) -> None:
         if not client.upgrade_offered:
             client.upstream_failed(Fault.GARBAGE, "it switched protocols without being asked")
             return
@@ -216,7 +277,7 @@ class UpstreamConnection(asyncio.Protocol):
         else:
             client.upstream_failed(Fault.TRUNCATED if self.answered else Fault.CLOSED, "")
 
-    def _ended(self, client: Answering, info: TcpInfo | None) -> None:
+    def _ended(self, client: Downstream, info: TcpInfo | None) -> None:
         if self._framing is _CLOSE:
             client.answer(b"", done=True)
         elif self.answered:

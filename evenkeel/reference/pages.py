@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from evenkeel.proxy.errors import Fault, error_response, status_of
-from evenkeel.proxy.lanes import Limits
+from evenkeel.proxy.limits import Limits
 from evenkeel.reference.alerts import RULES, alerts_page
 from evenkeel.reference.command_line import command_line_page
 from evenkeel.reference.metrics import metrics_page
@@ -101,7 +101,7 @@ def _one_line(text: str) -> str:
 _DATA_PLANE_INTRODUCTION = """\
 # The data plane
 
-The tables are written by `make docs` from `proxy/errors.py` and `proxy/lanes.py`.
+The tables are written by `make docs` from `proxy/errors.py` and `proxy/limits.py`.
 
 `evenkeel up` runs the data plane beside worker, monitor and console; `evenkeel proxy --upstream URL --port P` runs it
 alone, in one process or with `--processes N` in several on one port.

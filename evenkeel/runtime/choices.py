@@ -6,6 +6,8 @@ that a forwarded request never needs.
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -100,6 +102,20 @@ def bands(settings: Settings) -> Bands | None:
     return None if found is None else found.bands
 
 
+def addresses(settings: Settings) -> dict[str, str]:
+    """The address in each variable that `alert.notify` names.
+
+    Raises: ValueError if one is empty, or apprise is not installed.
+    """
+    if settings.alert.notify and importlib.util.find_spec("apprise") is None:
+        raise ValueError('notifications need pip install "evenkeel[notify]"')
+    found = {variable: os.environ.get(variable, "") for variable in settings.alert.notify}
+    for variable, url in found.items():
+        if not url:
+            raise ValueError(f"the variable {variable} is empty; it must hold the address of a service")
+    return found
+
+
 def check(settings: Settings, where: str) -> None:
     """Look everything up that the settings name.
 
@@ -113,8 +129,6 @@ def check(settings: Settings, where: str) -> None:
     _looked_up(f"{where}: scoring", partial(bundles, settings))
     _looked_up(f"{where}: scoring.calibration", partial(calibration, settings))
     if settings.alert.notify:
-        from evenkeel.runtime.notifications import addresses  # noqa: PLC0415 - most do without
-
         _looked_up(f"{where}: alert.notify", partial(addresses, settings))
     for index, route in enumerate(settings.routes):
         place = f"{where}: routes[{index}]"

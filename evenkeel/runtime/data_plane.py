@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.core.trouble import Trouble
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
-from evenkeel.proxy.lanes import Limits, threshold
+from evenkeel.proxy.lanes import threshold
+from evenkeel.proxy.limits import Limits
 from evenkeel.proxy.memory import keep_freed_memory
 from evenkeel.proxy.server import DataPlane
 from evenkeel.runtime.process import new_event_loop, publish_counters, take_short_turns, threads
@@ -27,7 +28,7 @@ from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.settings import route_table
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from evenkeel.tracing import open_spans
+from evenkeel.tracing import LAST_SPANS_S, open_spans
 
 if TYPE_CHECKING:
     import socket
@@ -175,8 +176,6 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 _SECONDS_PER_HOUR = 3600.0
-LAST_SPANS_S = 3.0
-"""For spans that wait when the process ends."""
 
 
 class Running(NamedTuple):

@@ -28,10 +28,9 @@ from evenkeel.metrics.similarity.embeddings import (
 )
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.choices import encoder_name
-from evenkeel.runtime.data_plane import LAST_SPANS_S
 from evenkeel.runtime.preflight import notes
 from evenkeel.stores.counters import Tally, merge
-from evenkeel.tracing import open_spans
+from evenkeel.tracing import LAST_SPANS_S, open_spans
 
 if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker

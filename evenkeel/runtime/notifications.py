@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from typing import TYPE_CHECKING
 
 from evenkeel.monitor.notify import AppriseSender, Channel, Grouping, UnknownServiceError
+from evenkeel.runtime.choices import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,20 +19,6 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S = 5.0
 _QUEUE_STALLED_S = 900.0
 _MONITOR_STALLED_S = 120.0
-
-
-def addresses(settings: Settings) -> dict[str, str]:
-    """The address in each variable that `alert.notify` names.
-
-    Raises: ValueError if one is empty, or apprise is not installed.
-    """
-    if settings.alert.notify and importlib.util.find_spec("apprise") is None:
-        raise ValueError('notifications need pip install "evenkeel[notify]"')
-    found = {variable: os.environ.get(variable, "") for variable in settings.alert.notify}
-    for variable, url in found.items():
-        if not url:
-            raise ValueError(f"the variable {variable} is empty; it must hold the address of a service")
-    return found
 
 
 def unknown_services(settings: Settings) -> list[str]:

@@ -1,9 +1,9 @@
-"""Whether there are traces at all: they are an optional extra, and nothing depends on them."""
+"""Whether a process makes spans at all; nothing depends on them."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.shadow.observing import NOBODY
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
 
 log = logging.getLogger("evenkeel.traces")
+
+LAST_SPANS_S: Final = 3.0
+"""For spans that wait when the process ends."""
 
 
 class Spans(Protocol):
@@ -58,11 +61,9 @@ def open_spans(settings: Settings) -> Spans:
     """The spans that the settings ask for. Whatever stands against them is told, and is no reason to stop."""
     if not settings.telemetry.traces:
         return NoSpans()
-    try:
-        from evenkeel.tracing.export import ExportedSpans, otlp_exporter  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        log.warning('no traces: they need pip install "evenkeel[otel]"; everything else goes on')
-        return NoSpans()
+    # Loaded on demand: a process without traces stays small.
+    from evenkeel.tracing.export import ExportedSpans, otlp_exporter  # noqa: PLC0415
+
     try:
         return ExportedSpans(otlp_exporter(), content=settings.telemetry.content)
     except Exception as error:  # noqa: BLE001 - named boundary: variables that the SDK can't read

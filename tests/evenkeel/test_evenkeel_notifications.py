@@ -11,7 +11,8 @@ from evenkeel.llm.limits import Breaker
 from evenkeel.monitor.notify import Message
 from evenkeel.runtime.choices import check
 from evenkeel.runtime.instruments import JudgeHealth
-from evenkeel.runtime.notifications import LateSender, Troubles, addresses, channels
+from evenkeel.runtime.notifications import LateSender, Troubles, channels
+from evenkeel.runtime.choices import addresses
 from evenkeel.settings import Settings, SettingsError
 
 

@@ -14,9 +14,9 @@ from evenkeel.proxy.request_head import (
     MAX_HEAD_BYTES,
     parse_any_request,
     parse_request,
+    render_request,
 )
-from evenkeel.proxy.response_head import parse_any_response, parse_response
-from evenkeel.proxy.rewriting import render_request, render_response
+from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response
 
 
 def rendered(raw, target=None, authority=b"up:1"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.proxy.lanes import Limits
+from evenkeel.proxy.limits import Limits
 from evenkeel.proxy.pool import Pool
 from evenkeel.proxy.routing import Upstream
 from evenkeel.proxy.upstream import UpstreamConnection

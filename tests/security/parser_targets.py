@@ -23,9 +23,8 @@ from evenkeel.metrics.workflow.reading import read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.proxy.capture import capturable, redacted
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
-from evenkeel.proxy.request_head import parse_any_request, parse_request
-from evenkeel.proxy.response_head import parse_any_response, parse_response
-from evenkeel.proxy.rewriting import render_request, render_response
+from evenkeel.proxy.request_head import parse_any_request, parse_request, render_request
+from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response
 from evenkeel.shadow.answer import READERS, read_answer
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.perturbations.format import readers as skeleton

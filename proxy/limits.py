@@ -1,0 +1,36 @@
+"""Limits of the data plane that hold for all routes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on connections, memory and patience that hold for all routes."""
+
+    max_connections: int = 65_536
+    """Connections of clients at once; in each process of `evenkeel` what the settings and the limit on open
+    files leave."""
+    max_connections_per_address: int = 65_536
+    """Those of one address; as many as all together = no limit of its own."""
+    max_exchange_bytes: int = 4 << 20
+    """Both bodies of a captured exchange together; larger ones are skipped."""
+    max_replay_bytes: int = 1 << 20
+    """How much of an unanswered request is kept for sending it again."""
+    max_waiting_bytes: int = 256 << 10
+    """Request bytes held while the upstream is being connected."""
+    max_pipelined_bytes: int = 64 << 10
+    """Bytes of later requests held while an earlier one is answered."""
+    max_idle_upstream: int = 512
+    """Unused connections kept for each upstream."""
+    upstream_idle_s: float = 60.0
+    """How long they are kept; less where the upstream was seen to close them sooner."""
+    upstream_rest_s: float = 5.0
+    """How long an upstream that could not be reached is passed over, on routes with another one."""
+    client_idle_s: float = 300.0
+    """How long a client may be silent between two requests."""
+    client_head_s: float = 30.0
+    """How long a request head may take to arrive."""
+    linger_s: float = 2.0
+    """How long a closing connection waits for the client to read the answer and close too."""
