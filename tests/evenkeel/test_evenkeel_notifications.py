@@ -9,10 +9,9 @@ from evenkeel.cli.main import main
 from evenkeel.core.exchange import Lag
 from evenkeel.llm.limits import Breaker
 from evenkeel.monitor.notify import Message
-from evenkeel.runtime.choices import check
+from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.runtime.notifications import LateSender, Troubles, channels
-from evenkeel.runtime.choices import addresses
 from evenkeel.settings import Settings, SettingsError
 
 
