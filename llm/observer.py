@@ -1,4 +1,4 @@
-"""Who looks on when a model is called: the seam for tracing, which costs nothing where nobody does."""
+"""Observers of calls to models: the seam for tracing, which costs nothing without one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CallReport(Protocol):
 
 
 class CallObserver(Protocol):
-    """Told of calls to models. Its methods are quick and do not raise."""
+    """Sees calls to models. Its methods are quick and do not raise."""
 
     def call(self, call: ModelCall) -> AbstractContextManager[CallReport]:
         """Open around one request and what is read of its answer."""

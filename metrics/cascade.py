@@ -203,8 +203,8 @@ class CascadeRater:
         """Put a cascade together.
 
         Args:
-            heuristic: Scores every pair. Give it a `language_of`, or pairs in two languages are not
-                told from others.
+            heuristic: Scores every pair. Without a `language_of` it cannot see that a pair is in two
+                languages.
             judge: Decides what the bands leave open.
             bands: Default: `DEFAULT_BANDS`.
             audit_share: Of the pairs the bands decide, those that the judge rates all the same, in

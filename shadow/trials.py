@@ -90,7 +90,7 @@ class TrialMaker:
             tally: Counters of this process.
             clock: Unix time in seconds.
             rewriter: Writes texts anew for the kinds that need a model.
-            observer: Told of trials and replays.
+            observer: Sees trials and replays.
             stamp: What every verdict says about who made it.
         """
         self._verdicts = verdicts

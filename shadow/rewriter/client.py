@@ -111,7 +111,7 @@ def _uncounted(outcome: str) -> None:
 
 
 class _Failed(NamedTuple):
-    """An attempt that brought no valid text, and what the next one is to be told."""
+    """An attempt that brought no valid text, and the feedback for the next one."""
 
     rejection: Rejection
     feedback: Rejected | None
@@ -132,7 +132,7 @@ class _GivenUp:
 class Rewriter:
     """Rewrites texts with a model, and with a stronger one where that does not do.
 
-    Flow: cache → call → gate → up to `attempts` calls, told what was wrong → the stronger model once
+    Flow: cache → call → gate → up to `attempts` calls, each with feedback → the stronger model once
     → `Rejection` with the last reason. A few words that come back unchanged twice, as names do, stay as they
     are. Tasks alike that are under way share one outcome. A text whose rewriting fails the gate to the end
     rests for 50 uses, then for 100, 200 and so on, so that it costs little and an instruction that all
@@ -159,7 +159,7 @@ class Rewriter:
             cache: Where accepted texts are kept.
             stronger: Tried once when the first model has failed.
             equal_meaning: Asked last about a text that has passed the gate. False rejects it; None,
-                not to be told, lets it pass and is counted: a judge in trouble is no fault of the text.
+                unknown, lets it pass and is counted: a judge in trouble is no fault of the text.
             attempts: Calls of the first model for one text.
             headroom_tokens: Added to the longest reply asked for; models that reason need some thousand.
             count: Called with each outcome.
@@ -262,7 +262,7 @@ class Rewriter:
         self, model: Endpoint, task: RewriteTask, budget: CallBudget, before: _Failed, number: int
     ) -> str | _Failed:
         messages = request_for(task, passages_to_keep(task), before.feedback)
-        # Without some chance a model told of its faults tends to write the same again.
+        # At temperature 0 a model tends to write the same again, whatever the feedback.
         request = rewrite_request(
             messages,
             task.text,

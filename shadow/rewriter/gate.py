@@ -240,7 +240,7 @@ _DENSE: Final = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7
 _DENSE_WEIGHT: Final = 2.4
 
 _SHORT: Final = 120
-"""Weight below which a text may be too short for its language to be told: one Spanish sentence in
+"""Weight below which a text may be too short to identify its language: one Spanish sentence in
 sixteen of 60 to 100 characters is not identified (STS-B in eight languages), but none wrongly apart
 from the pairs below."""
 
@@ -280,9 +280,9 @@ def weight(text: str) -> float:
 
 
 def speaks(before: str, after: str, target: str | None) -> str:
-    """What is wrong with the language of a rewritten text; "" if nothing is, or it can't be told.
+    """What is wrong with the language of a rewritten text; "" if nothing is, or nobody can say.
 
-    Regions are not told apart: fr-CA is checked as French. A language that can't be identified is
+    Regions do not matter: fr-CA is checked as French. A language that can't be identified is
     a fault only in a text of some length, and what should stay in its language is not checked if it is
     very short.
 

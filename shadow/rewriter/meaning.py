@@ -61,7 +61,7 @@ class JudgedMeaning:
         self._budget = budget
 
     async def __call__(self, original: str, rewritten: str) -> bool | None:
-        """Whether both say the same; None if that could not be told."""
+        """Whether both say the same; None if nobody could say."""
         question = MEANING.fill({"ORIGINAL TEXT": original, "REWRITTEN TEXT": rewritten})
         asked = tokens_at_most(one.content for one in question.messages)
         estimate = Spend(asked + _REPLY_TOKENS, 0.0)

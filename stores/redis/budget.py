@@ -1,4 +1,4 @@
-"""The ledger of all workers together, on Redis."""
+"""The budgets of all workers together, on Redis."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class RedisCostTracker:
         clock: Callable[[], float],
         routes: Mapping[str, Budget] | None = None,
     ) -> None:
-        """Open the ledger; nothing is sent yet. Arguments as of `SqliteCostTracker`."""
+        """Open the tracker; nothing is sent yet. Arguments as of `SqliteCostTracker`."""
         self._store = store
         self._budget = budget
         self._clock = clock

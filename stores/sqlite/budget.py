@@ -29,7 +29,7 @@ class SqliteCostTracker:
         clock: Callable[[], float],
         routes: Mapping[str, Budget] | None = None,
     ) -> None:
-        """Open the ledger.
+        """Open the tracker.
 
         Args:
             database: Where it is kept.

@@ -176,7 +176,7 @@ def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
             with observer.exchange(EXCHANGE, 1):
                 await judge.ask(QUESTION)
 
-        run([canned], one, observer=observer, timeout_s=0.3)
+        run([canned], one, observer=observer, timeout_s=0.3 if canned.delay_s else 5.0)
 
     _, spans = observed(scene)
     span = spans["chat scripted"]

@@ -1,13 +1,9 @@
-"""Embeddings by an endpoint over HTTP on the loopback, and what all embeddings share."""
+"""Embeddings by an endpoint, and what all embeddings share."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
-import threading
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +13,8 @@ from hypothesis import strategies as st
 from evenkeel.core.languages import base_tag
 from evenkeel.core.pair import Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import Endpoint
+from evenkeel.llm.client import Embedded
+from evenkeel.llm.faults import Fault
 from evenkeel.metrics.languages import Coverage, languages_of
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
@@ -25,11 +22,10 @@ from evenkeel.metrics.similarity.vectors import VectorCache, cosine, pieces, poo
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.metrics.similarity.meaning import Measured
 
-KEY = "sk-test-0123456789"
 AXES = {"north": (0.0, 1.0), "east": (1.0, 0.0), "south": (0.0, -1.0)}
 
 
@@ -41,169 +37,82 @@ def pair(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
     return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or Wanted())
 
 
-def vectors(request: dict[str, Any]) -> tuple[int, Any]:
-    """A good reply, its items in reverse order as servers may send them."""
-    data = [
-        {"object": "embedding", "index": index, "embedding": direction(text)}
-        for index, text in enumerate(request["input"])
-    ]
-    return 200, {
-        "object": "list",
-        "model": "compass",
-        "data": data[::-1],
-        "usage": {"prompt_tokens": 1, "total_tokens": 1},
-    }
+class Pretended:
+    """An endpoint that embeds by direction, at a cent a token, and remembers what it was asked."""
+
+    model = "compass"
+    concurrency = 4
+
+    def __init__(self, *replies: Fault | list[list[float]], tokens: int = 1, hang: bool = False) -> None:
+        self.replies = list(replies)
+        """What is answered in turn; afterwards directions."""
+        self.tokens = tokens
+        self.hang = hang
+        self.asked: list[list[str]] = []
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """As `Endpoint.embed`."""
+        self.asked.append(list(texts))
+        if self.hang:
+            await asyncio.Event().wait()
+        vectors = self.replies.pop(0) if self.replies else [direction(text) for text in texts]
+        if isinstance(vectors, Fault):
+            return Embedded(vectors)
+        return Embedded(vectors, self.tokens, self.tokens / 100)
 
 
-@contextmanager
-def serving(reply: Callable[[dict[str, Any]], tuple[int, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A server on a free port, and the requests it got."""
-    asked: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            status, body = reply(asked[-1])
-            raw = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(raw)))
-            self.end_headers()
-            with suppress(BrokenPipeError):  # a client whose deadline has passed is gone
-                self.wfile.write(raw)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def measure(endpoint: Any, pairs: Sequence[Pair], **options: Any) -> list[Measured]:
+    """What each pair has, and what it cost."""
+    return asyncio.run(EndpointEmbeddings(endpoint, **options).measure_all(pairs))
 
 
-def ask(url: str, pairs: Sequence[Pair], **options: Any) -> list[float | Failure]:
-    """Score by a fresh client without retries."""
-    return [measured.outcome for measured in measure(url, pairs, **options)]
+def ask(endpoint: Any, pairs: Sequence[Pair], **options: Any) -> list[float | Failure]:
+    return [measured.outcome for measured in measure(endpoint, pairs, **options)]
 
 
-def measure(url: str, pairs: Sequence[Pair], **options: Any) -> list[Measured]:
-    """The same with what it cost, at a cent a token."""
-
-    async def run() -> list[Measured]:
-        async with Endpoint(
-            base_url=url, model="compass", api_key=KEY, max_retries=0, timeout_s=5, price=a_cent_a_token
-        ) as client:
-            return await EndpointEmbeddings(client, **options).measure_all(pairs)
-
-    return asyncio.run(run())
-
-
-def a_cent_a_token(model: str, prompt_tokens: int, completion_tokens: int) -> float:
-    assert (model, completion_tokens) == ("compass", 0)
-    return prompt_tokens / 100
+def reason(outcome: float | Failure) -> str:
+    assert isinstance(outcome, Failure)
+    return outcome.reason
 
 
 def test_the_score_is_the_cosine_of_the_endpoints_vectors() -> None:
     """45 degrees give 0.7071, an opposite 0, equal texts 1 without being sent."""
-    with serving(vectors) as (url, asked):
-        scores = ask(url, [pair("north", "north east"), pair("north", "south"), pair("west", "west")])
+    endpoint = Pretended()
+    scores = ask(endpoint, [pair("north", "north east"), pair("north", "south"), pair("west", "west")])
     assert scores == [pytest.approx(math.sqrt(0.5)), 0.0, 1.0]
-    assert [request["input"] for request in asked] == [["north", "north east", "south"]]
-    assert asked[0]["model"] == "compass"
+    assert endpoint.asked == [["north", "north east", "south"]]
 
 
 def test_many_texts_go_in_batches_and_none_twice() -> None:
     """Five texts by two are three requests, and a second call with the same cache is none."""
-    cache = VectorCache()
+    cache, endpoint = VectorCache(), Pretended()
     pairs = [pair("north", f"east {i}") for i in range(4)]
-    with serving(vectors) as (url, asked):
-        first = ask(url, pairs, batch=2, cache=cache)
-        second = ask(url, pairs, batch=2, cache=cache)
-    assert [len(request["input"]) for request in asked] == [2, 2, 1]
+    first = ask(endpoint, pairs, batch=2, cache=cache)
+    second = ask(endpoint, pairs, batch=2, cache=cache)
+    assert [len(texts) for texts in endpoint.asked] == [2, 2, 1]
     assert first == second == [0.0, 0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "reason"),
-    [
-        (429, {"error": {"message": "slow down"}}, "rate_limited"),
-        (401, {"error": {"message": f"bad key {KEY}"}}, "unauthorized"),
-        (500, {"error": {"message": "oops"}}, "server_error"),
-        (404, {"error": {"message": f"no such model for {KEY}"}}, "bad_request"),
-        (200, {"data": []}, "bad_schema"),
-        (200, {"data": [{"index": 0, "embedding": "zzz"}, {"index": 1, "embedding": [1.0]}]}, "bad_schema"),
-        (
-            200,
-            {"data": [{"index": 0, "embedding": [1.0, 0.0]}, {"index": 1, "embedding": [1.0]}]},
-            "bad_schema",
-        ),
-        (200, {"data": [{"index": i, "embedding": [1.7e308, 1.7e308]} for i in range(2)]}, "bad_schema"),
-        (200, {"data": [{"index": i, "embedding": [math.nan, 1.0]} for i in range(2)]}, "bad_schema"),
-        (200, {"data": [{"index": i, "embedding": [0.0, 0.0]} for i in range(2)]}, "bad_schema"),
-        (200, {"data": [{"index": i, "embedding": []} for i in range(2)]}, "bad_schema"),
-        (200, {"data": [{"index": 5, "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}]}, "bad_schema"),
-        (200, {}, "bad_schema"),
-        (200, ["odd"], "bad_schema"),
-    ],
-)
-def test_failures_of_the_endpoint_are_values(status: int, body: Any, reason: str) -> None:
-    """Each has a reason, none holds the key, and pairs that need no vector keep their score."""
-    with serving(lambda _: (status, body)) as (url, _):
-        failed, same = ask(url, [pair("north", "east"), pair("north", "north")])
-    assert isinstance(failed, Failure)
-    assert failed.reason == reason
-    assert KEY not in failed.detail
+def test_faults_of_the_endpoint_are_values() -> None:
+    """Each has its reason, and pairs that need no vector keep their score."""
+    pairs = [pair("north", "east"), pair("north", "north")]
+    failed, same = ask(Pretended(Fault("rate_limited", "Slow down.")), pairs)
+    assert failed == Failure("endpoint_embeddings", 1, "rate_limited", "Slow down.")
     assert same == 1.0
-
-
-def test_an_endpoint_that_is_not_there_or_never_answers_is_a_failure() -> None:
-    """No connection, and a deadline that passes."""
-    with serving(vectors) as (url, _):
-        pass
-    gone = ask(url, [pair("north", "east")])[0]
-    assert isinstance(gone, Failure)
-    assert gone.reason == "connection"
-    release = threading.Event()
-
-    def wait(request: dict[str, Any]) -> tuple[int, Any]:
-        release.wait(5)
-        return vectors(request)
-
-    with serving(wait) as (url, _):
-        late = ask(url, [pair("north", "east")], deadline_s=0.05)[0]
-        release.set()
-    assert isinstance(late, Failure)
-    assert late.reason == "timeout"
+    failed, same = ask(Pretended(hang=True), pairs, deadline_s=0.01)
+    assert (reason(failed), same) == ("timeout", 1.0)
 
 
 def test_a_change_of_the_vectors_length_between_two_replies_is_a_failure() -> None:
     """A kept vector of two numbers is not compared with a new one of three."""
-    cache = VectorCache()
-    with serving(vectors) as (url, _):
-        ask(url, [pair("north", "east")], cache=cache)
-
-    def longer(request: dict[str, Any]) -> tuple[int, Any]:
-        data = [{"index": i, "embedding": [1.0, 0.0, 0.0]} for i in range(len(request["input"]))]
-        return 200, {"data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
-
-    with serving(longer) as (url, _):
-        failed = ask(url, [pair("north", "south")], cache=cache)[0]
-    assert isinstance(failed, Failure)
-    assert failed.reason == "bad_schema"
+    cache, endpoint = VectorCache(), Pretended()
+    ask(endpoint, [pair("north", "east")], cache=cache)
+    endpoint.replies = [[[1.0, 0.0, 0.0]]]
+    assert reason(ask(endpoint, [pair("north", "south")], cache=cache)[0]) == "bad_schema"
 
 
 def test_each_text_is_paid_once_by_the_first_pair_that_needs_it() -> None:
     """10 tokens for 5 + 4 + 5 + 6 characters: 10·9/20 = 4.5 rounds to 4, 10·14/20 is 7, the last has 3."""
-
-    def ten_tokens(request: dict[str, Any]) -> tuple[int, Any]:
-        status, body = vectors(request)
-        return status, body | {"usage": {"prompt_tokens": 10, "total_tokens": 10}}
-
     pairs = [
         pair("north", "east"),
         pair("north", "south"),
@@ -211,85 +120,58 @@ def test_each_text_is_paid_once_by_the_first_pair_that_needs_it() -> None:
         pair("", "east"),
         pair("east", "n east"),
     ]
-    with serving(ten_tokens) as (url, asked):
-        found = measure(url, pairs)
-    assert [request["input"] for request in asked] == [["north", "east", "south", "n east"]]
+    endpoint = Pretended(tokens=10)
+    found = measure(endpoint, pairs)
+    assert endpoint.asked == [["north", "east", "south", "n east"]]
     assert [one.tokens for one in found] == [4, 3, 0, 0, 3]
     assert [one.cost_usd for one in found] == pytest.approx([0.045, 0.025, 0, 0, 0.03])
 
 
 def test_what_was_paid_before_a_failure_is_booked_and_kept() -> None:
     """The second of two requests fails: its pair fails, the first pair's score and price stand."""
-    fails = iter([False, True])
-
-    def second_fails(request: dict[str, Any]) -> tuple[int, Any]:
-        return (500, {"error": {"message": "oops"}}) if next(fails) else vectors(request)
-
     cache = VectorCache()
-    with serving(second_fails) as (url, _):
-        first, second = measure(
-            url, [pair("north", "east"), pair("south", "south east")], batch=2, cache=cache
-        )
+    endpoint = Pretended([direction("north"), direction("east")], Fault("server_error", "Oops."))
+    first, second = measure(
+        endpoint, [pair("north", "east"), pair("south", "south east")], batch=2, cache=cache
+    )
     assert (first.outcome, first.tokens) == (0.0, 1)
-    assert isinstance(second.outcome, Failure)
-    assert (second.outcome.reason, second.tokens, second.cost_usd) == ("server_error", 0, 0.0)
+    assert (reason(second.outcome), second.tokens, second.cost_usd) == ("server_error", 0, 0.0)
     assert len(cache) == 2
-
-
-def test_tokens_are_estimated_where_the_endpoint_does_not_count_them() -> None:
-    """Nine characters together: 9 // 4 + 1 = 3 tokens; unusable vectors cost the same."""
-
-    def silent(request: dict[str, Any]) -> tuple[int, Any]:
-        return 200, {"data": vectors(request)[1]["data"]}
-
-    with serving(silent) as (url, _):
-        assert measure(url, [pair("north", "east")])[0].tokens == 3
-    with serving(lambda _: (200, {"data": []})) as (url, _):
-        unusable = measure(url, [pair("north", "east")])[0]
-    assert isinstance(unusable.outcome, Failure)
-    assert (unusable.tokens, unusable.cost_usd) == (3, pytest.approx(0.03))
 
 
 def test_pairs_that_come_together_share_a_request() -> None:
     """Three concurrent measurements are one request, and none has another's score."""
-    scores = (0.0, math.sqrt(0.5), 0.0)
     pairs = [pair("north", "east"), pair("north", "north east"), pair("south", "north")]
+    endpoint: Any = Pretended()
 
-    async def run(url: str) -> list[Measured]:
-        async with Endpoint(base_url=url, model="compass", api_key="") as client:
-            endpoint = EndpointEmbeddings(client)
-            return await asyncio.gather(*map(endpoint.measure, pairs))
+    async def run() -> list[Measured]:
+        return await asyncio.gather(*map(EndpointEmbeddings(endpoint).measure, pairs))
 
-    with serving(vectors) as (url, asked):
-        found = asyncio.run(run(url))
-    assert [one.outcome for one in found] == pytest.approx(scores)
-    assert len(asked) == 1
+    found = asyncio.run(run())
+    assert [one.outcome for one in found] == pytest.approx((0.0, math.sqrt(0.5), 0.0))
+    assert len(endpoint.asked) == 1
 
 
 def test_missing_text_is_not_sent() -> None:
     """A side without text is a failure of its own."""
-    with serving(vectors) as (url, asked):
-        score = ask(url, [pair("", "north")])[0]
-    assert isinstance(score, Failure)
-    assert score.reason == "no_text"
-    assert not asked
+    endpoint = Pretended()
+    assert reason(ask(endpoint, [pair("", "north")])[0]) == "no_text"
+    assert not endpoint.asked
 
 
 def test_long_texts_go_in_pieces_whatever_they_are_written_in() -> None:
     """2,500 words and 13,000 characters without a space are three pieces each."""
-    with serving(vectors) as (url, asked):
-        ask(url, [pair("north " * 2500, "再" * 13_000)])
-    assert [len(request["input"]) for request in asked] == [6]
-    with serving(vectors) as (url, asked):
-        ask(url, [pair("north " * 2500, "east")], piece_words=300)
-    assert [len(request["input"]) for request in asked] == [10]
+    endpoint = Pretended()
+    ask(endpoint, [pair("north " * 2500, "再" * 13_000)])
+    ask(endpoint, [pair("north " * 2500, "east")], piece_words=300)
+    assert [len(texts) for texts in endpoint.asked] == [6, 10]
 
 
 def test_a_request_has_at_most_so_many_characters() -> None:
     """Two texts of 150,000 characters, in pieces of 6,000, are two requests and not one of 50 texts."""
-    with serving(vectors) as (url, asked):
-        ask(url, [pair("北" * 150_000, "南" * 150_000)])
-    assert [sum(map(len, request["input"])) for request in asked] == [198_000, 102_000]
+    endpoint = Pretended()
+    ask(endpoint, [pair("北" * 150_000, "南" * 150_000)])
+    assert [sum(map(len, texts)) for texts in endpoint.asked] == [198_000, 102_000]
 
 
 # --- vectors
@@ -416,8 +298,7 @@ def test_pairs_in_two_languages_are_unscorable_for_an_english_encoder(
     assert (isinstance(score, Failure) and score.reason == "cross_language") == refused
     assert not isinstance(Embeddings(Compass(), coverage=both).score(one), Failure)
     assert not isinstance(Embeddings(Compass()).score(one), Failure)
-    with serving(vectors) as (url, _):
-        told = ask(url, [one], coverage=english)[0]
+    told = ask(Pretended(), [one], coverage=english)[0]
     assert (isinstance(told, Failure) and told.reason == "cross_language") == refused
 
 

@@ -49,7 +49,7 @@ def test_an_endpoint_that_is_not_there_costs_nothing() -> None:
 
 
 def test_an_empty_budget_does_not_speak_for_another() -> None:
-    """Who shares a task with a caller without money still gets the text for his own."""
+    """Who shares a task with a caller without a budget still gets the text for his own."""
 
     async def act(scene: Scene) -> list[Any]:
         return await asyncio.gather(
@@ -61,7 +61,7 @@ def test_an_empty_budget_does_not_speak_for_another() -> None:
     assert outcomes[1] == GOOD
 
 
-def test_without_money_nothing_is_called() -> None:
+def test_without_a_budget_nothing_is_called() -> None:
     """A used-up budget is a rejection of its own, and no reason to ask the stronger model."""
     outcome, scene = play([said(GOOD)], [said(GOOD)], limit=100)
     assert outcome.reason == "budget"

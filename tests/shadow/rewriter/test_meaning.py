@@ -66,7 +66,7 @@ def test_only_the_highest_rating_is_the_same(outcome, same) -> None:
     assert REWRITTEN in judge.asked[0].messages[-1].content
 
 
-def test_without_money_the_judge_is_not_asked() -> None:
+def test_without_a_budget_the_judge_is_not_asked() -> None:
     """Then nobody can tell, and nothing is booked."""
     judge, budget = Fixed(Reply(Ruling(3, ""))), Account(full=False)
     assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is None
