@@ -10,8 +10,7 @@ from benchmarks.metrics.corpus import preferred
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.quality.completeness_proxy import CompletenessProxy
-from evenkeel.metrics.quality.faithfulness_proxy import FaithfulnessProxy
+from evenkeel.metrics.quality.grounding import CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.sequence import RougeL
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.metrics.entity import SlotMatch, SlotRouge
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
 from evenkeel.metrics.quality.citations import CitationsProxy
-from evenkeel.metrics.quality.completeness_proxy import CompletenessProxy
-from evenkeel.metrics.quality.faithfulness_proxy import FaithfulnessProxy
+from evenkeel.metrics.quality.grounding import CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.quality.measurement import Agreement, EachSide
 from evenkeel.metrics.quality.prompts import (
     ANSWER_COMPLETENESS,
