@@ -48,7 +48,7 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.workflow.tau:WeightedTau",
     "evenkeel.metrics.workflow.wording:WorkflowBleu",
     "evenkeel.metrics.workflow.wording:WorkflowGleu",
-    "evenkeel.metrics.workflow.meaning:StepBertScore",
+    "evenkeel.metrics.workflow.wording:StepBertScore",
     "evenkeel.metrics.workflow.judge:WorkflowJudge",
     "evenkeel.metrics.entity:SlotMatch",
     "evenkeel.metrics.entity:SlotRouge",

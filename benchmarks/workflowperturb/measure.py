@@ -17,9 +17,8 @@ from evenkeel.metrics.workflow.alignment import Embedded, ExactText
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.compare import Both
 from evenkeel.metrics.workflow.graph import graph_f1
-from evenkeel.metrics.workflow.meaning import StepBertScore
 from evenkeel.metrics.workflow.tau import kendall_tau
-from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
+from evenkeel.metrics.workflow.wording import StepBertScore, workflow_bleu, workflow_gleu
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:

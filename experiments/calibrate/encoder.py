@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from evenkeel.experiments.calibrate.columns import Column, encoder_columns
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
-from evenkeel.metrics.workflow.meaning import StepBertScore
+from evenkeel.metrics.workflow.wording import StepBertScore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

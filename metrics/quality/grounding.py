@@ -1,9 +1,4 @@
-"""Faithfulness and completeness without a judge: details of the answer against those of the prompt.
-
-Faithfulness without a judge: is what the answer says found in the context.
-
-Completeness without a judge: how many of the context's details the answer covers.
-"""
+"""Faithfulness and completeness without a judge: details of the answer against those of the prompt."""
 
 from __future__ import annotations
 
@@ -29,12 +24,12 @@ _ALL_DETAILS = 0.9
 _MOST_DETAILS = 0.5
 
 
-class FaithfulnessProxy:
-    """Share of the answer's details that the context supports, in three bins."""
+class _Grounding:
+    """A stand-in that holds the details of an answer against those of the prompt."""
 
-    name: ClassVar[str] = "faithfulness_proxy"
-    version: ClassVar[int] = 2
-    label: ClassVar[str] = "faithfulness (heuristic stand-in)"
+    name: ClassVar[str]
+    version: ClassVar[int]
+    label: ClassVar[str]
 
     def __init__(self, *, hard_only: bool = False) -> None:
         """Build the stand-in.
@@ -46,12 +41,28 @@ class FaithfulnessProxy:
 
     async def measure(self, pair: Pair) -> Measured:
         """Both ratings; by hard details alone, on both sides, if the variant asks for another language."""
-        metric = self if pair.wanted.language is None else FaithfulnessProxy(hard_only=True)
+        metric = self if pair.wanted.language is None else type(self)(hard_only=True)
         return await EachSide(metric).measure(pair)
 
     async def rate(self, answer: Answer, context: str) -> Rating:
         """`rate_now` in a thread."""
         return await asyncio.to_thread(self.rate_now, answer, context)
+
+    def rate_now(self, answer: Answer, context: str) -> Rating:
+        """Rate an answer against its context."""
+        raise NotImplementedError
+
+    def _no_context(self) -> Rating:
+        detail = "The prompt has no text to check against."
+        return Rating(Failure(self.name, self.version, "no_context", detail))
+
+
+class FaithfulnessProxy(_Grounding):
+    """Share of the answer's details that the context supports, in three bins."""
+
+    name: ClassVar[str] = "faithfulness_proxy"
+    version: ClassVar[int] = 2
+    label: ClassVar[str] = "faithfulness (heuristic stand-in)"
 
     def rate_now(self, answer: Answer, context: str) -> Rating:
         """Rate how well an answer is grounded in its context.
@@ -66,9 +77,7 @@ class FaithfulnessProxy:
             looked at, one without any. A `Failure` "no_context" if the context has no words.
         """
         if not content_words(context):
-            return Rating(
-                Failure(self.name, self.version, "no_context", "The prompt has no text to check against.")
-            )
+            return self._no_context()
         said, source = read_statements(answer), read_details(context)
         details = said.details(hard_only=self._hard_only)
         if not said.words or (self._hard_only and not details):
@@ -98,35 +107,18 @@ _SOME_WORDS = 0.1
 """A summary says in few words what the context says in many, so words count as covered earlier."""
 
 
-class CompletenessProxy:
+class CompletenessProxy(_Grounding):
     """Share of the context's details that the answer holds, in three bins."""
 
     name: ClassVar[str] = "completeness_proxy"
     version: ClassVar[int] = 2
     label: ClassVar[str] = "completeness (heuristic stand-in)"
 
-    def __init__(self, *, hard_only: bool = False) -> None:
-        """Build the stand-in.
-
-        Args:
-            hard_only: Look for numbers, dates, identifiers and addresses only, which need no translation.
-        """
-        self._hard_only = hard_only
-
     async def measure(self, pair: Pair) -> Measured:
-        """Both ratings; by hard details alone, on both sides, if the variant asks for another language.
-
-        None if it does and the prompt has no such details.
-        """
-        if pair.wanted.language is None:
-            return await EachSide(self).measure(pair)
-        if not hard(read_details(pair.context)):
+        """Both ratings; None if the variant asks for another language and the prompt has no hard details."""
+        if pair.wanted.language is not None and not hard(read_details(pair.context)):
             return Measured(None)
-        return await EachSide(CompletenessProxy(hard_only=True)).measure(pair)
-
-    async def rate(self, answer: Answer, context: str) -> Rating:
-        """`rate_now` in a thread."""
-        return await asyncio.to_thread(self.rate_now, answer, context)
+        return await super().measure(pair)
 
     def rate_now(self, answer: Answer, context: str) -> Rating:
         """Rate how much of the context an answer covers.
@@ -141,9 +133,7 @@ class CompletenessProxy:
         """
         salient = content_words(context)
         if not salient:
-            return Rating(
-                Failure(self.name, self.version, "no_context", "The prompt has no text to check against.")
-            )
+            return self._no_context()
         said, source = read_statements(answer), read_details(context)
         details = hard(source) if self._hard_only else source.details
         if details:

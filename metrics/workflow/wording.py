@@ -1,10 +1,13 @@
-"""BLEU and GLEU of the workflows' words: all steps joined into one text."""
+"""How alike the words of two workflows are: BLEU and GLEU of all steps, BERTScore step by step."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
@@ -12,8 +15,10 @@ from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.reading import read_answer
 
 if TYPE_CHECKING:
-    from evenkeel.core.pair import Pair
-    from evenkeel.metrics.workflow.compare import Reader
+    from collections.abc import Sequence
+
+    from evenkeel.metrics.protocol import BatchMetric
+    from evenkeel.metrics.workflow.compare import Both, Reader
     from evenkeel.metrics.workflow.workflow import Workflow
 
 
@@ -83,3 +88,69 @@ class WorkflowGleu:
 @lru_cache(maxsize=256)
 def _ngrams(steps: tuple[str, ...]) -> NGrams:
     return count_ngrams([token for step in steps for token in tokens(step)])
+
+
+class StepBertScore:
+    """How alike the n-th steps are, as far as the shorter workflow goes. Needs a token matcher."""
+
+    name: ClassVar[str] = "workflow_bert_score"
+    version: ClassVar[int] = 1
+    about: ClassVar[About] = About(
+        "structural", akin="semantic", cost="model", needs="token_matcher", telling={"workflow": 5}
+    )
+
+    def __init__(self, score: BatchMetric, *, baseline: float = 0.0, read: Reader = read_answer) -> None:
+        """Compare steps by a metric.
+
+        Args:
+            score: `BertScore`, as the paper has it, or any other metric that scores many pairs at once.
+            baseline: What unrelated steps have with that model, in [0, 1): it becomes 0, and 1 stays.
+                The paper's figures are rescaled so; 0 leaves the scores as they are.
+            read: Reads an answer's workflow.
+
+        Raises: ValueError for a baseline outside [0, 1).
+        """
+        if not 0 <= baseline < 1:
+            raise ValueError(f"the baseline is in [0, 1), not {baseline}")
+        self._score = score
+        self._baseline = baseline
+        self._read = read
+
+    def score(self, pair: Pair) -> float | Failure:
+        """Mean BERTScore F1 of the steps' pairs, negative values after rescaling cut to 0.
+
+        Steps are paired by place in canonical order; those of the longer workflow that are left
+        over do not count. So a step that is missing early makes all behind it strangers, and one that is
+        missing at the end makes no difference.
+
+        Returns: ratio in [0, 1]; 1 = the same steps, also if both are empty; 0 if only one is. A
+            `Failure` if an answer cannot be read as a workflow, or as `BertScore.score`.
+        Source: appendix B.4 of WorkflowPerturb.
+        """
+        both = read_both(self.name, self.version, pair, self._read)
+        if isinstance(both, Failure):
+            return both
+        raw = self.rescaled([both])[0]
+        return raw if isinstance(raw, Failure) else max(0.0, raw)
+
+    def rescaled(self, pairs: Sequence[Both]) -> list[float | Failure]:
+        """The rescaled mean for each two workflows, possibly below 0; the model is called once."""
+        asked = [_in_turn(both.reference, both.candidate) for both in pairs]
+        given = iter(self._score.score_all([pair for steps in asked for pair in steps]))
+        found: list[float | Failure] = []
+        for both, steps in zip(pairs, asked, strict=True):
+            scores = [next(given) for _ in steps]
+            failed = next((one for one in scores if isinstance(one, Failure)), None)
+            if failed is not None:
+                found.append(replace(failed, metric=self.name, version=self.version))
+            elif not scores:
+                found.append(float(both.reference.steps == both.candidate.steps))
+            else:
+                mean = math.fsum(one for one in scores if not isinstance(one, Failure)) / len(scores)
+                found.append((mean - self._baseline) / (1 - self._baseline))
+        return found
+
+
+def _in_turn(reference: Workflow, candidate: Workflow) -> list[Pair]:
+    pairs = zip(reference.chain, candidate.chain, strict=False)
+    return [Pair(Answer(one), Answer(other), "") for one, other in pairs]
