@@ -2,7 +2,7 @@
 
 `reading` (an answer, in any usual form) → `workflow` (steps and precedence edges) → `alignment` (which
 step is which) → `chain`, `graph`, `tau` (structure and order); `wording` compares the
-words, `judge` asks a model.
-
+step is which) → `chain`, `graph`, `tau` (structure and order); `wording` compares the words, `judge` asks a
+model.
 Source: WorkflowPerturb (seven metrics, three degradations) and WorFBench (chain and graph F1).
 """
