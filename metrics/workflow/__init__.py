@@ -1,8 +1,8 @@
 """How far two workflows agree in their steps, the order of these and their dependencies.
 
 `reading` (an answer, in any usual form) → `workflow` (steps and precedence edges) → `alignment` (which
-step is which) → `chain`, `graph`, `tau` (structure and order); `wording` compares the
-step is which) → `chain`, `graph`, `tau` (structure and order); `wording` compares the words, `judge` asks a
-model.
+step is which) → `chain`, `graph`, `tau` (structure and order); `wording` compares the words, `judge` asks
+a model.
+
 Source: WorkflowPerturb (seven metrics, three degradations) and WorFBench (chain and graph F1).
 """
