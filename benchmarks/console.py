@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.console import ConsoleSources, PipelineView, RouteFlow, create_app
+from evenkeel.console import ConsoleSources, PipelineView, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import (
     BANDS_RATING,
@@ -34,6 +34,7 @@ from evenkeel.core.verdict import (
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
+from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.monitor import planted
+from evenkeel.experiments.kit.pdf import pdf_maker
 from evenkeel.experiments.kit.renderings import html
 from evenkeel.experiments.report.document import as_csv, as_json, document
 from evenkeel.experiments.report.findings import Wish, make_report
-from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import span_of
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.sqlite.database import Database
@@ -76,7 +76,9 @@ def measure(folder: Path) -> None:
         span = span_of(stores.verdicts)
         assert span is not None
         wish = Wish(replace(span, until=span.until + 1))
-        report = timed("  read and estimated", lambda: make_report(stores, settings, wish, clock=time.time))
+        report = timed(
+            "  read and estimated", lambda: make_report(stores, wish, min_trials=30, clock=time.time)
+        )
     page = timed("  HTML", lambda: html(document(report)))
     timed("  JSON", lambda: as_json(report))
     timed("  CSV", lambda: as_csv(report))

@@ -25,13 +25,11 @@ from evenkeel.console.sources import (
     GoldenSources,
     JudgeSetup,
     PipelineView,
-    RouteFlow,
     SettingLine,
     SettingsSection,
     Share,
     Spending,
     Thresholds,
-    Untried,
 )
 
 __all__ = [
@@ -44,13 +42,11 @@ __all__ = [
     "GoldenSources",
     "JudgeSetup",
     "PipelineView",
-    "RouteFlow",
     "SettingLine",
     "SettingsSection",
     "Share",
     "Spending",
     "Thresholds",
-    "Untried",
     "create_app",
     "create_probes",
 ]

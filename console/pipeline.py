@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, DeadExchange, DeadLetter, PipelineView, RouteFlow
+    from evenkeel.console.sources import ConsoleSources, DeadExchange, DeadLetter, PipelineView
     from evenkeel.console.untried import UntriedLine
+    from evenkeel.stores.counters import RouteFlow
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from evenkeel.console.changes import ChangeView
     from evenkeel.console.heatmap import Band
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, RouteFlow
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
+    from evenkeel.stores.counters import RouteFlow
 
 CHARTS: Final = 9
 

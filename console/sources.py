@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,37 +14,11 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.counters import RouteFlow, Untried
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
-
-
-@dataclass(frozen=True, slots=True)
-class RouteFlow:
-    """How many exchanges of one route reached each stage, since the process started."""
-
-    route: str
-    eligible: int
-    """Requests that could have been sampled (a captured API, a usable answer)."""
-    sampled: int
-    queued: int
-    scored: int
-    """Exchanges whose trials are in the verdict log."""
-    skipped: dict[str, int] = field(default_factory=dict)
-    """Sampled but not scored, by reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Untried:
-    """A kind of perturbation that was not tried on a route, and why."""
-
-    route: str
-    perturbation: str
-    reason: str
-    """Snake case, such as "no_rewriter" or "no_output_instructions"."""
-    count: int | None
-    """How often, since the process started; None if it can't run at all as things are set."""
 
 
 @dataclass(frozen=True, slots=True)

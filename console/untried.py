@@ -10,7 +10,7 @@ from evenkeel.core import rewordings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.console.sources import Untried
+    from evenkeel.stores.counters import Untried
 
 _NAMED: Final = 3
 """So many kinds of a category are named on a line; more are counted."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 Snapshot: TypeAlias = dict[str, list[Any]]
+_EXCHANGES: Final = "exchanges_"
 
 
 def _key(row: list[Any]) -> tuple[str, str]:
@@ -45,6 +48,70 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
         "gauges": list(numbers["gauges"].values()),
         "histograms": list(histograms.values()),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFlow:
+    """How many exchanges of one route reached each stage, since the process started."""
+
+    route: str
+    eligible: int
+    """Requests that could have been sampled (a captured API, a usable answer)."""
+    sampled: int
+    queued: int
+    scored: int
+    """Exchanges whose trials are in the verdict log."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Sampled but not scored, by reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """A kind of perturbation that was not tried on a route, and why."""
+
+    route: str
+    perturbation: str
+    reason: str
+    """Snake case, such as "no_rewriter" or "no_output_instructions"."""
+    count: int | None
+    """How often, since the process started; None if it can't run at all as things are set."""
+
+
+def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
+    """How far exchanges came, by route, since the service started."""
+    stages: dict[str, Counter[str]] = {}
+    skipped: dict[str, dict[str, int]] = {}
+    for name, labels, number in merge(snapshots)["counters"]:
+        if "route" not in labels or not name.startswith(_EXCHANGES):
+            continue
+        route, stage = labels["route"], name.removeprefix(_EXCHANGES)
+        if stage == "skipped":
+            reasons = skipped.setdefault(route, {})
+            reasons[labels["reason"]] = reasons.get(labels["reason"], 0) + int(number)
+        else:
+            stages.setdefault(route, Counter())[stage] += int(number)
+    return {
+        route: RouteFlow(
+            route,
+            eligible=counted["eligible"],
+            sampled=counted["sampled"],
+            queued=counted["queued"],
+            scored=counted["scored"],
+            skipped=skipped.get(route, {}),
+        )
+        for route, counted in stages.items()
+        if counted.total()
+    }
+
+
+def untried(snapshots: Iterable[Snapshot]) -> list[Untried]:
+    """Perturbations that did not apply, the most frequent first."""
+    found = [
+        Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
+        for name, labels, number in merge(snapshots)["counters"]
+        if name == "trials_skipped"
+    ]
+    return sorted(found, key=lambda one: (-(one.count or 0), one.route, one.perturbation, one.reason))
 
 
 class CounterStore(Protocol):

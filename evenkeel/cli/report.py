@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evenkeel.experiments.report.findings import Report
+
+FORMATS: Final = ("html", "pdf", "json", "csv", "md")
+_UNSAFE: Final = re.compile(r"[^\w.-]+")
+
 
 @click.command()
-@click.option("--since", metavar="TIME", help="2026-11-01, 2026-11-01T14:30 (UTC), or 7d or 36h ago.  [7d]")
-@click.option("--until", metavar="TIME", help="The same; a date belongs to the period as a whole.  [now]")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Start: 2026-11-01, 2026-11-01T14:30 (UTC), or how long ago (7d, 36h).  [7d]",
+)
+@click.option("--until", metavar="TIME", help="End, written the same way; a date includes that day.  [now]")
 @click.option("--route", metavar="NAME", help="Only this route.")
 @click.option("--change", metavar="ID", help="Before and after this change; see `evenkeel changes list`.")
 @click.option(
@@ -18,7 +34,7 @@ import click
     default="html",
     show_default=True,
     metavar="LIST",
-    help="Of html, pdf, json, csv, md; with commas between.",
+    help="Some of html, pdf, json, csv, md, separated by commas.",
 )
 @click.option(
     "--out",
@@ -26,13 +42,13 @@ import click
     default=".",
     show_default=True,
     metavar="DIR",
-    help="Folder for the files; made if need be.",
+    help="Folder for the files; created if needed.",
 )
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Settings file of `evenkeel up`; says where the store is.",
+    help="Settings file of `evenkeel up`, which says where the store is.",
 )
 @click.option(
     "--data-dir",
@@ -56,22 +72,114 @@ def report(
     The first page says in words and one picture how robust the answers were. Then come the tables: content
     delta, quality delta and robustness by route, model, category, format and language, each with its
     interval, the noise floor and the excess; alerts; changes with their likely causes; what was not measured
-    and why; and the spend. Can be made while `evenkeel up` runs. A PDF needs the extra `pdf`.
+    and why; and the spend. Works while `evenkeel up` runs. A PDF needs the extra `pdf`.
 
     \b
       evenkeel report --since 2026-11-01 --until 2026-11-20
       evenkeel report --since 7d --route support --format html,pdf,csv --out reports
       evenkeel report --change 3f9c0b2a771e --format pdf
     """
-    from evenkeel.experiments.report.command import run
+    from evenkeel.core.figures import number
+    from evenkeel.experiments.kit.pdf import pdf_maker
+    from evenkeel.experiments.report import sentences
+    from evenkeel.experiments.report.findings import Wish, make_report
+    from evenkeel.experiments.report.period import period_of
+    from evenkeel.runtime.stores import opened, settings_of_stores
 
-    run(
-        config,
-        data_dir,
-        since=since,
-        until=until,
-        route=route,
-        change=change,
-        formats=formats,
-        out=out,
+    wanted = formats_of(formats)
+    to_pdf = pdf_maker() if "pdf" in wanted else None
+    settings = settings_of_stores(config, data_dir)
+    period = None if change and since is None and until is None else period_of(since, until, time.time())
+    with opened(settings) as stores, _progress(number) as progress:
+        found = make_report(
+            stores,
+            Wish(period, route, change),
+            min_trials=settings.alert.min_trials,
+            clock=time.time,
+            progress=progress,
+        )
+    written = _write(found, wanted, out, to_pdf)
+    click.echo(f"{sentences.title(found)}, {found.period.words}")
+    for line in (sentences.headline(found), *sentences.summary(found)):
+        click.echo(f"  {line}")
+    for path in written:
+        click.echo(f"written: {path}")
+
+
+def formats_of(text: str) -> tuple[str, ...]:
+    """The formats of a list like "html,pdf", in that order, each once.
+
+    Raises: InputError if there is another one, or none.
+    """
+    from evenkeel.experiments.kit.arguments import InputError, words
+
+    found = tuple(dict.fromkeys(one.lower() for one in words(text)))
+    unknown = [one for one in found if one not in FORMATS]
+    if unknown or not found:
+        raise InputError(f'--format "{text}": choose of {", ".join(FORMATS)}, with commas between')
+    return found
+
+
+def file_name(found: Report) -> str:
+    """The files' name without its suffix."""
+    if found.change is not None:
+        return f"evenkeel-change-{found.change.report.id}"
+    place = f"-{_UNSAFE.sub('-', found.route)}" if found.route else ""
+    return f"evenkeel-report{place}-{found.period.name}"
+
+
+def _write(
+    found: Report, formats: tuple[str, ...], out: Path, to_pdf: Callable[[bytes], bytes] | None
+) -> list[Path]:
+    from evenkeel.experiments.kit.arguments import InputError
+    from evenkeel.experiments.kit.renderings import html, markdown
+    from evenkeel.experiments.report.document import as_csv, as_json, document, sides_as_csv
+
+    name, shown = file_name(found), document(found)
+    page = html(shown) if {"html", "pdf"} & set(formats) else b""
+    files: dict[str, bytes] = {}
+    for one in formats:
+        if one == "html":
+            files[f"{name}.html"] = page
+        elif one == "pdf":
+            assert to_pdf is not None
+            files[f"{name}.pdf"] = to_pdf(page)
+        elif one == "json":
+            files[f"{name}.json"] = as_json(found).encode()
+        elif one == "md":
+            files[f"{name}.md"] = markdown(shown).encode()
+        else:
+            files[f"{name}.csv"] = as_csv(found).encode()
+            if found.change is not None and found.change.tables:
+                files[f"{name}-sides.csv"] = sides_as_csv(found.change).encode()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for file, data in files.items():
+            (out / file).write_bytes(data)
+    except OSError as error:
+        raise InputError(f"cannot write to {out}: {error.strerror}; choose a folder with --out") from error
+    return [out / file for file in files]
+
+
+@contextlib.contextmanager
+def _progress(number: Callable[[float], str]) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal while the log is read; elsewhere nothing."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from evenkeel.experiments.kit.terminal import plain_console
+
+    err = plain_console(stderr=True)
+    columns = (
+        TextColumn("reading verdicts"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[read]}"),
+        TimeRemainingColumn(),
     )
+    with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=None, read="")
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=max(total, 1), read=number(done))
+
+        yield show

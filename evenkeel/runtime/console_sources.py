@@ -31,20 +31,18 @@ from evenkeel.console import (
     DeadLetters,
     JudgeSetup,
     PipelineView,
-    RouteFlow,
     SettingLine,
     SettingsSection,
     Share,
     Spending,
     Thresholds,
-    Untried,
 )
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.shadow.encodings import UnreadableBody, decode_body
-from evenkeel.stores.counters import merge
+from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, untried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -399,35 +397,11 @@ class Pipeline:
             for route, kinds in self._unavailable.items()
             for kind, reason in kinds.items()
         ]
-        totals = merge(self._counters.read())["counters"]
-        skipped = [
-            Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
-            for name, labels, number in totals
-            if name == "trials_skipped"
-        ]
-        skipped.sort(key=lambda one: (-(one.count or 0), one.route, one.perturbation, one.reason))
-        return (*never, *skipped)
+        return (*never, *untried(self._counters.read()))
 
     def _flows(self) -> tuple[RouteFlow, ...]:
-        totals = merge(self._counters.read())["counters"]
-
-        def count(name: str, route: str) -> int:
-            return int(sum(row[2] for row in totals if row[0] == name and row[1].get("route") == route))
-
-        flows = []
-        for route in self._settings.routes:
-            skipped: dict[str, int] = {}
-            for name, labels, number in totals:
-                if name == "exchanges_skipped" and labels.get("route") == route.name:
-                    skipped[labels["reason"]] = skipped.get(labels["reason"], 0) + int(number)
-            flows.append(
-                RouteFlow(
-                    route.name,
-                    eligible=count("exchanges_eligible", route.name),
-                    sampled=count("exchanges_sampled", route.name),
-                    queued=count("exchanges_queued", route.name),
-                    scored=count("exchanges_scored", route.name),
-                    skipped=skipped,
-                )
-            )
-        return tuple(flows)
+        flows = route_flows(self._counters.read())
+        return tuple(
+            flows.get(route.name, RouteFlow(route.name, eligible=0, sampled=0, queued=0, scored=0))
+            for route in self._settings.routes
+        )

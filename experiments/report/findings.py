@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from evenkeel.console.sources import RouteFlow, Untried
 from evenkeel.core.figures import listing
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.report.folding import Folder
 from evenkeel.experiments.report.period import Period, read_period, span_of
 from evenkeel.experiments.report.sides import Sides, change_sides
 from evenkeel.experiments.report.tables import Rules, make_tables
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
-from evenkeel.settings import SettingsError
-from evenkeel.stores.counters import merge
+from evenkeel.stores.counters import RouteFlow, Untried, route_flows, untried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.noise import JudgeEstimates
-    from evenkeel.runtime.stores import Stores
-    from evenkeel.settings import Settings
-    from evenkeel.stores.monitor_state import AlertEvent
+    from evenkeel.stores.changes import ChangeStore
+    from evenkeel.stores.counters import CounterStore
+    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
 
 
@@ -197,11 +196,39 @@ class Wish:
     """Id of a change to hold before against after."""
 
 
+class ReportStores(Protocol):
+    """The stores that a report reads."""
+
+    @property
+    def place(self) -> str:
+        """Where they are, for people."""
+        ...
+
+    @property
+    def verdicts(self) -> VerdictLog:
+        """The verdict log."""
+        ...
+
+    @property
+    def changes(self) -> ChangeStore:
+        """The goldens' runs."""
+        ...
+
+    @property
+    def counters(self) -> CounterStore:
+        """What the processes counted."""
+        ...
+
+    def monitors(self) -> list[MonitorStore]:
+        """Checkpoint and alerts of every monitor."""
+        ...
+
+
 def make_report(
-    stores: Stores,
-    settings: Settings,
+    stores: ReportStores,
     wish: Wish,
     *,
+    min_trials: int,
     clock: Callable[[], float],
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Report:
@@ -209,14 +236,14 @@ def make_report(
 
     Args:
         stores: Where everything is kept.
-        settings: Say how many observations a figure needs.
         wish: What it is to be about.
+        min_trials: Observations that a figure needs at least.
         clock: Unix time in seconds.
-        progress: Told how many places of the log are read, and about how many there are.
+        progress: Called with how many places of the log are read, and about how many there are.
 
-    Raises: SettingsError, in one line that says what there is, if there is nothing to report on.
+    Raises: InputError, in one line that says what there is, if there is nothing to report on.
     """
-    monitor = MonitorSettings(min_trials=settings.alert.min_trials)
+    monitor = MonitorSettings(min_trials=min_trials)
     rules = Rules(monitor.alpha, monitor.min_trials)
     records, notes = _records(stores, monitor)
     book = ChangeBook(lambda: records, stores.changes, min_trials=rules.min_trials, clock=clock)
@@ -225,12 +252,12 @@ def make_report(
     now = clock()
     period = wish.period or _around(change, record, now)
     if change is not None and wish.route not in {None, change.route}:
-        raise SettingsError(f'change "{wish.change}" is one of route "{change.route}"; leave --route out')
+        raise InputError(f'change "{wish.change}" is one of route "{change.route}"; leave --route out')
     route = wish.route if change is None else change.route
     sides = Sides(record) if record is not None else None
     folder, seen = _folded(stores.verdicts, period, _reach(period, record), route, sides, progress)
     if not folder.verdicts:
-        raise SettingsError(_nothing(stores.verdicts, period, route, seen))
+        raise InputError(_nothing(stores.verdicts, period, route, seen))
     assert folder.first_at is not None
     assert folder.last_at is not None
     if sides is not None and not sides.whole:
@@ -239,6 +266,8 @@ def make_report(
             "compared."
         )
     tables = make_tables(folder, rules)
+    snapshots = stores.counters.read()
+    flows = route_flows(snapshots)
     return Report(
         store=stores.place,
         made_at=now,
@@ -259,8 +288,8 @@ def make_report(
             failures={name: dict(folder.failures[name]) for name in sorted(folder.failures)},
             unscored={name: dict(folder.unscored[name]) for name in sorted(folder.unscored)},
             thin=tuple(line for line in tables.kinds if not line.measured),
-            flows=_flows(stores, route),
-            untried=_untried(stores, route),
+            flows=tuple(flows[place] for place in sorted(flows) if route in {None, place}),
+            untried=tuple(one for one in untried(snapshots) if route in {None, one.route}),
             notes=tuple(notes),
         ),
         costs={name: folder.costs[name] for name in sorted(folder.costs)},
@@ -268,7 +297,7 @@ def make_report(
     )
 
 
-def _records(stores: Stores, settings: MonitorSettings) -> tuple[list[ChangeRecord], list[str]]:
+def _records(stores: ReportStores, settings: MonitorSettings) -> tuple[list[ChangeRecord], list[str]]:
     """The changes that the monitors know of, and why those of some are not known."""
     found: dict[str, ChangeRecord] = {}
     notes = []
@@ -299,7 +328,7 @@ def _wanted(book: ChangeBook, change: str | None) -> ChangeReport | None:
     known = [report.id for report in book.reports()]
     close = difflib.get_close_matches(change, known, n=1, cutoff=0.6)
     there = f'did you mean "{close[0]}"? ' if close else ""
-    raise SettingsError(
+    raise InputError(
         f'there is no change "{change}" (any more); {there}`evenkeel changes list` shows those there are'
     )
 
@@ -383,41 +412,6 @@ def _judges(folder: Folder, rules: Rules) -> tuple[JudgeLine, ...]:
     return tuple(line for line in lines if line.found.decided)
 
 
-def _events(stores: Stores) -> Iterable[AlertEvent]:
+def _events(stores: ReportStores) -> Iterable[AlertEvent]:
     for store in stores.monitors():
         yield from store.events(_EVENTS_READ)
-
-
-def _flows(stores: Stores, route: str | None) -> tuple[RouteFlow, ...]:
-    stages: dict[str, Counter[str]] = {}
-    skipped: dict[str, Counter[str]] = {}
-    for name, labels, number in merge(stores.counters.read())["counters"]:
-        place = labels.get("route")
-        if place is None or (route is not None and place != route):
-            continue
-        if name == "exchanges_skipped":
-            skipped.setdefault(place, Counter())[labels["reason"]] += int(number)
-        elif name.startswith("exchanges_"):
-            stages.setdefault(place, Counter())[name.removeprefix("exchanges_")] += int(number)
-    return tuple(
-        RouteFlow(
-            place,
-            eligible=stages[place]["eligible"],
-            sampled=stages[place]["sampled"],
-            queued=stages[place]["queued"],
-            scored=stages[place]["scored"],
-            skipped=dict(skipped.get(place, {})),
-        )
-        for place in sorted(stages)
-        if stages[place].total()
-    )
-
-
-def _untried(stores: Stores, route: str | None) -> tuple[Untried, ...]:
-    found = [
-        Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
-        for name, labels, number in merge(stores.counters.read())["counters"]
-        if name == "trials_skipped" and (route is None or labels["route"] == route)
-    ]
-    found.sort(key=lambda one: (-(one.count or 0), one.route, one.perturbation, one.reason))
-    return tuple(found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.settings import SettingsError
+from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,12 +65,12 @@ def period_of(since: str | None, until: str | None, now: float) -> Period:
         until: The same; a date belongs to the period as a whole. None = now.
         now: Unix time in seconds.
 
-    Raises: SettingsError if one cannot be read, or the end is not after the start.
+    Raises: InputError if one cannot be read, or the end is not after the start.
     """
     start = _moment("--since", since or _DEFAULT, now, whole_day=False)
     end = now if until is None else _moment("--until", until, now, whole_day=True)
     if end <= start:
-        raise SettingsError(
+        raise InputError(
             f"the period ends before it starts: --since is {_iso(start)}, --until is {_iso(end)}"
         )
     return Period(start, end)
@@ -85,7 +85,7 @@ def _moment(option: str, text: str, now: float, *, whole_day: bool) -> float:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         at = moment.timestamp()
     except (ValueError, OverflowError):
-        raise SettingsError(
+        raise InputError(
             f'{option} "{text}" is no date: give one as 2026-11-20, one with a time as 2026-11-20T14:30, or '
             "how long ago as 7d or 36h"
         ) from None

@@ -6,9 +6,10 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from evenkeel.console import ConsoleSources, PipelineView, RouteFlow
+from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore
+from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from tests.console.memory_stores import MemoryLog, MemoryMonitorStore
 from tests.console.planted_trials import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evenkeel.console.sources import Untried
 from evenkeel.console.untried import reason_in_words, untried_lines
+from evenkeel.stores.counters import Untried
 
 
 def test_kinds_of_one_category_and_reason_share_a_line() -> None:

@@ -16,7 +16,6 @@ from evenkeel.console import (
     Share,
     Spending,
     Thresholds,
-    Untried,
 )
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, Failure
@@ -27,6 +26,7 @@ from evenkeel.experiments.calibrate.threshold import Placement, Threshold
 from evenkeel.monitor.changes.report import Cause, CellSides, ChangeReport, Comparison, JudgeSides, Sides
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
+from evenkeel.stores.counters import Untried
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 
 if TYPE_CHECKING:

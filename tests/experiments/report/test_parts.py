@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenkeel.cli.report import formats_of
 from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
-from evenkeel.experiments.report.command import formats_of
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.report.findings import alerts_of
 from evenkeel.experiments.report.folding import Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.period import Period, period_of, read_period, span_of
@@ -20,7 +21,6 @@ from evenkeel.experiments.report.sides import Difference, Stretch, difference
 from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.estimate import outcome_of
-from evenkeel.settings import SettingsError
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
 
@@ -88,7 +88,7 @@ def test_a_period_is_read_and_said(since, until, expected, words):
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "7y", "", "2026-11-19"])
 def test_a_period_that_is_none_is_refused(since):
     """Words, wrong dates, unknown units; and one that ends before it starts."""
-    with pytest.raises(SettingsError, match="--since"):
+    with pytest.raises(InputError, match="--since"):
         period_of(since or " ", "2026-11-17", NOON)
 
 
@@ -228,7 +228,7 @@ def test_formats_are_a_list():
     """In their order, each once; another one, or none, is refused."""
     assert formats_of("PDF, html,pdf") == ("pdf", "html")
     for text in ("", ",", "html,docx"):
-        with pytest.raises(SettingsError, match="choose of"):
+        with pytest.raises(InputError, match="choose of"):
             formats_of(text)
 
 

@@ -21,18 +21,17 @@ from evenkeel.cli.main import main
 from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.console.api import api_handlers
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.pdf import pdf_maker
 from evenkeel.experiments.kit.renderings import html as rendered
 from evenkeel.experiments.kit.renderings import markdown as in_markdown
-from evenkeel.experiments.report.command import run
 from evenkeel.experiments.report.document import as_csv, document
 from evenkeel.experiments.report.findings import Wish, make_report
-from evenkeel.experiments.report.pdf import pdf_maker
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import Rules
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.stores import opened, settings_of_stores
-from evenkeel.settings import SettingsError
 
 T0 = 1_795_041_600.0
 """2026-11-18 22:40:00 UTC."""
@@ -128,10 +127,10 @@ def swap(data_dir):
     """The report around the swap of the model."""
     settings = settings_of_stores(None, data_dir)
     with opened(settings) as stores:
-        found = make_report(stores, settings, Wish(Period(T0, NOW)), clock=lambda: NOW)
+        found = make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
         assert [change.route for change in found.changes] == ["support"]
         wish = Wish(None, None, found.changes[0].id)
-        return make_report(stores, settings, wish, clock=lambda: NOW)
+        return make_report(stores, wish, clock=lambda: NOW, min_trials=30)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +138,7 @@ def whole(data_dir):
     """The report on everything."""
     settings = settings_of_stores(None, data_dir)
     with opened(settings) as stores:
-        return make_report(stores, settings, Wish(Period(T0, NOW)), clock=lambda: NOW)
+        return make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
 
 
 def page(report):
@@ -322,7 +321,7 @@ def test_without_the_library_the_command_says_what_to_install(tmp_path):
         def load(_name, error=error):
             raise error
 
-        with pytest.raises(SettingsError, match=re.escape(said)):
+        with pytest.raises(InputError, match=re.escape(said)):
             pdf_maker(load)
     made = command("--data-dir", tmp_path, "--format", "docx")
     assert made.exit_code == 2
@@ -356,29 +355,30 @@ def test_errors_say_what_there_is(data_dir, tmp_path):
     assert "from 2026-11-18 to 2026-11-19: --since 2026-11-18 --until 2026-11-19" in made.output
     settings = settings_of_stores(None, data_dir)
     with opened(settings) as stores:
-        with pytest.raises(SettingsError, match='support and triage; did you mean "support"'):
-            make_report(stores, settings, Wish(Period(T0, NOW), "suport"), clock=lambda: NOW)
-        (change,) = make_report(stores, settings, Wish(Period(T0, NOW)), clock=lambda: NOW).changes
-        with pytest.raises(SettingsError, match='is one of route "support"'):
-            make_report(stores, settings, Wish(None, "triage", change.id), clock=lambda: NOW)
-        with pytest.raises(SettingsError, match="evenkeel changes list"):
-            make_report(stores, settings, Wish(None, None, "0123456789ab"), clock=lambda: NOW)
+        with pytest.raises(InputError, match='support and triage; did you mean "support"'):
+            make_report(stores, Wish(Period(T0, NOW), "suport"), clock=lambda: NOW, min_trials=30)
+        (change,) = make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30).changes
+        with pytest.raises(InputError, match='is one of route "support"'):
+            make_report(stores, Wish(None, "triage", change.id), clock=lambda: NOW, min_trials=30)
+        with pytest.raises(InputError, match="evenkeel changes list"):
+            make_report(stores, Wish(None, None, "0123456789ab"), clock=lambda: NOW, min_trials=30)
     empty = settings_of_stores(None, tmp_path / "empty")
     with (
         opened(empty, create=True) as stores,
-        pytest.raises(SettingsError, match="there are no verdicts yet"),
+        pytest.raises(InputError, match="there are no verdicts yet"),
     ):
-        make_report(stores, empty, Wish(Period(T0, NOW)), clock=lambda: NOW)
-    with pytest.raises(SettingsError, match="cannot write"):
-        run(None, data_dir, since="2026-11-18", until="2026-11-19", route=None, change=None,
-            formats="md", out=data_dir / "evenkeel.db")  # fmt: skip
+        make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
+    dates = ("--since", "2026-11-18", "--until", "2026-11-19")
+    made = command("--data-dir", data_dir, *dates, "--format", "md", "--out", data_dir / "evenkeel.db" / "x")
+    assert made.exit_code == 2
+    assert "cannot write" in made.output
 
 
 def test_too_few_trials_give_no_figure(data_dir):
     """Ten minutes of traffic: trials are shown, figures are not, and the page says so."""
     settings = settings_of_stores(None, data_dir)
     with opened(settings) as stores:
-        found = make_report(stores, settings, Wish(Period(T0, T0 + 600)), clock=lambda: NOW)
+        found = make_report(stores, Wish(Period(T0, T0 + 600)), clock=lambda: NOW, min_trials=30)
     assert found.tables.whole is not None
     assert found.tables.whole.robustness is None
     assert "30 are needed" in page(found).decode()

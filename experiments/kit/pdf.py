@@ -6,7 +6,7 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from evenkeel.settings import SettingsError
+from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ def pdf_maker(load: Callable[[str], Any] = importlib.import_module) -> Callable[
     Args:
         load: Loads the library.
 
-    Raises: SettingsError, saying what to install, if the library or what it draws text with is missing.
+    Raises: InputError, saying what to install, if the library or what it draws text with is missing.
     """
     # Before it is loaded, which it tells about.
     for noisy in ("weasyprint", "weasyprint.progress", "fontTools"):
@@ -28,11 +28,11 @@ def pdf_maker(load: Callable[[str], Any] = importlib.import_module) -> Callable[
     try:
         weasyprint = load("weasyprint")
     except ImportError as error:
-        raise SettingsError(
+        raise InputError(
             f"a PDF needs the extra `pdf`: pip install 'evenkeel[pdf]' ({error}); {_WITHOUT}"
         ) from error
     except OSError as error:
-        raise SettingsError(
+        raise InputError(
             f"a PDF needs the system library Pango, on Debian: apt-get install libpango-1.0-0 "
             f"libpangoft2-1.0-0 ({_first_line(error)}); {_WITHOUT}"
         ) from error
