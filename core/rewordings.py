@@ -1,4 +1,4 @@
-"""Rewordings: what people are told about perturbations, and the order they are listed in.
+"""Rewordings: the words for perturbations that people read, and the order they are listed in.
 
 A verdict names its perturbation and nothing else, so whoever shows results finds the words here by that
 name. They are declared beside the code of each perturbation, which the console never loads; the catalogue
@@ -40,7 +40,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Rewording:
-    """What people are told about one perturbation."""
+    """The words for one perturbation."""
 
     category: Category
     label: str = ""

@@ -1,4 +1,4 @@
-"""Which trials an exchange gets: always the baseline resend, and a few perturbations.
+"""Which trials an exchange gets: always the control, and a few perturbations.
 
 A cell is one perturbation of one model on one route. Cells that have too few trials to be reported
 come first; among the others those whose interval is wide or whose evidence of a fault grows.
@@ -34,7 +34,7 @@ class RoutePlan:
     perturbations: tuple[Perturbation, ...]
     severities: tuple[float, ...]
     trials_per_exchange: int
-    """Perturbed trials for each exchange, besides the baseline."""
+    """Perturbed trials for each exchange, besides the control."""
     task: str | None = None
 
 
@@ -99,9 +99,9 @@ def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
     return f"{exchange_id}.{perturbation}.{severity:g}"
 
 
-def control_trial(exchange_id: str, baseline: Perturbation) -> Trial:
+def control_trial(exchange_id: str, control: Perturbation) -> Trial:
     """The identical resend of an exchange."""
-    return _trial(exchange_id, baseline, 0.0)
+    return _trial(exchange_id, control, 0.0)
 
 
 def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) -> list[Trial]:

@@ -206,24 +206,24 @@ class Worker:
     async def _make_trials(self, original: Original) -> int:
         """Make what is missing of the exchange's trials; returns how many verdicts it has now.
 
-        The baseline always applies, so none at all means that the budget is spent. Without it nothing
-        else is tried: a trial that can't be held against the noise would be money for little.
+        The control always applies, so none at all means that the budget is spent. Without it nothing
+        else is tried: a trial that can't be compared with the noise would waste the budget.
         """
         exchange = original.exchange
         known = {
             verdict.id: verdict
             for verdict in await asyncio.to_thread(self._verdicts.of_exchange, exchange.id)
         }
-        baseline = control_trial(exchange.id, Control())
-        noise = known.get(baseline.id) or await self._trials.make(original, baseline, original.view, None)
+        control = control_trial(exchange.id, Control())
+        noise = known.get(control.id) or await self._trials.make(original, control, original.view, None)
         if noise is None:
             return len(known)
-        count = original.route.trials_per_exchange - len(known.keys() - {baseline.id})
+        count = original.route.trials_per_exchange - len(known.keys() - {control.id})
         planned = await asyncio.to_thread(self._plan, original, count, known)
         made = await asyncio.gather(
             *(self._trials.make(original, one.trial, one.outcome, noise.rating) for one in planned)
         )
-        return len(known.keys() | {baseline.id}) + sum(verdict is not None for verdict in made)
+        return len(known.keys() | {control.id}) + sum(verdict is not None for verdict in made)
 
     def _plan(self, original: Original, count: int, known: Container[str]) -> list[_Planned]:
         """The next `count` trials that can be made; one whose kind does not apply costs nothing."""

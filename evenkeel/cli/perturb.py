@@ -18,7 +18,7 @@ from rich.text import Text
 
 from evenkeel.runtime import choices
 from evenkeel.settings import SettingsError, load
-from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable, by_name, protected_spans, seed_for
+from evenkeel.shadow.perturbations import Draft, NotApplicable, by_name, catalogue, protected_spans, seed_for
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 
@@ -95,7 +95,7 @@ def perturb(
     source = None if str(file) == "-" else file
     settings = _settings(config)
     route = _route(settings, config, task)
-    known = choices.perturbations(settings) if settings else BUILTIN
+    known = choices.perturbations(settings) if settings else catalogue()
     stated = [_read(template)] if template else route.template if route else []
     kinds = _kinds(only or (tuple(route.perturbations) if route else ()), known)
     classify = _stated(stated) if stated else TemplateLearner().classifier("")

@@ -110,7 +110,7 @@ def language_of_segments(segments: Iterable[Segment]) -> str | None:
 
 
 def may_be_in(text: str, language: str) -> bool:
-    """Whether a text is in a language, as far as can be told: labels, schemas and few words are in any."""
+    """Whether a text may be in a language: labels, schemas and a few words may be in any."""
     return language_of(text) in {language, None}
 
 

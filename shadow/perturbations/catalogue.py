@@ -59,7 +59,7 @@ def catalogue(
     compounds: Mapping[str, Sequence[str]] | None = None,
     rewriter: bool = False,
 ) -> tuple[Perturbation, ...]:
-    """Every perturbation there is, by category; the control first. Publishes what people are told about them.
+    """Every perturbation there is, by category; the control first. Publishes their words for people.
 
     Those of other packages are included. A package that is broken, or names a perturbation like one that
     exists, is left out with an error in the log.

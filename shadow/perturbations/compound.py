@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.casing import Casing
+from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable
@@ -52,7 +53,7 @@ class Compound:
             name: Without the category: "typos" gives "compound.typos".
             parts: At least two, in the order in which they are applied.
 
-        Raises: ValueError if there are fewer, one occurs twice or is the baseline, or two want
+        Raises: ValueError if there are fewer, one occurs twice or is the control, or two want
             different things of the answer (two formats, two languages).
         """
         names = [part.name for part in parts]
@@ -61,9 +62,9 @@ class Compound:
         twice = [one for one in names if names.count(one) > 1]
         if twice:
             raise ValueError(f"compound {name!r} has {twice[0]!r} twice")
-        baseline = [one for one in names if one.startswith("baseline.")]
-        if baseline:
-            raise ValueError(f"compound {name!r} has {baseline[0]!r}, which changes nothing")
+        control = next((part.name for part in parts if isinstance(part, Control)), None)
+        if control:
+            raise ValueError(f"compound {name!r} has {control!r}, which changes nothing")
         self.name: Final = f"compound.{name}"
         self.parts: Final = tuple(parts)
         self.version: Final = sum(part.version for part in parts)

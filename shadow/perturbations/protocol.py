@@ -71,7 +71,7 @@ class Perturbation(Protocol):
 
     @property
     def rewording(self) -> Rewording:
-        """What people are told about it: category, label, phrase, and where reports list it."""
+        """What people read about it: category, label, phrase, and where reports list it."""
         ...
 
     @property
@@ -102,7 +102,7 @@ class Perturbation(Protocol):
             severity: In [0, 1]: the expected share of the eligible places that is changed.
             rng: Source of every choice; seed it with `seed_for`. A draft goes on with it in `finish`.
 
-        Returns: a view that differs from the original (the baseline's apart), or why there is none,
+        Returns: a view that differs from the original (except the control's), or why there is none,
             or what must be rewritten first.
         Raises: ValueError if the severity is out of range.
         """

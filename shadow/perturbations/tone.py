@@ -74,7 +74,7 @@ SPACELESS: Final = frozenset(tag for tag, language in _TABLES.items() if languag
 """Languages that put no space between sentences or words."""
 
 _TELLING: Final = 400
-"""Characters by which the language is told: more would not tell it better, and costs more than all else."""
+"""Characters from which the language is identified: more is no surer, and costs more than all the rest."""
 _CLOSED: Final = ".!?…:;,。\uff01\uff1f"
 
 
@@ -85,7 +85,7 @@ class Tone:
     in eight languages; severity is the share of these places. By the rewriter: the whole input at once.
     What is protected stays, and no phrase states a fact or asks for a form of answer.
 
-    Versions by rule are odd, by the rewriter even, so that their verdicts can be told apart.
+    Versions by rule are odd, by the rewriter even, so that their verdicts can be distinguished.
     """
 
     name: Final = "general.tone"

@@ -60,7 +60,7 @@ _DONE: Final = "[DONE]"
 
 
 class Unredactable(ValueError):  # noqa: N818 - named as the outcome it is; callers count its reason
-    """A body in which texts cannot be told from structure. `args[0]` is the reason, in snake case."""
+    """A body in which text and structure look alike. `args[0]` is the reason, in snake case."""
 
 
 class _Text(NamedTuple):

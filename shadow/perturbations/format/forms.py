@@ -46,7 +46,7 @@ class Form:
 
     format: Format
     render: Callable[[Node], str]
-    """Writes the structure that an answer shall have in this format, with placeholders."""
+    """Writes the structure that an answer should have in this format, with placeholders."""
     words: Words
     request: str
     """The sentence that asks for the format where nothing else does."""

@@ -184,8 +184,8 @@ def _leaf(schema: Mapping[str, Any]) -> Leaf:
     if isinstance(values, list) and values:
         named = " | ".join(str(one) for one in values)
     description = schema.get("description")
-    told = " ".join(description.split()) if isinstance(description, str) else ""
-    return Leaf(": ".join(part for part in (named, told) if part) or ANYTHING.text)
+    described = " ".join(description.split()) if isinstance(description, str) else ""
+    return Leaf(": ".join(part for part in (named, described) if part) or ANYTHING.text)
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> Any:

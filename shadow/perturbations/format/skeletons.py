@@ -74,7 +74,7 @@ class Skeleton:
     node: Node | None
     """What it asks for; None if it could not be read."""
     format: Format | None
-    """None if it could not be told."""
+    """None if it is not recognisable."""
     fence: str = ""
     """What opens its fence, "" if it has none."""
     tag: str = ""

@@ -134,7 +134,7 @@ def renamed(text: str, source: Format | None, target: Format, words: Words) -> s
     Args:
         text: An output instruction without its skeleton.
         source: The format it speaks of, None if of none.
-        target: The format that it shall speak of; what forbids it is taken out.
+        target: The format that it should speak of; what forbids it is taken out.
         words: How to speak of that.
     """
     text = _FENCES.sub("", text)

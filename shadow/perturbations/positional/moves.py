@@ -43,7 +43,7 @@ class Context:
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with its context elsewhere, as `Perturbation.apply`.
 
-        Not applicable: "no_context"; "nowhere_to_move" where nothing else stands beside it.
+        Not applicable: "no_context"; "nowhere_to_move" where its message holds nothing else.
         """
         del severity
         found = [(layout, span) for layout in layouts(view) if (span := _context(layout)) is not None]
@@ -51,7 +51,7 @@ class Context:
             return NotApplicable("no_context", "no part of the prompt is known to be a task's context")
         movable = [(layout, span, places) for layout, span in found if (places := _places(layout, span))]
         if not movable:
-            return NotApplicable("nowhere_to_move", "nothing stands beside the context in its message")
+            return NotApplicable("nowhere_to_move", "the message holds nothing but the context")
         layout, (start, end), places = max(movable, key=lambda one: _length(one[0], one[1]))
         others = [*layout.passages[:start], *layout.passages[end:]]
         for place in rng.sample(places, len(places)):
@@ -60,7 +60,7 @@ class Context:
             # Where neighbours are alike, a place may be no other one
             if changed.text != view.text:
                 return changed
-        return NotApplicable("nowhere_to_move", "what stands beside the context is the same text")
+        return NotApplicable("nowhere_to_move", "the rest of the message is the same text")
 
 
 def _context(layout: Layout) -> tuple[int, int] | None:
@@ -148,7 +148,7 @@ class OutputInstructions:
             # Where neighbours are alike, a place may be no other one
             if changed.text != view.text:
                 return changed
-        return NotApplicable("nowhere_to_move", "nothing else stands beside the output instructions")
+        return NotApplicable("nowhere_to_move", "the message holds nothing but the output instructions")
 
 
 def _moves(layout: Layout, span: tuple[int, int], other: Layout | None) -> Iterator[_Move]:

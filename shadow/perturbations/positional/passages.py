@@ -1,6 +1,6 @@
 """The text of a prompt as passages that can be put into another order.
 
-A passage is what can stand elsewhere without harm. Lines that belong to what they stand beside go with it:
+A passage is what can stand elsewhere without harm. Lines that belong to their neighbours go with them:
 lead-ins, labels, fences and other delimiters.
 """
 

@@ -96,7 +96,7 @@ def bullet_lists(
     """The outermost bulleted lists of at least two items in a text, in order.
 
     Not lists: numbered ones, anything in a code fence, and a run whose last item goes on in an
-    unindented line, as its end can't be told.
+    unindented line, as its end is unknown.
 
     Args:
         text: Any text.
