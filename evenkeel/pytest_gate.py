@@ -102,8 +102,8 @@ def wanted_run(files: Iterable[AnyPath], keywords: Mapping[str, Any], folder: Pa
         keywords: Those of `GateKeywords`; one that is None counts as not given.
         folder: Where relative paths start.
 
-    Raises: TypeError for a name that is no option; SettingsError, InputError and GoldenError in one line for
-        a value or a file that cannot be used; StoreError.
+    Raises: TypeError for a name that is no option; UserError in one line for a value or a file that
+        cannot be used.
     """
     context = gate.make_context("gate", [])
     options = {option.name: option for option in gate.params if isinstance(option, click.Option)}

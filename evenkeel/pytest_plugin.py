@@ -131,19 +131,16 @@ class EvenkeelGate:
             `--evenkeel-unmeasured` says; TypeError for an unknown option.
         """
         # Every run of pytest loads this module: what only gates need is loaded by the first of them.
-        from evenkeel.experiments.kit.arguments import InputError  # noqa: PLC0415
+        from evenkeel.core.errors import UserError  # noqa: PLC0415
         from evenkeel.monitor.detect.gate import Verdict  # noqa: PLC0415
         from evenkeel.pytest_gate import ruling, wanted_run  # noqa: PLC0415
-        from evenkeel.settings import SettingsError  # noqa: PLC0415
-        from evenkeel.stores.errors import StoreError  # noqa: PLC0415
-        from evenkeel.stores.goldens import GoldenError  # noqa: PLC0415
 
         config = self._item.config
         allowed = yes or config.getoption("--evenkeel-yes")
         try:
             wanted = wanted_run(files, self._together(options), config.rootpath)
             found = ruling(wanted, confirmed=allowed, how="--evenkeel-yes", memory=self._cache())
-        except (SettingsError, InputError, GoldenError, StoreError) as error:
+        except UserError as error:
             self._error(f"evenkeel gate: {error}")
         except Exception:  # a fault of the gate itself must not read as a regression
             self._item.stash[_UNMEASURED] = True

@@ -164,8 +164,7 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> 
     """Calibrate as the options say.
 
     Returns: the exit code: 0, or 1 if the user did not confirm or a model could not be used.
-    Raises: SettingsError, InputError, GoldenError and StoreError for options, files, goldens and stores that
-        cannot be used.
+    Raises: UserError for options, files, goldens and stores that cannot be used.
     """
     import sqlite3
     from concurrent.futures import BrokenExecutor

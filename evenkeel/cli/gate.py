@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import click
 
+from evenkeel.core.errors import UserError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
@@ -178,18 +180,13 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) 
     """Run the gate as the options say.
 
     Returns: the exit code. A fault of the gate itself counts as not measured.
-    Raises: SettingsError, InputError and GoldenError for options and files that cannot be used; StoreError
-        for such a store.
+    Raises: UserError for options, files and stores that cannot be used.
     """
     from evenkeel.experiments.gate.reports import document
     from evenkeel.experiments.gate.run import run_gate
-    from evenkeel.experiments.kit.arguments import InputError
     from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
     from evenkeel.experiments.kit.renderings import show
     from evenkeel.experiments.kit.terminal import consoles
-    from evenkeel.settings import SettingsError
-    from evenkeel.stores.errors import StoreError
-    from evenkeel.stores.goldens import GoldenError
 
     out, err = consoles(_PIPED_WIDTH)
     try:
@@ -205,7 +202,7 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) 
         again = "run it again to go on from there" if given["cache"] else "with --cache FILE it could go on"
         click.echo(f"evenkeel: stopped before the verdict; {again}", err=True)
         return COULD_NOT_MEASURE
-    except (SettingsError, InputError, StoreError, GoldenError):
+    except UserError:
         raise
     except Exception:
         log.exception("the gate failed; nothing is known about the candidate")
@@ -249,7 +246,7 @@ class Outputs(NamedTuple):
 def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions:
     """What a run needs.
 
-    Raises: SettingsError, InputError and GoldenError in one line; StoreError.
+    Raises: UserError in one line.
     """
     from evenkeel.experiments.gate.run import GateOptions
     from evenkeel.experiments.gate.thresholds import needs_judge

@@ -1,37 +1,50 @@
-"""`goldens` and its subcommands."""
+"""`goldens` and its subcommands: approve, look up, move and retire goldens, while `up` runs or not."""
 
 from __future__ import annotations
 
+import gzip
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from evenkeel.cli.options import store_options
+from evenkeel.cli.options import by_option, json_option, store_options, table_console, with_stores
+from evenkeel.experiments.goldens import terminal
+from evenkeel.experiments.goldens.candidates import candidates as approvable
+from evenkeel.experiments.goldens.candidates import chosen, golden_of
+from evenkeel.experiments.goldens.files import golden_lines, load_goldens
+from evenkeel.stores.audit_log import Action
+from evenkeel.stores.goldens import GoldenError, unknown
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from rich.console import Console
+    from collections.abc import Iterable, Sequence
 
     from evenkeel.runtime.stores import Stores
+    from evenkeel.stores.audit_log import What
     from evenkeel.stores.goldens import Golden
 
-_PIPED_WIDTH = 220
-"""Into a file or a pipe nothing needs to be cut."""
-
-
-_by = click.option(
-    "--by",
-    envvar=["EVENKEEL_USER", "USER"],
-    metavar="NAME",
-    help="Who you are, for the record.  [the variable EVENKEEL_USER, else USER]",
-)
 _route = click.option("--route", metavar="NAME", help="Only of this route.")
 _task = click.option("--task", metavar="NAME", help="Only of this task.")
 _model = click.option("--model", metavar="NAME", help="Only answers of this model.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_retired = click.option("--all", "retired", is_flag=True, help="Retired ones too.")
+_retired = click.option("--all", "retired", is_flag=True, help="Retired ones, too.")
+
+
+class Narrowed(NamedTuple):
+    """Which goldens are meant; None = any."""
+
+    route: str | None = None
+    task: str | None = None
+    model: str | None = None
+    """Which gave the answer, as the endpoint returned it."""
+    retired: bool = False
+    """Whether retired ones are meant, too."""
+
+    def select(self, stores: Stores) -> tuple[Golden, ...]:
+        """The goldens in their newest version, the last approved first."""
+        found = stores.goldens.select(route=self.route, task=self.task, active=not self.retired)
+        return tuple(golden for golden in found if self.model in (None, golden.model))
 
 
 @click.group()
@@ -55,29 +68,38 @@ def goldens() -> None:
 @_task
 @_model
 @_retired
-@_json
-@store_options
-def list_(config: Path | None, data_dir: Path | None, *, as_json: bool, **narrowed: Any) -> None:
+@json_option
+@with_stores
+def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List goldens in their newest version, the last approved first."""
-    from evenkeel.experiments.goldens.command import Narrowed, list_goldens
-
-    with _opened(config, data_dir) as stores:
-        list_goldens(stores, Narrowed(**narrowed), _console(), as_json=as_json)
+    found = Narrowed(**narrowed).select(stores)
+    if as_json:
+        click.echo(terminal.as_json(found))
+    elif found:
+        terminal.show_list(found, table_console())
+    else:
+        click.echo("no goldens; `evenkeel goldens approve --help` says how to get some")
 
 
 @goldens.command()
 @click.argument("golden_id", metavar="ID")
 @click.option("--version", type=click.IntRange(1), metavar="N", help="Another version than the newest.")
-@_json
-@store_options
-def show(
-    golden_id: str, version: int | None, config: Path | None, data_dir: Path | None, *, as_json: bool
-) -> None:
+@json_option
+@with_stores
+def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) -> None:
     """Show one golden: prompt, approved answer, and what was done to it by whom."""
-    from evenkeel.experiments.goldens.command import show_golden
-
-    with _opened(config, data_dir) as stores:
-        show_golden(stores, golden_id, version, _console(), as_json=as_json)
+    history = stores.goldens.history(golden_id)
+    if not history:
+        raise unknown(golden_id)
+    golden = next((one for one in history if one.version == version), history[-1])
+    if version not in (None, golden.version):
+        there = ", ".join(str(one.version) for one in history)
+        raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
+    trail = stores.goldens.trail(golden_id)
+    if as_json:
+        click.echo(terminal.golden_as_json(golden, history, trail))
+    else:
+        terminal.show_one(golden, history, trail, table_console())
 
 
 @goldens.command()
@@ -85,28 +107,34 @@ def show(
 @_task
 @_model
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Print at most so many.")
-@_json
-@store_options
-def candidates(
-    limit: int, config: Path | None, data_dir: Path | None, *, as_json: bool, **narrowed: Any
-) -> None:
+@json_option
+@with_stores
+def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) -> None:
     """List archived exchanges that have not been approved, the newest first."""
-    from evenkeel.experiments.goldens.command import Narrowed, list_candidates
-
-    with _opened(config, data_dir) as stores:
-        list_candidates(stores, Narrowed(**narrowed), limit, _console(), as_json=as_json)
+    found = approvable(stores, **narrowed)
+    if as_json:
+        click.echo(terminal.candidates_as_json(found[:limit]))
+    elif not found:
+        click.echo(
+            "no exchanges to approve; `evenkeel up` archives what it samples, unless "
+            "archive.exchanges_per_route is 0"
+        )
+    else:
+        terminal.show_candidates(found[:limit], table_console())
+        if len(found) > limit:
+            click.echo(f"… and {len(found) - limit} more; --limit shows more of them")
 
 
 @goldens.command()
 @click.argument("ids", nargs=-1, metavar="[EXCHANGE_ID]...")
 @click.option("--name", default="", help="Id of the golden, for one exchange.  [the exchange's id]")
 @click.option("--note", default="", metavar="TEXT", help="Why, for those who look at it later.")
-@_by
+@by_option
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Choose N archived exchanges.")
 @click.option(
-    "--seed", type=int, default=1, show_default=True, help="Of the choice: the same gives the same."
+    "--seed", type=int, default=1, show_default=True, help="Seed of the choice: the same gives the same."
 )
-@click.option("--spread", is_flag=True, help="Choose prompts that differ as far as they can.")
+@click.option("--spread", is_flag=True, help="Choose prompts that differ as much as possible.")
 @_route
 @_task
 @_model
@@ -125,62 +153,97 @@ def approve(
       evenkeel goldens approve --route support --sample 50 --seed 1 --spread
       evenkeel goldens approve --model gpt-4.1 --sample 50 --spread
     """
-    from evenkeel.experiments.goldens.command import Narrowed, Sample, approve_exchanges, approve_sample
-    from evenkeel.experiments.kit.confirmation import agreed
+    from evenkeel.runtime.stores import opened, settings_of_stores
 
     if bool(ids) == (given["sample"] is not None):
         raise click.UsageError("name exchanges, or say how many to choose with --sample N")
     if given["name"] and len(ids) != 1:
         raise click.UsageError("--name is for one exchange")
     who = _who(by)
-    with _opened(config, data_dir) as stores:
-        if ids:
-            done = approve_exchanges(stores, ids, name=given["name"], note=given["note"], by=who)
-        else:
-            done = approve_sample(
-                stores,
-                Narrowed(given["route"], given["task"], given["model"]),
-                Sample(given["sample"], given["seed"], given["spread"]),
-                _console(),
-                note=given["note"],
-                by=who,
-                confirmed=lambda question: given["yes"] or agreed(question),
-            )
+    with opened(settings_of_stores(config, data_dir)) as stores:
+        wanted = _named(stores, ids, given) if ids else _sampled(stores, who, given)
+        done = [_approved(stores, golden, who) for golden in wanted]
     _say_each(done, "approved")
     if not done:
         click.echo("nothing approved; --yes approves a choice without asking")
 
 
+def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Golden]:
+    """The goldens that archived exchanges become: all, or none if one is not archived or cannot be one."""
+    found = []
+    for exchange_id in ids:
+        exchange = stores.archive.find(exchange_id)
+        if exchange is None:
+            raise GoldenError(
+                f"exchange {exchange_id} is not in the archive, or no longer; `evenkeel goldens candidates` "
+                "shows those that are"
+            )
+        found.append(golden_of(exchange, name=given["name"], note=given["note"]))
+    return found
+
+
+def _sampled(stores: Stores, who: str, given: dict[str, Any]) -> list[Golden]:
+    """The goldens that a choice of candidates becomes, if it is confirmed once it has been shown."""
+    from evenkeel.experiments.kit.confirmation import agreed
+
+    named = {name: given[name] for name in ("route", "task", "model")}
+    found = approvable(stores, **named)
+    picked = chosen(found, given["sample"], Random(given["seed"]), spread_out=given["spread"])
+    if not picked:
+        of = "".join(f"of the {kind} {name!r} " for kind, name in named.items() if name)
+        routes = sorted({one.exchange.route for one in approvable(stores)})
+        there = f". There are some of the routes {', '.join(routes)}" if routes else ""
+        raise GoldenError(
+            f"there is nothing to choose from: no archived exchange {of}is left to approve; `evenkeel up` "
+            f"archives what it samples{there}"
+        )
+    terminal.show_candidates(picked, table_console())
+    if len(picked) < given["sample"]:
+        why = "the others are nearly the same" if len(picked) < len(found) else "there are no more"
+        click.echo(f"{len(picked)} of {len(found)} candidates; {why}")
+    if not given["yes"] and not agreed(f"Approve these {len(picked)} answers as {who}?"):
+        return []
+    return [golden_of(one.exchange, note=given["note"]) for one in picked]
+
+
 @goldens.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@_by
-@store_options
-def retire(ids: tuple[str, ...], by: str | None, config: Path | None, data_dir: Path | None) -> None:
+@by_option
+@with_stores
+def retire(stores: Stores, ids: tuple[str, ...], by: str | None) -> None:
     """Take goldens out of use. Their versions and their record stay; `unretire` puts them back."""
-    from evenkeel.experiments.goldens.command import retire_goldens
-
-    with _opened(config, data_dir) as stores:
-        _say_each(retire_goldens(stores, ids, by=_who(by), back=False), "retired")
+    _say_each(_retired_or_back(stores, ids, _who(by), back=False), "retired")
 
 
 @goldens.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@_by
-@store_options
-def unretire(ids: tuple[str, ...], by: str | None, config: Path | None, data_dir: Path | None) -> None:
+@by_option
+@with_stores
+def unretire(stores: Stores, ids: tuple[str, ...], by: str | None) -> None:
     """Put retired goldens back into use."""
-    from evenkeel.experiments.goldens.command import retire_goldens
+    _say_each(_retired_or_back(stores, ids, _who(by), back=True), "in use")
 
-    with _opened(config, data_dir) as stores:
-        _say_each(retire_goldens(stores, ids, by=_who(by), back=True), "in use")
+
+def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool) -> list[Golden]:
+    """Retire goldens, or put them back into use: all, or none if one is unknown."""
+    for golden_id in ids:
+        if stores.goldens.find(golden_id) is None:
+            raise unknown(golden_id)
+    deed = stores.goldens.unretire if back else stores.goldens.retire
+    done = []
+    for golden_id in ids:
+        at = _now()
+        done.append(deed(golden_id, by=who, at=at))
+        _record(stores, "golden_unretired" if back else "golden_retired", who, at, done[-1])
+    return done
 
 
 @goldens.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@_by
+@by_option
 @store_options
 def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_dir: Path | None) -> None:
-    """Import goldens from JSON lines (.gz too): all of them, or none if one has a fault.
+    """Import goldens from JSON lines (.gz, too): all of them, or none if one has a fault.
 
     A line needs an answer; one that is to be asked again has a prompt, messages or a request as well.
     Who approved it and when is taken from the line, else it is you and now.
@@ -188,10 +251,16 @@ def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_d
     \b
       {"id": "kettle-1", "prompt": "May I return a used kettle?", "answer": "No, only unused ones."}
     """
-    from evenkeel.experiments.goldens.command import import_files
+    from evenkeel.runtime.stores import opened, settings_of_stores
 
-    with _opened(config, data_dir, create=True) as stores:
-        click.echo(import_files(stores, files, by=_who(by)))
+    with opened(settings_of_stores(config, data_dir), create=True) as stores:
+        who, at = _who(by), _now()
+        done = stores.goldens.add([golden for file in files for golden in load_goldens(file)], by=who, at=at)
+        if done.added:
+            names = ", ".join(file.name for file in files)
+            said = f"{done.added} goldens"
+            stores.actions.record(Action(at, who, "command", "goldens_imported", names, said))
+    click.echo(f"{done.added} imported, {done.known} known already")
 
 
 @goldens.command()
@@ -204,38 +273,37 @@ def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_d
 @_task
 @_model
 @_retired
-@store_options
-def export(
-    output: Path | None,
-    config: Path | None,
-    data_dir: Path | None,
-    *,
-    versions: bool,
-    **narrowed: Any,
-) -> None:
+@with_stores
+def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: Any) -> None:
     """Write goldens as JSON lines, the first approved first; `import` reads them back the same."""
-    from evenkeel.experiments.goldens.command import Narrowed, export_text, write_export
-
-    with _opened(config, data_dir) as stores:
-        text = export_text(stores, Narrowed(**narrowed), versions=versions)
+    found = list(reversed(Narrowed(**narrowed).select(stores)))
+    if versions:
+        found = [one for golden in found for one in stores.goldens.history(golden.id)]
+    data = "".join(f"{line}\n" for line in golden_lines(found)).encode()
     if output is None:
-        click.echo(text.encode(), nl=False)
-    else:
-        write_export(text, output)
+        click.echo(data, nl=False)
+        return
+    try:
+        output.write_bytes(gzip.compress(data, mtime=0) if output.suffix == ".gz" else data)
+    except OSError as error:
+        raise GoldenError(f"{output}: cannot be written: {error.strerror}") from error
 
 
-def _opened(
-    config: Path | None, data_dir: Path | None, *, create: bool = False
-) -> AbstractContextManager[Stores]:
-    from evenkeel.runtime.stores import opened, settings_of_stores
+def _approved(stores: Stores, golden: Golden, who: str) -> Golden:
+    at = _now()
+    done = stores.goldens.approve(golden, by=who, at=at)
+    _record(stores, "golden_approved", who, at, done)
+    return done
 
-    return opened(settings_of_stores(config, data_dir), create=create)
+
+def _record(stores: Stores, what: What, who: str, at: float, golden: Golden) -> None:
+    detail = f"version {golden.version}, route {golden.route}"
+    stores.actions.record(Action(at, who, "command", what, golden.id, detail))
 
 
-def _console() -> Console:
-    from evenkeel.experiments.kit.terminal import consoles
-
-    return consoles(_PIPED_WIDTH).out
+def _now() -> float:
+    """Unix time in seconds, to the millisecond: so that it reads well in files, and reads back the same."""
+    return round(time.time(), 3)
 
 
 def _who(by: str | None) -> str:
@@ -244,6 +312,6 @@ def _who(by: str | None) -> str:
     return by.strip()
 
 
-def _say_each(done: list[Golden], word: str) -> None:
+def _say_each(done: Iterable[Golden], word: str) -> None:
     for golden in done:
         click.echo(f"{word}: {golden.id} version {golden.version}")

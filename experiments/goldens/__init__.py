@@ -1,4 +1,5 @@
-"""`evenkeel goldens`: approve, look up, move and retire goldens, while `up` runs or not.
+"""Goldens: requests with an answer that somebody approved.
 
-`choosing` (which exchanges can be approved) ← `command`; `page` prints.
+`files` (JSON lines) and the `candidates` among archived exchanges become goldens; `replay` asks those of a
+route again; `prompts` and `terminal` show them.
 """

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from evenkeel.experiments.goldens.files import request_text
 from evenkeel.experiments.goldens.prompts import asked
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-    from evenkeel.runtime.stores import Stores
-    from evenkeel.stores.archive import ArchivedExchange
+    from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
+    from evenkeel.stores.goldens import GoldenStore
 
 
 def golden_of(exchange: ArchivedExchange, *, name: str = "", note: str = "") -> Golden:
@@ -119,6 +119,20 @@ class Candidate(NamedTuple):
     def prompt(self) -> str:
         """What was asked."""
         return asked(self.golden.request)
+
+
+class Stores(Protocol):
+    """Where exchanges are archived, and goldens kept."""
+
+    @property
+    def archive(self) -> ExchangeArchive:
+        """The newest exchanges that were sampled."""
+        ...
+
+    @property
+    def goldens(self) -> GoldenStore:
+        """The goldens there are."""
+        ...
 
 
 def candidates(

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from evenkeel.cli.gate import gate
 from evenkeel.cli.main import main
 
 ROOT = Path(__file__).parents[3]
@@ -93,7 +94,7 @@ def test_a_wrong_option_is_told_in_one_line(folder, arguments, said):
 
 def options():
     """The names of all options of the command."""
-    known = [name for one in main.commands["gate"].params for name in (*one.opts, *one.secondary_opts)]
+    known = [name for one in gate.params for name in (*one.opts, *one.secondary_opts)]
     return {name for name in known if name.startswith("--")}
 
 

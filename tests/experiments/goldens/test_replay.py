@@ -28,6 +28,7 @@ from evenkeel.simulate import (
     Simulation,
     SimulationSettings,
     make_prompt,
+    serving,
 )
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.goldens import Golden, GoldenStore
@@ -71,6 +72,12 @@ def golden(number, **changes):
 @pytest.fixture
 def simulation():
     return Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
+
+
+@pytest.fixture
+def upstream(simulation):
+    with serving(simulation) as url:
+        yield url
 
 
 @pytest.fixture
