@@ -17,6 +17,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from evenkeel.cli.calibrate import calibrate
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import DECIDED_BY, Evidence, Verdict
@@ -101,7 +102,7 @@ def test_every_option_of_the_command_is_explained():
     """No option without a word, and examples that name real options."""
     shown = run("--help")
     assert "evenkeel calibrate goldens.jsonl" in shown
-    command = main.commands["calibrate"]
+    command = calibrate
     known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
     assert set(re.findall(r" (--[a-z-]+)", shown)) <= known | {"--help"}
     assert all(getattr(one, "help", "") is not None for one in command.params if one.name != "goldens")
