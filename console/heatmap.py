@@ -7,8 +7,9 @@ from hashlib import blake2s
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.core import figures, rewordings
+from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
     if report.failures:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(report.failures.items()))
         lines.append(f"not rated: {reasons}")
-    lines.append(wording.scorer_words(report.scorer))
+    lines.append(scorer_words(report.scorer))
     return lines
 
 

@@ -13,6 +13,7 @@ from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.labels import feedback, siblings
 from evenkeel.core import figures, rewordings
+from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import PROVENANCE, stage_of
 from evenkeel.monitor.changes.report import SAID
 from evenkeel.stores.labels import CountedLabels
@@ -320,7 +321,7 @@ def _marked_short(
 def _decided(verdict: Verdict) -> str:
     """Who decided the rating, and whether the judge was needed."""
     if verdict.scorer != "judge" or verdict.rating is None:
-        return wording.scorer_words(verdict.scorer)
+        return scorer_words(verdict.scorer)
     return wording.stage_words(stage_of(verdict.details))
 
 

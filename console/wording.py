@@ -8,15 +8,10 @@ from evenkeel.core.labels import label as metric_label
 from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
-    from evenkeel.core.verdict import Scorer, Stage
+    from evenkeel.core.verdict import Stage
 
 RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
 """The similarity scale in words."""
-
-_SCORERS: dict[Scorer, str] = {
-    "judge": "decided by the judge",
-    "metrics": "decided by cheap metrics, no judge",
-}
 
 _STAGES: dict[Stage, str] = {
     "equality": "equal after normalisation, the judge was not asked",
@@ -35,11 +30,6 @@ _SCORES = {
     "cached": "remembered by the judge's cache",
     "swapped": "calls with sides swapped",
 }
-
-
-def scorer_words(scorer: Scorer) -> str:
-    """Who decided a rating, said so that nobody takes a cheap metric for a judge."""
-    return _SCORERS.get(scorer, scorer)
 
 
 def stage_words(stage: Stage) -> str:

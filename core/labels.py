@@ -1,4 +1,4 @@
-"""Labels: the names of metrics as people read them.
+"""Labels: the names of metrics and scorers as people read them.
 
 A verdict names its scores and nothing else. Each metric declares its label in its own file, which the
 console never loads; the registry of metrics publishes all of them once per process.
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from evenkeel.core.verdict import Scorer
 
 _PUBLISHED: Final[dict[str, str]] = {}
 """The one thing of a process: every page and report reads it, and nothing is ever taken back."""
@@ -23,3 +25,14 @@ def publish(labels: Mapping[str, str]) -> None:
 def label(metric: str) -> str:
     """The label of a metric; its name with spaces if none was published."""
     return _PUBLISHED.get(metric) or metric.replace("_", " ")
+
+
+_SCORERS: Final[dict[Scorer, str]] = {
+    "judge": "decided by the judge",
+    "metrics": "decided by heuristics, no judge",
+}
+
+
+def scorer_words(scorer: Scorer) -> str:
+    """Who decided a rating, said so that nobody takes a heuristic for a judge."""
+    return _SCORERS.get(scorer, scorer)

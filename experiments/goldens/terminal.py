@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from evenkeel.console.rendering import visible
+from evenkeel.core.text import visible
 from evenkeel.experiments.goldens.files import golden_lines
 from evenkeel.experiments.goldens.prompts import asked
 

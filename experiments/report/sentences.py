@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console.wording import scorer_words
 from evenkeel.core import rewordings
 from evenkeel.core.figures import (
     count,
@@ -20,6 +19,7 @@ from evenkeel.core.figures import (
     share,
     usd,
 )
+from evenkeel.core.labels import scorer_words
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import RESEND, ranked
 from evenkeel.monitor.changes.markdown import EFFECTS

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from evenkeel.console import wording
 from evenkeel.core import rewordings
+from evenkeel.core.labels import scorer_words
 from evenkeel.metrics.registry import publish_labels
 
 
@@ -27,6 +28,6 @@ def test_columns_are_ordered_by_category_then_kind_then_name():
 
 def test_cheap_metrics_are_never_called_a_judge():
     """A rating without a judge says so."""
-    assert wording.scorer_words("metrics") == "decided by cheap metrics, no judge"
+    assert scorer_words("metrics") == "decided by heuristics, no judge"
     publish_labels()
     assert "stand-in" in wording.quality_words("faithfulness_proxy")

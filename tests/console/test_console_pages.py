@@ -205,7 +205,7 @@ def test_the_newest_moved_verdict_is_opened(make_scene, console_client):
     for part in (
         "Answer to the original",
         "Answer to the changed prompt",
-        "decided by cheap metrics, no judge",
+        "decided by heuristics, no judge",
     ):
         assert part in opened
 
