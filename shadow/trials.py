@@ -13,7 +13,7 @@ from evenkeel.core.text import named_if
 from evenkeel.core.verdict import Evidence, Failure, Judgement, Verdict
 from evenkeel.llm.observer import Message, ModelCall
 from evenkeel.llm.price import estimate_tokens
-from evenkeel.shadow.observing import NOBODY
+from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable
 from evenkeel.shadow.replay import Replay
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.observer import Operation
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.shadow.observing import ShadowObserver, TrialReport
+    from evenkeel.shadow.observer import ShadowObserver, TrialReport
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Outcome
     from evenkeel.shadow.planner import Trial

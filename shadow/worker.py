@@ -14,7 +14,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.shadow.observing import NOBODY
+from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import Control
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
-    from evenkeel.shadow.observing import ExchangeReport, ShadowObserver
+    from evenkeel.shadow.observer import ExchangeReport, ShadowObserver
     from evenkeel.shadow.original import Original, Reader
     from evenkeel.shadow.perturbations import Draft
     from evenkeel.shadow.planner import Need, Trial

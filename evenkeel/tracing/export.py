@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
     from evenkeel.core.exchange import ExchangeSink
-    from evenkeel.shadow.observing import ShadowObserver
+    from evenkeel.shadow.observer import ShadowObserver
     from evenkeel.stores.counters import Snapshot
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.verdict import QualityScore, Verdict
     from evenkeel.llm.observer import CallReport, CallResult, ModelCall
-    from evenkeel.shadow.observing import ExchangeOutcome, ExchangeReport, TrialReport
+    from evenkeel.shadow.observer import ExchangeOutcome, ExchangeReport, TrialReport
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.attributes import Sent, Value

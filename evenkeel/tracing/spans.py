@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
-from evenkeel.shadow.observing import NOBODY
+from evenkeel.shadow.observer import NOBODY
 
 if TYPE_CHECKING:
     from evenkeel.core.exchange import ExchangeSink
     from evenkeel.settings import Settings
-    from evenkeel.shadow.observing import ShadowObserver
+    from evenkeel.shadow.observer import ShadowObserver
     from evenkeel.stores.counters import Snapshot
 
 log = logging.getLogger("evenkeel.traces")

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.settings import Settings
-from evenkeel.shadow.observing import NOBODY
+from evenkeel.shadow.observer import NOBODY
 from evenkeel.tracing import NoSpans, open_spans
 from evenkeel.tracing.export import ExportedSpans
 from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id

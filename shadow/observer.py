@@ -1,4 +1,4 @@
-"""Who looks on while exchanges are tried: the seam for tracing. The default looks away."""
+"""Observers of exchanges and trials: the seam for tracing. The default observes nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TrialReport(Protocol):
 
 
 class ShadowObserver(CallObserver, Protocol):
-    """Told of exchanges, their trials, and the calls made for them. Its methods are quick and do not raise.
+    """Observes exchanges, their trials, and the calls made for them. Its methods are quick and do not raise.
 
     What is opened within an exchange or a trial, in the same task or one started there, belongs to it.
     """
@@ -62,7 +62,7 @@ class ShadowObserver(CallObserver, Protocol):
 
 
 class _NoExchangeReport:
-    """An exchange that nobody looks at."""
+    """An exchange that nobody observes."""
 
     def read(self, original: Original) -> None:
         del original
@@ -72,7 +72,7 @@ class _NoExchangeReport:
 
 
 class _NoTrialReport:
-    """A trial that nobody looks at."""
+    """A trial that nobody observes."""
 
     trace_id = ""
 
@@ -88,7 +88,7 @@ _NO_TRIAL_REPORT: Final[TrialReport] = _NoTrialReport()
 
 
 class _Nobody(Unobserved):
-    """Looks at nothing."""
+    """Observes nothing."""
 
     def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
         """As `ShadowObserver.exchange`."""
