@@ -156,11 +156,6 @@ def _bound(head: bytes, place: str) -> bytes:
 
 
 def _cipher(key: PayloadKey) -> Any:
-    try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise SealError(
-            f"{KEY_VARIABLE} is set, and encryption needs the extra `encryption`: "
-            "pip install 'evenkeel[encryption]'"
-        ) from error
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - only where a key is set
+
     return AESGCM(key.secret)

@@ -108,7 +108,7 @@ def addresses(settings: Settings) -> dict[str, str]:
     Raises: ValueError if one is empty, or apprise is not installed.
     """
     if settings.alert.notify and importlib.util.find_spec("apprise") is None:
-        raise ValueError('notifications need pip install "evenkeel[notify]"')
+        raise ValueError('notifications need pip install "evenkeel-proxy[notify]"')
     found = {variable: os.environ.get(variable, "") for variable in settings.alert.notify}
     for variable, url in found.items():
         if not url:

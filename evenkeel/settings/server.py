@@ -243,8 +243,7 @@ class Telemetry(Section):
     """What evenkeel tells other systems about itself, besides its metrics."""
 
     traces: bool = False
-    """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say; needs the
-    extra `otel`."""
+    """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say."""
     content: bool = False
     """Whether spans carry prompts, answers and the judge's explanations."""
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None

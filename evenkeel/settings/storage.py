@@ -161,7 +161,7 @@ class Presidio(Section):
     @model_validator(mode="after")
     def _installed(self) -> Presidio:
         if find_spec("presidio_analyzer") is None:
-            raise ValueError("needs the extra `presidio`: pip install 'evenkeel[presidio]'")
+            raise ValueError("needs the extra `presidio`: pip install 'evenkeel-proxy[presidio]'")
         return self
 
 
@@ -171,8 +171,7 @@ class Redaction(Section):
     kinds: list[BuiltinKind] = []
     """Built-in patterns."""
     patterns: dict[Kind, Annotated[str, Field(min_length=1, max_length=500)]] = {}
-    """Patterns of your own by kind, in RE2's syntax; the first group, if there is one, is what is replaced.
-    Needs the extra `redaction`."""
+    """Patterns of your own by kind, in RE2's syntax; the first group, if there is one, is what is replaced."""
     presidio: Presidio | None = None
 
     @model_validator(mode="after")

@@ -187,7 +187,7 @@ VECTORS = "calibration-vectors.sqlite"
 _ELSEWHERE = "--metrics: {name} cannot be measured on goldens; leave it out"
 _WHY_NOT = {
     "encoder": (
-        '--metrics: {name} needs an encoder; install "evenkeel[semantic]" and leave out --no-embeddings'
+        '--metrics: {name} needs an encoder; install "evenkeel-proxy[semantic]" and leave out --no-embeddings'
     ),
     "token_matcher": (
         "--metrics: {name} is not for this form; take bert_score, or workflow_bert_score for workflows"
@@ -260,7 +260,7 @@ class Scoring:
             return True
         if self._options.embeddings or self._options.encoder:
             raise EmbeddingsUnavailableError(
-                'embeddings need: pip install "evenkeel[semantic]"; or leave them out with --no-embeddings'
+                'embeddings need: pip install "evenkeel-proxy[semantic]"; or leave them out with --no-embeddings'
             )
         return False
 

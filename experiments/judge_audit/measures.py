@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from dataclasses import dataclass
 from random import Random
@@ -51,7 +50,7 @@ class Vader:
     name = "vader_compound"
 
     def __init__(self) -> None:
-        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415 - an extra
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415 - only for an audit
 
         self._analyser: Any = SentimentIntensityAnalyzer()
 
@@ -66,23 +65,13 @@ class Polarity:
     name = "textblob_polarity"
 
     def __init__(self) -> None:
-        from textblob import TextBlob  # noqa: PLC0415 - an extra
+        from textblob import TextBlob  # noqa: PLC0415 - only for an audit
 
         self._read: Any = TextBlob
 
     def score(self, text: str) -> float:
         """The polarity in [−1, 1]."""
         return float(self._read(text).sentiment.polarity)
-
-
-def installed_analysers() -> tuple[Analyser, ...]:
-    """The analysers whose packages are there: both with the extra `audit`, else none."""
-    found: list[Analyser] = []
-    if importlib.util.find_spec("vaderSentiment"):
-        found.append(Vader())
-    if importlib.util.find_spec("textblob"):
-        found.append(Polarity())
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

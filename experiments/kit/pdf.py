@@ -29,7 +29,7 @@ def pdf_maker(load: Callable[[str], Any] = importlib.import_module) -> Callable[
         weasyprint = load("weasyprint")
     except ImportError as error:
         raise InputError(
-            f"a PDF needs the extra `pdf`: pip install 'evenkeel[pdf]' ({error}); {_WITHOUT}"
+            f"a PDF needs the extra `pdf`: pip install 'evenkeel-proxy[pdf]' ({error}); {_WITHOUT}"
         ) from error
     except OSError as error:
         raise InputError(

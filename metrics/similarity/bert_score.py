@@ -154,7 +154,7 @@ def load_bert_score(
             ones, the model cannot be loaded, or it has fewer layers.
     """
     if not available(model):
-        raise EmbeddingsUnavailableError('BERTScore needs: pip install "evenkeel[semantic]"')
+        raise EmbeddingsUnavailableError('BERTScore needs: pip install "evenkeel-proxy[semantic]"')
     if model is None:
         matcher = _TorchMatcher(str(packaged_minilm()), layer or _MINILM_LAYERS)
         return BertScore(matcher, coverage=Coverage(MINILM_LANGUAGES, language_of))

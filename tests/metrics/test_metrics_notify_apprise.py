@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.monitor.notify import AppriseSender, Message, UnknownServiceError
 
-pytest.importorskip("apprise", reason='pip install "evenkeel[notify]"')
+pytest.importorskip("apprise", reason='pip install "evenkeel-proxy[notify]"')
 
 
 @pytest.fixture

@@ -9,13 +9,12 @@ import ssl
 
 import httpx2
 import pytest
+from cryptography import x509
 from litestar import Litestar, get
 
 from evenkeel.console.access import TokenGuard
 from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError, load
-
-x509 = pytest.importorskip("cryptography.x509", reason="needs the extra encryption")
 
 TOKEN = {"authorization": "Bearer letmein"}
 

@@ -433,13 +433,6 @@ def test_an_own_pattern_that_cannot_be_used_says_why(written, said):
         OwnPattern("mine", written)
 
 
-def test_own_patterns_without_the_library_name_the_extra(monkeypatch):
-    """Who sets one is told what to install."""
-    monkeypatch.setitem(sys.modules, "re2", None)
-    with pytest.raises(ProtectionError, match=r"pip install 'evenkeel\[redaction\]'"):
-        OwnPattern("mine", "x")
-
-
 def test_an_own_pattern_takes_linear_time():
     """Nested repetitions, which ruin other engines, do nothing to RE2."""
     started = time.process_time()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import sys
 from dataclasses import replace
 
 import pytest
@@ -103,13 +102,6 @@ def test_a_key_shows_itself_by_its_id_only():
     assert key.id.hex() in shown
     assert FIRST not in shown
     assert repr(key.secret) not in shown
-
-
-def test_a_missing_library_is_said_with_the_extra(monkeypatch):
-    """Who sets a key without the extra is told what to install."""
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
-    with pytest.raises(SealError, match=r"pip install 'evenkeel\[encryption\]'"):
-        seal(FIRST)
 
 
 def test_stores_take_the_keys_of_the_environment(tmp_path, monkeypatch):

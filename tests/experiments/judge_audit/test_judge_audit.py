@@ -283,18 +283,6 @@ def test_several_recorded_pairwise_judges_are_compared(tmp_path):
     assert (tmp_path / "p.html").read_text().count("<svg") == 3
 
 
-def test_without_the_extra_the_tone_is_left_out_and_said_so(tmp_path, monkeypatch):
-    """Everything else is measured."""
-    monkeypatch.setattr("evenkeel.experiments.judge_audit.run.installed_analysers", tuple)
-    path = write_ratings(tmp_path / "r.csv", [(1, 1), (2, 2), (3, 2)])
-    record = tmp_path / "judge.csv"
-    record.write_text("item,metric,condition,rating\nt0,fluency,plain,1\nt0,fluency,attacked,5\n")
-    shown = run(path, "--recorded", record)
-    assert 'install "evenkeel[audit]"' in shown
-    assert "Tone of" not in shown
-    assert "turned 100" in shown
-
-
 @pytest.mark.shared_data
 def test_the_recorded_judges_of_llmbar_are_shown_with_their_known_figures(tmp_path):
     """GPT-4 with the vanilla prompt: accuracy .955, the same preference when swapped .95."""

@@ -316,7 +316,10 @@ def test_a_pdf_has_the_same_pages(data_dir, tmp_path):
 
 def test_without_the_library_the_command_says_what_to_install(tmp_path):
     """Before anything is read: the extra, or the system library."""
-    for error, said in ((ImportError("weasyprint"), "evenkeel[pdf]"), (OSError("pango"), "apt-get install")):
+    for error, said in (
+        (ImportError("weasyprint"), "evenkeel-proxy[pdf]"),
+        (OSError("pango"), "apt-get install"),
+    ):
 
         def load(_name, error=error):
             raise error
