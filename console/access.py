@@ -23,7 +23,7 @@ import logging
 import re
 import secrets
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from litestar.config.csrf import CSRFConfig
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from litestar.handlers import BaseRouteHandler
     from litestar.types import ASGIApp, Receive, Scope, Send
 
-    from evenkeel.settings.server import Admin
     from evenkeel.stores.audit_log import ActionLog, KnownBy, What
 
 
@@ -327,24 +326,6 @@ class TokenGuard:
         except ValueError:
             return False
         return True
-
-
-def guarded(app: ASGIApp, admin: Admin) -> TokenGuard:
-    """The application behind the guard that the settings ask for.
-
-    Raises: ValueError if a token of somebody cannot be read any more.
-    """
-    people = [
-        (token, Visitor(one.name, one.role, "token"))
-        for one in admin.people
-        if (token := one.token) is not None
-    ]
-    login = None
-    if admin.login is not None:
-        networks = tuple(ip_network(network) for network in admin.login.addresses)
-        roles = {one.name: one.role for one in admin.people}
-        login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
-    return TokenGuard(app, admin.token, admin.hosts, people, login)
 
 
 def _token_in(authorization: bytes) -> bytes:

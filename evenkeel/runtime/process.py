@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.trouble import Trouble
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp
 
+    from evenkeel.console.access import TokenGuard
     from evenkeel.settings import Settings
+    from evenkeel.settings.server import Admin
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
@@ -108,13 +111,33 @@ async def served(
         stay_responsive()
         yield
         return
-    from evenkeel.console.access import guarded  # noqa: PLC0415 - with the web framework; see above
-    from evenkeel.console.server import serving  # noqa: PLC0415
+    from evenkeel.console.server import serving  # noqa: PLC0415 - with the web framework; see above
 
     app = guarded(make_app(), settings.admin)
     stay_responsive()
     async with serving(app, sockets, settings.admin.tls_context()):
         yield
+
+
+def guarded(app: ASGIApp, admin: Admin) -> TokenGuard:
+    """The application behind the guard that the settings ask for.
+
+    Raises: ValueError if a token of somebody cannot be read any more.
+    """
+    # With the web framework, which only who serves something needs.
+    from evenkeel.console.access import LoginProxy, TokenGuard, Visitor  # noqa: PLC0415
+
+    people = [
+        (token, Visitor(one.name, one.role, "token"))
+        for one in admin.people
+        if (token := one.token) is not None
+    ]
+    login = None
+    if admin.login is not None:
+        networks = tuple(ip_network(network) for network in admin.login.addresses)
+        roles = {one.name: one.role for one in admin.people}
+        login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
+    return TokenGuard(app, admin.token, admin.hosts, people, login)
 
 
 async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, None]) -> None:

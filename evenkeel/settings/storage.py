@@ -171,7 +171,7 @@ class Redaction(Section):
     kinds: list[BuiltinKind] = []
     """Built-in patterns."""
     patterns: dict[Kind, Annotated[str, Field(min_length=1, max_length=500)]] = {}
-    """Patterns of your own by kind, in RE2's syntax; the first group, if there is one, is what is replaced."""
+    """Patterns of your own by kind, in RE2's syntax; the first group, if there is one, is replaced."""
     presidio: Presidio | None = None
 
     @model_validator(mode="after")

@@ -13,10 +13,11 @@ from litestar import Litestar, Request, get
 from litestar.testing import TestClient
 
 from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, create_app
-from evenkeel.console.access import SCOPE_KEY, Visitor, guarded, visitor_of
+from evenkeel.console.access import SCOPE_KEY, Visitor, visitor_of
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Verdict
+from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore

@@ -462,7 +462,7 @@ def test_what_presidio_is_sure_of_is_replaced():
 def test_presidio_that_is_missing_is_named_with_its_extra(monkeypatch):
     """As for every other extra."""
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
-    with pytest.raises(ProtectionError, match=r"pip install 'evenkeel\[presidio\]'"):
+    with pytest.raises(ProtectionError, match=r"pip install 'evenkeel-proxy\[presidio\]'"):
         load_analyser("en")
 
 
