@@ -11,12 +11,13 @@ import click
 from evenkeel.cli.options import store_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from evenkeel.experiments.calibrate.command import CalibrateOptions
+    from evenkeel.experiments.calibrate.command import CalibrateOptions, Outcome
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.stores.goldens import Golden
 
+VECTORS: Final = "calibration-vectors.sqlite"
 _PIPED_WIDTH: Final = 160
 """Columns of the tables where the output is not a terminal."""
 
@@ -171,7 +172,6 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> 
     from datetime import UTC, datetime
 
     from evenkeel.experiments.calibrate.command import run_calibrate
-    from evenkeel.experiments.calibrate.report import notes
     from evenkeel.experiments.kit.arguments import InputError
     from evenkeel.experiments.kit.asking import StoppedError
     from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
@@ -191,9 +191,7 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> 
     except (UnknownMetricError, EmbeddingsUnavailableError) as error:
         raise InputError(str(error)) from error
     except sqlite3.Error as error:
-        raise InputError(
-            f"calibration-vectors.sqlite cannot be used ({error}); delete it, or choose another --out"
-        ) from error
+        raise InputError(f"{VECTORS} cannot be used ({error}); delete it, or choose another --out") from error
     except BrokenExecutor as error:
         raise InputError(
             "a scoring process died, perhaps for lack of memory; give the same command again with "
@@ -208,9 +206,51 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> 
         click.echo(f"evenkeel: {error}", err=True)
         return 1
     show(outcome.written.page, out)
-    for line in notes(outcome):
+    for line in _notes(outcome):
         out.print(line)
     return 0
+
+
+def _notes(outcome: Outcome) -> Iterator[str]:
+    """What else there is to say of a run: what is missing, what it took, and where the files are."""
+    from evenkeel.core.figures import number, percent, usd
+    from evenkeel.core.verdict import Failure
+
+    scores, chosen = outcome.scores, outcome.chosen
+    yield (
+        f"{number(len(chosen.goldens))} goldens of form {chosen.form}, {number(len(scores.rows))} "
+        f"candidates, {number(len(scores.metrics))} metrics; encoder: {outcome.calibration.encoder or 'none'}"
+    )
+    if chosen.others:
+        others = ", ".join(
+            f"{count} {name.replace('_', ' ')}" for name, count in sorted(chosen.others.items())
+        )
+        yield f"left out, of another form: {others}"
+    if scores.undegradable:
+        most = ", ".join(f"{name} × {number(count)}" for name, count in sorted(scores.undegradable.items()))
+        yield f"candidates that cannot be made: {most}"
+    if scores.unmoved:
+        yield f"metrics that never moved, left out: {', '.join(scores.unmoved)}"
+    if scores.inapplicable:
+        missing = ", ".join(f"{name} ({reason})" for name, reason in scores.inapplicable.items())
+        yield f"metrics that do not apply, left out: {missing}"
+    if isinstance(outcome.bands, Failure):
+        yield f"bands of the cascade: none ({outcome.bands.reason}). {outcome.bands.detail}"
+    elif outcome.bands is not None:
+        yield (
+            f"bands of the cascade: {percent(outcome.bands.saved)} of {number(outcome.bands.pairs)} pairs "
+            "decided without the judge"
+        )
+    if outcome.remembered:
+        yield f"{number(outcome.remembered)} scores were in the journal already"
+    if outcome.cost_usd:
+        yield f"spent on models: {usd(outcome.cost_usd)}"
+    yield from (f"wrote {path}" for path in outcome.written.files)
+    yield f"rules: {outcome.written.rules}"
+    if any(mode.primary for mode in outcome.calibration.modes):
+        yield (
+            "calibration.yaml is for `evenkeel gate --calibration`, and for scoring.calibration in settings"
+        )
 
 
 def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
@@ -219,6 +259,7 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
     from evenkeel.experiments.calibrate.command import CalibrateOptions
     from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
     from evenkeel.experiments.calibrate.rewriting import Rewriter
+    from evenkeel.experiments.calibrate.scoring import ScoringOptions
     from evenkeel.experiments.calibrate.threshold import Placement
     from evenkeel.experiments.kit.arguments import InputError, words
     from evenkeel.runtime.stores import opened, settings_of_stores
@@ -243,11 +284,14 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
         form=given["form"],
         out=given["out"],
         journal=given["journal"],
-        metrics=words(given["metrics"]),
-        embeddings=given["embeddings"],
-        encoder=given["encoder"],
-        bert_score=given["bert_score"] or "bert_score" in (given["metrics"] or ""),
-        processes=given["processes"] or os.cpu_count() or 1,
+        scoring=ScoringOptions(
+            metrics=words(given["metrics"]),
+            embeddings=given["embeddings"],
+            encoder=given["encoder"],
+            vectors=given["out"] / VECTORS,
+            bert_score=given["bert_score"] or "bert_score" in (given["metrics"] or ""),
+            processes=given["processes"] or os.cpu_count() or 1,
+        ),
         placement=Placement(given["false_alerts"], given["level"]),
         resamples=given["resamples"],
         seed=given["seed"],

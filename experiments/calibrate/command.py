@@ -31,7 +31,7 @@ from evenkeel.experiments.calibrate.resampling import multiplicities
 from evenkeel.experiments.calibrate.rewriting import Rewriting
 from evenkeel.experiments.calibrate.rules import alert_rules
 from evenkeel.experiments.calibrate.score_table import score_table, table_lines
-from evenkeel.experiments.calibrate.scoring import Scoring
+from evenkeel.experiments.calibrate.scoring import Scoring, ScoringOptions
 from evenkeel.experiments.calibrate.sensitivity import trajectories
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.prompts import asked
@@ -83,16 +83,7 @@ class CalibrateOptions:
     """Folder for what is written."""
     journal: Path | None = None
     """None = `JOURNAL` in the folder."""
-    metrics: tuple[str, ...] = ()
-    """Only these; empty = all that apply."""
-    embeddings: bool | None = None
-    """None uses them if they are installed."""
-    encoder: str | None = None
-    """A sentence-transformers model; None = the packaged one."""
-    vectors: Path | None = None
-    """File in which vectors are kept; None = beside the journal."""
-    bert_score: bool = False
-    processes: int = 1
+    scoring: ScoringOptions
     placement: Placement = field(default_factory=Placement)
     resamples: int = 1000
     seed: int = 0
@@ -189,7 +180,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     Raises: InputError, EmbeddingsUnavailableError, UnknownMetricError, StoreError and OSError for what cannot
         be used; NotConfirmedError; StoppedError, with what was scored until then in the journal.
     """
-    for name in options.metrics:
+    for name in options.scoring.metrics:
         if name not in _JUDGE_NAMES:
             metric(name)
     chosen = choose(options.goldens, options.form)
@@ -205,7 +196,10 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         costs = Costs(options.max_usd)
         if rewriter is not None:
             Rewriting(rewriter, chosen.form, sources, journal, costs, seed=options.seed).run(confirm, err)
-        scoring = Scoring(options, chosen.form, sources, journal, err)
+        scoring = Scoring(
+            options.scoring, chosen.form, sources, journal, err,
+            seed=options.seed, rewritten=rewriter is not None,
+        )  # fmt: skip
         columns = scoring.run(stack)
         fields = [_field(column) for column in columns]
         asking = None

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from evenkeel.core.figures import number, percent, usd
+from evenkeel.core.figures import percent
 from evenkeel.core.geometry import plain_number, steps
-from evenkeel.core.verdict import Failure
 from evenkeel.experiments.kit.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.experiments.kit.document import (
     Bullets,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evenkeel.experiments.calibrate.calibration import Calibration, ModeResult, Role
-    from evenkeel.experiments.calibrate.command import Outcome
     from evenkeel.experiments.calibrate.resampling import Measured
     from evenkeel.experiments.calibrate.score_table import FailureMode, ScoreTable
     from evenkeel.experiments.calibrate.sensitivity import Trajectory
@@ -362,42 +360,3 @@ def _bands(calibration: Calibration) -> Section:
         about=f"Version {bands.version}, {bands.source}.{agreement}",
         on=_HTML,
     )
-
-
-def notes(outcome: Outcome) -> Iterator[str]:
-    """What else there is to say of a run: what is missing, what it took, and where the files are."""
-    scores, chosen = outcome.scores, outcome.chosen
-    yield (
-        f"{number(len(chosen.goldens))} goldens of form {chosen.form}, {number(len(scores.rows))} "
-        f"candidates, {number(len(scores.metrics))} metrics; encoder: {outcome.calibration.encoder or 'none'}"
-    )
-    if chosen.others:
-        others = ", ".join(
-            f"{count} {name.replace('_', ' ')}" for name, count in sorted(chosen.others.items())
-        )
-        yield f"left out, of another form: {others}"
-    if scores.undegradable:
-        most = ", ".join(f"{name} × {number(count)}" for name, count in sorted(scores.undegradable.items()))
-        yield f"candidates that cannot be made: {most}"
-    if scores.unmoved:
-        yield f"metrics that never moved, left out: {', '.join(scores.unmoved)}"
-    if scores.inapplicable:
-        missing = ", ".join(f"{name} ({reason})" for name, reason in scores.inapplicable.items())
-        yield f"metrics that do not apply, left out: {missing}"
-    if isinstance(outcome.bands, Failure):
-        yield f"bands of the cascade: none ({outcome.bands.reason}). {outcome.bands.detail}"
-    elif outcome.bands is not None:
-        yield (
-            f"bands of the cascade: {percent(outcome.bands.saved)} of {number(outcome.bands.pairs)} pairs "
-            "decided without the judge"
-        )
-    if outcome.remembered:
-        yield f"{number(outcome.remembered)} scores were in the journal already"
-    if outcome.cost_usd:
-        yield f"spent on models: {usd(outcome.cost_usd)}"
-    yield from (f"wrote {path}" for path in outcome.written.files)
-    yield f"rules: {outcome.written.rules}"
-    if any(mode.primary for mode in outcome.calibration.modes):
-        yield (
-            "calibration.yaml is for `evenkeel gate --calibration`, and for scoring.calibration in settings"
-        )

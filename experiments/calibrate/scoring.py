@@ -32,10 +32,10 @@ from evenkeel.metrics.workflow.judge import WorkflowJudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
-    from evenkeel.experiments.calibrate.command import CalibrateOptions
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.encoder import KeptEncoder
     from evenkeel.experiments.calibrate.journal import Journal, Place
@@ -183,7 +183,6 @@ def _noting(kept: KeptEncoder | None) -> AbstractContextManager[None]:
     return kept.noting() if kept else nullcontext()
 
 
-VECTORS = "calibration-vectors.sqlite"
 _ELSEWHERE = "--metrics: {name} cannot be measured on goldens; leave it out"
 _WHY_NOT = {
     "encoder": (
@@ -195,18 +194,50 @@ _WHY_NOT = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringOptions:
+    """Which metrics score, and how."""
+
+    metrics: tuple[str, ...] = ()
+    """Only these; empty = all that apply."""
+    embeddings: bool | None = None
+    """None uses them if they are installed."""
+    encoder: str | None = None
+    """A sentence-transformers model; None = the packaged one."""
+    vectors: Path
+    """File in which vectors are kept."""
+    bert_score: bool = False
+    processes: int = 1
+
+
 class Scoring:
-    """Everything but a judge: the cheap metrics in processes, those of an encoder here."""
+    """Everything but a judge: heuristics in processes, metrics of an encoder here."""
 
     def __init__(
         self,
-        options: CalibrateOptions,
+        options: ScoringOptions,
         form: Form,
         sources: Sequence[Source],
         journal: Journal,
         err: Console,
+        *,
+        seed: int,
+        rewritten: bool,
     ) -> None:
+        """Take what there is to score.
+
+        Args:
+            options: which metrics, and how.
+            form: of the goldens.
+            sources: the goldens.
+            journal: keeps every score.
+            err: gets progress.
+            seed: of the candidates.
+            rewritten: whether a model rewords and compresses.
+        """
         self._options = options
+        self._seed = seed
+        self._rewritten = rewritten
         self._names = options.metrics or telling(form)
         self._form = form
         self._sources = sources
@@ -228,8 +259,9 @@ class Scoring:
         kept = None
         if self._wants_encoder():
             with self._err.status("loading the encoder"):
-                vectors = self._options.vectors or self._options.out / VECTORS
-                loaded = stack.enter_context(encoder(self._options.encoder, vectors, language_of))
+                loaded = stack.enter_context(
+                    encoder(self._options.encoder, self._options.vectors, language_of)
+                )
             self.embeddings, kept = loaded.embeddings, loaded.kept
             from_encoder = chosen_columns(loaded.columns, self._names)
         replaced = {column.metric.name for column in from_encoder}
@@ -282,7 +314,7 @@ class Scoring:
         missing = {}
         for key in keys(source.id, self._form):
             row = self._journal.rows.get(key)
-            if row is None and self._options.rewriter is not None and is_rewritten(source, key.mode):
+            if row is None and self._rewritten and is_rewritten(source, key.mode):
                 continue  # its text could not be had this time
             if row is not None and row.undegradable is not None:
                 continue
@@ -292,4 +324,4 @@ class Scoring:
         if not missing:
             return None
         written = self._journal.texts(source.id, missing)
-        return Task(source, self._form, self._options.seed, missing, written)
+        return Task(source, self._form, self._seed, missing, written)
