@@ -2,8 +2,8 @@
 
 A `Collection` says how its documents are named, packed, filtered and bounded, and where each implementation
 keeps them: tables and keys are those that the first release wrote, so its stores are read as they are.
-On top stand thin typed layers, which know serialisation and rules and no storage: `goldens`, `labels`,
-`audit_log`, `changes`, `bursts` and `templates`.
+Thin typed layers add serialisation and rules and know nothing of storage: `goldens`, `labels`, `audit_log`,
+`changes`, `bursts` and `templates`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Layout = Literal["hash", "keys", "list", "newest", "indexed", "ordered"]
 """
 
 
-def _nothing(_item: Any) -> tuple[Field, ...]:
+def _nothing(_item: Any) -> tuple[()]:
     return ()
 
 
@@ -75,8 +75,8 @@ class Collection(Generic[Item]):
     pack: Callable[[Item, Seal], Body]
     """What is stored of a document, sealed as far as it quotes prompts or answers."""
     unpack: Callable[[Body, Seal, tuple[str, ...]], Item]
-    """The document, given its body and its name, which is empty but for `find` and for `hash` collections."""
-    key_of: Callable[[Item], tuple[str, ...]] = _nothing  # type: ignore[assignment]  # of lists without names
+    """The document, given its body and its name; the name is given by `find`, and for `hash` collections."""
+    key_of: Callable[[Item], tuple[str, ...]] = _nothing
     version_of: Callable[[Item], int] = _first
     fields_of: Callable[[Item], tuple[Field, ...]] = _nothing
     recency: Callable[[Item], Any] | None = None

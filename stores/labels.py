@@ -1,4 +1,4 @@
-"""Labels: what people say of verdicts. They outlive the verdicts that they are about.
+"""Labels: what people say of verdicts. They are kept when the verdicts they are about are gone.
 
 What may quote an answer is encrypted, the figures are not: the agreement of judge and people is known even
 where the keys are gone.
@@ -29,7 +29,7 @@ Quality = Literal["worse", "equal", "better"]
 QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
 
 DecidedBy = Literal["judge", "bands", "equality", "metrics"]
-"""Who decided the rating: a stage of the cascade, or the cheap metrics of a set-up without a judge."""
+"""Who decided the rating: a stage of the cascade, or the heuristics of a set-up without a judge."""
 
 _PLACE: Final = "label"
 LONGEST_NAME: Final = 200

@@ -38,7 +38,7 @@ class AlertEvent:
     trace_id: str = ""
     """Of the trace in which that verdict was made; "" if it was not traced."""
     run_trials: int = 0
-    """Trials (for an excess, pairs) since the change seems to have begun; `evenkeel.console.alerts` finds them."""
+    """Trials (for an excess, pairs) since the estimated start of the change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,7 @@ class RedisPlace:
     """Limit of connecting and of one answer."""
 
     def __str__(self) -> str:
-        """What people are told: never a credential."""
+        """The address as it is shown to people: never a credential."""
         if self.sentinels:
             return f"{self.sentinel_master} at Sentinels {', '.join(f'{h}:{p}' for h, p in self.sentinels)}"
         return f"{self.url}{' (cluster)' if self.cluster else ''}"
