@@ -96,7 +96,7 @@ audit: $(UV) ## Look for known vulnerabilities in what is locked (needs the netw
 		|| { echo "make audit: a version is vulnerable, or the public package index could not be asked" >&2; exit 1; }
 
 docs: $(VENV)/.dev ## Write the generated reference pages; fails on words that the house does not use
-	$(BIN)/python -m evenkeel.reference.pages docs
+	$(BIN)/python -m evenkeel.reference docs
 	$(BIN)/python -m grafana
 	$(BIN)/python -m tests.voice
 

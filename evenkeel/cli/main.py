@@ -12,28 +12,32 @@ import click
 from evenkeel import __version__
 from evenkeel.core.errors import UserError
 
-COMMANDS: Final = (
-    "up",
-    "proxy",
-    "worker",
-    "monitor",
-    "check-config",
-    "perturb",
-    "goldens",
-    "changes",
-    "baseline",
-    "report",
-    "gate",
-    "bench",
-    "calibrate",
-    "judge-audit",
-    "feedback",
-    "simulate",
-    "demo",
-    "fingerprint",
-    "child",
-)
-"""In the order of the help. `judge-audit` is `judge_audit` in the module `evenkeel.cli.judge_audit`."""
+COMMANDS: Final = {
+    "up": "Run proxy, worker, monitor and console on this machine.",
+    "proxy": "Run the data plane alone.",
+    "worker": "Run a worker: make the trials of exchanges that are in Redis.",
+    "monitor": "Run a monitor: fold the verdicts in Redis, raise alerts, serve the console.",
+    "check-config": "Check settings, credentials and upstreams without starting.",
+    "perturb": "Show what each perturbation would do to a prompt.",
+    "goldens": "Approve exchanges as goldens, the measure of what comes later.",
+    "changes": "Show what changed on a route, its effect, and the likely cause.",
+    "baseline": "Approve what a cell's share of shifted answers is compared with.",
+    "report": "Write a report on live traffic between two dates, or around a change.",
+    "gate": "Decide whether a candidate answers your goldens worse than before.",
+    "bench": "Measure offline how robust some models are.",
+    "calibrate": "Find out what a score means, and set thresholds.",
+    "judge-audit": "Measure how far a judge can be believed.",
+    "feedback": "List and export what people say of verdicts.",
+    "simulate": "Serve a SIMULATED model whose robustness is known exactly.",
+    "demo": "Watch the whole product work against a simulated model.",
+    "fingerprint": "Print the fingerprint of an API key.",
+    "child": "",
+}
+"""What each command does, in the order of the help; those without words are hidden.
+
+`judge-audit` is `judge_audit` in the module `evenkeel.cli.judge_audit`. The words stand here because the help
+of the program would otherwise have to load every command, which takes seconds.
+"""
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _NOISY: Final = ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore", "sentence_transformers")
@@ -51,6 +55,10 @@ class _Commands(click.Group):
         name = cmd_name.replace("-", "_")
         command: click.Command = getattr(import_module(f"evenkeel.cli.{name}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, summary in COMMANDS.items() if summary])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -1,8 +1,7 @@
-"""The reference page of the command line: every command with its help and its options."""
+"""The reference page of the command line: the help of every command, as click writes it."""
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -13,16 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PROGRAM: Final = "evenkeel"
-_PREFORMATTED: Final = "\b\n"
-"""Begins a paragraph that click does not wrap."""
-_CUT: Final = "\f"
-"""What follows it in a help text is for readers of the code."""
+_COLUMNS: Final = 100
 
 _INTRODUCTION: Final = """\
 # Command line
 
-Written by `make docs` from the commands themselves; `evenkeel COMMAND --help` says the same. In a checkout
-the program is `.venv/bin/evenkeel`.
+Written by `make docs` from the commands themselves: this is what `evenkeel COMMAND --help` prints. In a
+checkout the program is `.venv/bin/evenkeel`.
 
 Most options can also be set in a [settings file](settings.md). Exit codes, where a page does not say more:
 0 = done, 1 = a finding or a failure, 2 = wrong use or wrong settings, with one line that says what to do.
@@ -34,56 +30,25 @@ Most options can also be set in a [settings file](settings.md). Exit codes, wher
 
 def command_line_page() -> str:
     """`docs/command-line.md`."""
-    context = click.Context(main, info_name=_PROGRAM)
-    found = list(_commands(main, context))
-    lines = [_INTRODUCTION]
-    for path, command in found:
-        name = " ".join(path)
-        lines.append(f"| [`{name}`](#{'-'.join(path)}) | {_cell(_paragraphs(command)[0])} |\n")
-    for path, command in found:
-        lines += _section(path, command)
-    return "".join(lines)
+    found = list(_commands(click.Context(main, info_name=_PROGRAM, terminal_width=_COLUMNS)))
+    rows = [
+        f"| [`{context.command_path}`](#{context.command_path.replace(' ', '-')}) | "
+        f"{context.command.get_short_help_str(limit=1000)} |\n"
+        for context in found
+    ]
+    sections = [f"\n## {context.command_path}\n\n```text\n{context.get_help()}\n```\n" for context in found]
+    return "".join([_INTRODUCTION, *rows, *sections])
 
 
-def _commands(
-    group: click.Group, context: click.Context, above: tuple[str, ...] = (_PROGRAM,)
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command that is not hidden, in the order of the help; groups before what is in them."""
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
+def _commands(group: click.Context) -> Iterator[click.Context]:
+    """A context of every command that is not hidden, in the order of the help; groups come first."""
+    assert isinstance(group.command, click.Group)
+    for name in group.command.list_commands(group):
+        command = group.command.get_command(group, name)
         if command is None or command.hidden:
             continue
-        path = (*above, name)
-        yield path, command
+        context = click.Context(command, parent=group, info_name=name, terminal_width=_COLUMNS)
+        context.help_option_names = ["-h", "--help"]
+        yield context
         if isinstance(command, click.Group):
-            yield from _commands(command, context, path)
-
-
-def _section(path: tuple[str, ...], command: click.Command) -> Iterator[str]:
-    context = click.Context(command, info_name=" ".join(path))
-    usage = " ".join(command.collect_usage_pieces(context))
-    yield f"\n## {' '.join(path)}\n\n```text\n{' '.join(path)} {usage}\n```\n"
-    for paragraph in _paragraphs(command):
-        if paragraph.startswith(_PREFORMATTED):
-            yield f"\n```text\n{paragraph.removeprefix(_PREFORMATTED).strip()}\n```\n"
-        else:
-            yield f"\n{' '.join(paragraph.split())}\n"
-    records = [
-        record
-        for parameter in command.get_params(context)
-        if "--help" not in parameter.opts and (record := parameter.get_help_record(context))
-    ]
-    if records:
-        yield "\n| option | meaning |\n|---|---|\n"
-    for names, meaning in records:
-        yield f"| `{_cell(names)}` | {_cell(meaning)} |\n"
-
-
-def _paragraphs(command: click.Command) -> list[str]:
-    """The paragraphs of the help text; those that are preformatted keep their mark."""
-    text = inspect.cleandoc(command.help or "").partition(_CUT)[0]
-    return [part for part in text.split("\n\n") if part.strip()] or [""]
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+            yield from _commands(context)

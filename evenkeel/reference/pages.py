@@ -1,7 +1,4 @@
-"""Reference pages generated from the code; `python -m evenkeel.reference.pages FOLDER` writes them.
-
-`tests/test_docs.py` fails when a page in `docs/` is not what this module writes.
-"""
+"""The reference pages of the settings and of the data plane."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import dataclasses
 import inspect
 import json
 import re
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
@@ -18,10 +13,6 @@ from pydantic_core import PydanticUndefined
 
 from evenkeel.proxy.errors import Fault, error_response, status_of
 from evenkeel.proxy.limits import Limits
-from evenkeel.reference.alerts import RULES, alerts_page
-from evenkeel.reference.command_line import command_line_page
-from evenkeel.reference.metrics import metrics_page
-from evenkeel.reference.perturbations import measured, perturbations_page
 from evenkeel.settings import Settings
 
 if TYPE_CHECKING:
@@ -187,18 +178,3 @@ def data_plane_page() -> str:
         assert meaning is not None, field.name
         lines.append(f"| `{field.name}` | {field.default:,} | {_one_line(meaning[1])} |\n")
     return "".join(lines)
-
-
-def main() -> None:
-    """Write every generated page into the given folder."""
-    folder = Path(sys.argv[1])
-    (folder / "alerts.md").write_text(alerts_page(folder.resolve().parent / RULES), encoding="utf-8")
-    (folder / "settings.md").write_text(settings_page(), encoding="utf-8")
-    (folder / "command-line.md").write_text(command_line_page(), encoding="utf-8")
-    (folder / "data-plane.md").write_text(data_plane_page(), encoding="utf-8")
-    (folder / "metrics.md").write_text(metrics_page(), encoding="utf-8")
-    (folder / "perturbations.md").write_text(perturbations_page(measured(folder)), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

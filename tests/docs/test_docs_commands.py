@@ -81,9 +81,12 @@ def test_the_reference_has_every_command_and_every_option():
             section = page.split(f"\n## {path}\n")[1].split("\n## ")[0]
             shown = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
             assert [name for one in shown for name in one.opts if name not in section] == []
-        for name, below in getattr(command, "commands", {}).items():
-            if not below.hidden:
-                walk(below, f"{path} {name}")
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                if not below.hidden:
+                    walk(below, f"{path} {name}")
 
     walk(main, "evenkeel")
     assert {"evenkeel up", "evenkeel goldens approve"} <= set(seen)
