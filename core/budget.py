@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import abc
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 SpendKind = Literal["replay", "golden", "judge", "rewriter"]
 """What a call was for: replays of sampled requests, goldens asked again, ratings, texts of the rewriter."""
@@ -90,33 +92,56 @@ def day_share_of(now: float) -> float:
     return now % _SECONDS_PER_DAY / _SECONDS_PER_DAY
 
 
-class CostTracker(Protocol):
-    """Spend of the current UTC day against the budgets. Calls block on storage."""
+class CostTracker(abc.ABC):
+    """Spend of the current UTC day against the budgets. Calls block on storage.
 
-    @property
-    def budget(self) -> Budget:
-        """The limits of all routes together."""
-        ...
+    A caller reserves what a call may cost before making it and books what it did cost afterwards,
+    so calls in flight cannot run past a budget together.
+    """
+
+    def __init__(
+        self, budget: Budget, clock: Callable[[], float], routes: Mapping[str, Budget] | None = None
+    ) -> None:
+        """Set the limits.
+
+        Args:
+            budget: The limits of all routes together.
+            clock: Unix time in seconds.
+            routes: Further limits of single routes.
+        """
+        self.budget = budget
+        self._clock = clock
+        self._routes = dict(routes or {})
 
     def today(self, route: str | None = None) -> Spend:
         """What has been booked this UTC day, for one route or over all."""
-        ...
+        return _sum(spent for (one, _), spent in self.by_route_and_kind().items() if route in {None, one})
 
     def of_kind(self, kind: SpendKind) -> Spend:
         """What has been booked this UTC day for one kind of calls."""
-        ...
+        return _sum(spent for (_, one), spent in self.by_route_and_kind().items() if one == kind)
 
+    @abc.abstractmethod
     def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
         """What has been booked this UTC day for each route and kind of calls of which there is any."""
-        ...
 
+    @abc.abstractmethod
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
-        ...
 
+    @abc.abstractmethod
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """Release a reservation and book what was really spent."""
-        ...
+
+    def _day(self) -> str:
+        return dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
+
+
+def _sum(amounts: Iterable[Spend]) -> Spend:
+    total = NOTHING
+    for amount in amounts:
+        total = total.plus(amount)
+    return total
 
 
 class CallBudget(Protocol):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import re
 import secrets
 from typing import TYPE_CHECKING, Final, cast
 
-from evenkeel.core.budget import Spend, day_share_of
+from evenkeel.core.budget import CostTracker, Spend, day_share_of
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, process_name, text
 
@@ -105,7 +104,7 @@ return 1
 """
 
 
-class RedisCostTracker:
+class RedisCostTracker(CostTracker):
     """`CostTracker` on Redis: however many workers there are, together they keep to the budgets.
 
     What one of them has set aside counts for all; what a dead one has set aside is freed after a quarter of
@@ -120,34 +119,16 @@ class RedisCostTracker:
         routes: Mapping[str, Budget] | None = None,
     ) -> None:
         """Open the tracker; nothing is sent yet. Arguments as of `SqliteCostTracker`."""
+        super().__init__(budget, clock, routes)
         self._store = store
-        self._budget = budget
-        self._clock = clock
-        self._routes = dict(routes or {})
         self._worker = f"{process_name(os.getpid())}:{secrets.token_hex(4)}"
         self._reserve = Script(store, _RESERVE)
         self._settle = Script(store, _SETTLE)
 
-    @property
-    def budget(self) -> Budget:
-        """The limits of all routes together."""
-        return self._budget
-
-    def today(self, route: str | None = None) -> Spend:
-        """What has been booked this UTC day, for one route or over all."""
-        suffix = "" if route is None else f" of {route}"
-        tokens, usd = self._store.client.hmget(self._day(), f"tokens{suffix}", f"usd{suffix}")
-        return Spend(int(tokens or 0), float(usd or 0.0))
-
-    def of_kind(self, kind: SpendKind) -> Spend:
-        """What has been booked this UTC day for one kind of calls."""
-        tokens, usd = self._store.client.hmget(self._day(), f"tokens on {kind}", f"usd on {kind}")
-        return Spend(int(tokens or 0), float(usd or 0.0))
-
     def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
-        """What has been booked this UTC day for each route and kind of calls of which there is any."""
+        """As `CostTracker.by_route_and_kind`."""
         found: dict[tuple[str, SpendKind], Spend] = {}
-        fields = self._store.client.hgetall(self._day())
+        fields = self._store.client.hgetall(self._key())
         for raw, tokens in fields.items():
             name = text(raw)
             # A kind is one word, so that what follows is the route, whatever it is called.
@@ -158,10 +139,10 @@ class RedisCostTracker:
         return dict(sorted(found.items()))
 
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
-        """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
+        """As `CostTracker.reserve`."""
         share = day_share_of(self._clock())
         limits: list[Value] = []
-        for budget in (self._budget, self._routes.get(route)):
+        for budget in (self.budget, self._routes.get(route)):
             for most in (budget.limit(1.0), budget.paced_limit(share)) if budget else ((None, None),) * 2:
                 limits += ("" if one is None else repr(one) for one in most)
         answer = self._reserve(
@@ -170,7 +151,7 @@ class RedisCostTracker:
         return cast("Refused | None", text(answer) or None)
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
-        """Release a reservation and book what was really spent."""
+        """As `CostTracker.settle`."""
         booked: list[Value] = []
         for kind, amount in spent.items():
             if any(amount):
@@ -190,11 +171,10 @@ class RedisCostTracker:
         aside, workers, call = (
             self._store.key("spend", name) for name in ("aside", "workers", f"call:{secrets.token_hex(8)}")
         )
-        return self._day(), aside, workers, call
+        return self._key(), aside, workers, call
 
-    def _day(self) -> str:
-        day = dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
-        return self._store.key("spend", day)
+    def _key(self) -> str:
+        return self._store.key("spend", self._day())
 
 
 def _plain(amount: Spend) -> tuple[str, str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import threading
 from typing import TYPE_CHECKING
 
-from evenkeel.core.budget import NOTHING, Spend, day_share_of
+from evenkeel.core.budget import NOTHING, CostTracker, Spend, day_share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,12 +14,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.sqlite.database import Database
 
 
-class SqliteCostTracker:
-    """`CostTracker` on SQLite, for one worker; survives restarts.
-
-    A caller reserves what a call may cost before making it and books what it did cost afterwards,
-    so calls in flight cannot run past a budget together.
-    """
+class SqliteCostTracker(CostTracker):
+    """`CostTracker` on SQLite, for one worker; survives restarts."""
 
     def __init__(
         self,
@@ -29,18 +24,9 @@ class SqliteCostTracker:
         clock: Callable[[], float],
         routes: Mapping[str, Budget] | None = None,
     ) -> None:
-        """Open the tracker.
-
-        Args:
-            database: Where it is kept.
-            budget: The limit of all routes together.
-            clock: Unix time in seconds.
-            routes: Further limits of single routes.
-        """
+        """Open the tracker in a database; further arguments as of `CostTracker`."""
+        super().__init__(budget, clock, routes)
         self._database = database
-        self._budget = budget
-        self._clock = clock
-        self._routes = dict(routes or {})
         self._lock = threading.Lock()
         self._reserved: dict[str, Spend] = {}
         database.create(
@@ -49,56 +35,22 @@ class SqliteCostTracker:
                  usd REAL NOT NULL, PRIMARY KEY (day, route, kind))"""
         )
 
-    @property
-    def budget(self) -> Budget:
-        """The limits of all routes together."""
-        return self._budget
-
-    def _day(self) -> str:
-        return dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
-
-    def today(self, route: str | None = None) -> Spend:
-        """What has been booked this UTC day, for one route or over all."""
-        tokens, usd = (
-            self._database.connection()
-            .execute(
-                "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM spend"
-                " WHERE day = ? AND (? IS NULL OR route = ?)",
-                (self._day(), route, route),
-            )
-            .fetchone()
-        )
-        return Spend(tokens, usd)
-
-    def of_kind(self, kind: SpendKind) -> Spend:
-        """What has been booked this UTC day for one kind of calls."""
-        tokens, usd = (
-            self._database.connection()
-            .execute(
-                "SELECT coalesce(sum(tokens), 0), coalesce(sum(usd), 0) FROM spend"
-                " WHERE day = ? AND kind = ?",
-                (self._day(), kind),
-            )
-            .fetchone()
-        )
-        return Spend(tokens, usd)
-
     def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
-        """What has been booked this UTC day for each route and kind of calls of which there is any."""
+        """As `CostTracker.by_route_and_kind`."""
         rows = self._database.connection().execute(
             "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind", (self._day(),)
         )
         return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows.fetchall()}
 
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
-        """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it."""
+        """As `CostTracker.reserve`."""
         with self._lock:
             day_share = day_share_of(self._clock())
             reserved = NOTHING
             for amount in self._reserved.values():
                 reserved = reserved.plus(amount)
             own = self._reserved.get(route, NOTHING)
-            limits: list[tuple[Budget, str | None, Spend]] = [(self._budget, None, reserved)]
+            limits: list[tuple[Budget, str | None, Spend]] = [(self.budget, None, reserved)]
             if route in self._routes:
                 limits.append((self._routes[route], route, own))
             for budget, name, held in limits:
@@ -110,7 +62,7 @@ class SqliteCostTracker:
             return None
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
-        """Release a reservation and book what was really spent."""
+        """As `CostTracker.settle`."""
         with self._lock:
             self._reserved[route] = self._reserved.get(route, NOTHING).minus(estimate)
             rows = [(self._day(), route, kind, *amount) for kind, amount in spent.items() if any(amount)]
