@@ -20,11 +20,13 @@ from scipy.special import betaincinv, stdtrit
 
 from evenkeel.core import rewordings
 from evenkeel.core.rewordings import LanguagePair
+from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evenkeel.experiments.bench.trials import Trial
+    from evenkeel.monitor.estimate.counts import QualityOutcome
 
 ALPHA = 0.05
 
@@ -54,44 +56,15 @@ class Scores:
     quality_delta: Figure | None
 
 
+_QUALITIES: Final[Mapping[bool | None, QualityOutcome]] = {None: "unscored", True: "mixed", False: "same"}
+"""By whether a quality changed."""
+
+
 class Part(NamedTuple):
     """Successes among the trials of one issue."""
 
     successes: int
     trials: int
-
-
-@dataclass(slots=True)
-class _Count:
-    rated: int = 0
-    shifted: int = 0
-    scored: int = 0
-    changed: int = 0
-
-    def add(self, trial: Trial) -> None:
-        if trial.rating is None:
-            return
-        self.rated += 1
-        if trial.shifted:
-            self.shifted += 1
-            self.scored += trial.changed is not None
-            self.changed += trial.changed is True
-
-    @property
-    def content(self) -> float | None:
-        return self.shifted / self.rated if self.rated else None
-
-    @property
-    def quality(self) -> float | None:
-        return self.changed / self.scored if self.scored else None
-
-    @property
-    def robustness(self) -> float | None:
-        if not self.rated:
-            return None
-        if not self.shifted:
-            return 1.0
-        return 1 - self.shifted / self.rated * self.quality if self.quality is not None else None
 
 
 def interval(groups: Sequence[Mapping[str, Part]], alpha: float = ALPHA) -> tuple[float, float] | None:
@@ -159,9 +132,9 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     assert high is not None
     runs = _runs(filled)
     return Scores(
-        _figure(runs, lambda count: count.robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
-        _figure(runs, lambda count: count.content, interval(rated), _trials(rated)),
-        _figure(runs, lambda count: count.quality, interval(scored), _trials(scored)),
+        _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
+        _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
+        _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
     )
 
 
@@ -181,19 +154,34 @@ def _trials(groups: Iterable[Mapping[str, Part]]) -> int:
     return sum(part.trials for group in groups for part in group.values())
 
 
-def _runs(groups: Sequence[Sequence[Trial]]) -> list[list[_Count]]:
+def _counts(trials: Iterable[Trial]) -> Counts:
+    """The trials in the form that live traffic is counted in; what a quality moved to is not known."""
+    counts = Counts()
+    for trial in trials:
+        if trial.rating is not None:
+            counts.rate(trial.rating, _QUALITIES[trial.changed] if trial.shifted else None)
+    return counts
+
+
+def _robustness(counts: Counts) -> float | None:
+    content, quality = counts.content_delta_value, counts.quality_delta_value
+    if content is None or quality is None:
+        return 1.0 if content == 0 else None
+    return 1 - content * quality
+
+
+def _runs(groups: Sequence[Sequence[Trial]]) -> list[list[Counts]]:
     """For each run the counts of each group."""
-    counted: dict[int, list[_Count]] = {}
+    by_run: dict[int, list[list[Trial]]] = {}
     for place, group in enumerate(groups):
         for trial in group:
-            counts = counted.setdefault(trial.run, [_Count() for _ in groups])
-            counts[place].add(trial)
-    return [counted[run] for run in sorted(counted)]
+            by_run.setdefault(trial.run, [[] for _ in groups])[place].append(trial)
+    return [[_counts(trials) for trials in by_run[run]] for run in sorted(by_run)]
 
 
 def _figure(
-    runs: Sequence[Sequence[_Count]],
-    value: Callable[[_Count], float | None],
+    runs: Sequence[Sequence[Counts]],
+    value: Callable[[Counts], float | None],
     span: tuple[float, float] | None,
     n: int,
 ) -> Figure | None:

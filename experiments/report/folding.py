@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core import rewordings
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.estimate import Counts, ExchangeTally, Occurrences, outcome_of
+from evenkeel.monitor.estimate import Counts, Occurrences, OpenExchange, OpenExchanges, outcome_of
 from evenkeel.monitor.fold import OTHER_MODEL
-from evenkeel.monitor.fold.rollups import UNFINISHED
 from evenkeel.monitor.noise import Judges
 
 if TYPE_CHECKING:
@@ -71,17 +70,6 @@ class Cost:
         self.usd += verdict.cost_usd
 
 
-class _Open:
-    """An exchange that may still get trials, and its share in each group."""
-
-    __slots__ = ("groups", "whole", "wholes")
-
-    def __init__(self, wholes: tuple[GroupKey, ...]) -> None:
-        self.wholes = wholes
-        self.whole = ExchangeTally()
-        self.groups: dict[GroupKey, ExchangeTally] = {}
-
-
 class Folder:
     """Counts verdicts one by one. Memory grows with cells and groups, not with verdicts."""
 
@@ -95,7 +83,7 @@ class Folder:
         self._by_model = by_model
         self._max_models = max_models_per_route
         self._models: dict[str, list[str]] = {}
-        self._open: dict[tuple[str, str, str], _Open] = {}
+        self._open = OpenExchanges[tuple[str, str, str], OpenExchange[GroupKey]]()
         self.cells: dict[CellKey, Counts] = {}
         self.judges = Judges()
         self.costs: defaultdict[str, Cost] = defaultdict(Cost)
@@ -166,33 +154,19 @@ class Folder:
         place = (verdict.exchange_id, route, model)
         one = self._open.get(place)
         if one is None:
-            one = self._open[place] = _Open(_wholes(route, model))
-            if len(self._open) > UNFINISHED:
-                self._finish(self._open.pop(next(iter(self._open))))
-        whole = one.whole
-        whole.add_rejudged(verdict)
-        if verdict.perturbation == BASELINE:
-            whole.add_resend(outcome)
-            return
-        whole.add_trial(outcome)
-        for key in _groups_of(route, model, verdict.perturbation):
-            tally = one.groups.get(key)
-            if tally is None:
-                tally = one.groups[key] = ExchangeTally()
-            tally.add_trial(outcome)
+            one = OpenExchange(_wholes(route, model))
+            done = self._open.begin(place, one)
+            if done is not None:
+                self._finish(done)
+        one.add(verdict, outcome, _groups_of(route, model, verdict.perturbation))
 
-    def _finish(self, one: _Open) -> None:
-        for key in one.wholes:
-            self._add(key, one.whole)
-        for key, tally in one.groups.items():
-            self._add(key, tally)
-
-    def _add(self, key: GroupKey, tally: ExchangeTally) -> None:
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = Group()
-        group.occurrences.add(tally.observation())
-        group.trials += tally.trials
+    def _finish(self, one: OpenExchange[GroupKey]) -> None:
+        for key, tally in one.tallies():
+            group = self._groups.get(key)
+            if group is None:
+                group = self._groups[key] = Group()
+            group.occurrences.add(tally.observation())
+            group.trials += tally.trials
 
 
 def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> bool:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.kit.document import Tone
     from evenkeel.experiments.report.findings import Report
-    from evenkeel.experiments.report.sides import ChangeSides, Difference
+    from evenkeel.experiments.report.sides import ChangeSides
     from evenkeel.experiments.report.tables import Line
-    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.changes.report import ChangeReport, Difference
 
 
 DAY_S: Final = 86_400

@@ -9,6 +9,7 @@ from evenkeel.core import rewordings
 from evenkeel.core.verdict import BASELINE
 from evenkeel.experiments.report.folding import LANGUAGE_KINDS, CellKey, Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.tables import Rules, cell_line, group_line
+from evenkeel.monitor.changes.report import Sides as BothSides
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
@@ -18,26 +19,12 @@ if TYPE_CHECKING:
     from evenkeel.experiments.report.folding import Group, Kind
     from evenkeel.experiments.report.tables import Line
     from evenkeel.monitor.changes.record import ChangeRecord, Tally
-    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.changes.report import ChangeReport, Difference
     from evenkeel.stores.verdict_log import LoggedVerdict
 
 _ALPHA: Final = 0.05
 """As `evenkeel.monitor.changes.report` has it, so that both give the same figures to the last digit."""
 COMPARED: Final = ("content_delta", "robustness", "quality_delta", "excess")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """After minus before, in [−1, 1], with its interval."""
-
-    value: float
-    lower: float
-    upper: float
-
-    @property
-    def moved(self) -> bool:
-        """Whether "no difference" lies outside the interval."""
-        return self.lower > 0 or self.upper < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,18 +221,8 @@ def side_line(before: Line, after: Line) -> SideLine:
         before.name,
         before,
         after,
-        {name: difference(getattr(before, name), getattr(after, name)) for name in COMPARED},
+        {name: BothSides(getattr(before, name), getattr(after, name)).difference for name in COMPARED},
     )
-
-
-def difference(before: Estimate | None, after: Estimate | None) -> Difference | None:
-    """After minus before; None if one of them is not known.
-
-    The interval covers the difference whenever both intervals cover their truth.
-    """
-    if before is None or after is None:
-        return None
-    return Difference(after.value - before.value, after.lower - before.upper, after.upper - before.lower)
 
 
 def _with_content(line: SideLine, pooled: tuple[Estimate | None, Estimate | None]) -> SideLine:

@@ -31,6 +31,20 @@ _SHOWN_VALUES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """After minus before, in [−1, 1], with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+    @property
+    def moved(self) -> bool:
+        """Whether "no difference" lies outside the interval."""
+        return self.lower > 0 or self.upper < 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sides:
     """One figure before and after; None where there are too few observations."""
 
@@ -38,21 +52,25 @@ class Sides:
     after: Estimate | None
 
     @property
+    def difference(self) -> Difference | None:
+        """After minus before; None if one of them is not known.
+
+        The interval covers the difference whenever both intervals cover their truth.
+        """
+        before, after = self.before, self.after
+        if before is None or after is None:
+            return None
+        return Difference(after.value - before.value, after.lower - before.upper, after.upper - before.lower)
+
+    @property
     def moved(self) -> bool:
         """Whether the intervals have no value in common."""
-        if self.before is None or self.after is None:
-            return False
-        return self.before.upper < self.after.lower or self.after.upper < self.before.lower
+        return self.difference is not None and self.difference.moved
 
     @property
     def rose(self) -> bool:
         """Whether it moved up."""
-        return (
-            self.moved
-            and self.after is not None
-            and self.before is not None
-            and (self.after.lower > self.before.upper)
-        )
+        return self.difference is not None and self.difference.lower > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ function of counts, so an estimate can be recomputed from the verdict log by any
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 from evenkeel.monitor.estimate.counts import OUTCOMES, CellEstimates, Counts, Outcome, outcome_of
 from evenkeel.monitor.estimate.excess import paired_excess
-from evenkeel.monitor.estimate.exchanges import ExchangeTally, rollup_estimates
+from evenkeel.monitor.estimate.exchanges import ExchangeTally, OpenExchange, OpenExchanges, rollup_estimates
 from evenkeel.monitor.estimate.proportion import proportion
 from evenkeel.monitor.estimate.windows import Occurrences, Windows
 
@@ -19,6 +19,8 @@ __all__ = [
     "Counts",
     "ExchangeTally",
     "Occurrences",
+    "OpenExchange",
+    "OpenExchanges",
     "Outcome",
     "Windows",
     "bounded_mean",

@@ -151,6 +151,20 @@ class Counts:
         """Pairs by their difference."""
         return {1: self.plus, -1: self.minus, 0: self.zero}
 
+    @property
+    def content_delta_value(self) -> float | None:
+        """The plain rate of shifts; None without trials."""
+        return self.shifted / self.trials if self.trials else None
+
+    @property
+    def quality_delta_value(self) -> float | None:
+        """The plain rate of changed qualities among shifts; None if none has quality scores."""
+        return self.quality_changed / self.quality_scored if self.quality_scored else None
+
+    def rate(self, rating: int, quality: QualityOutcome | None) -> None:
+        """Count a rated trial by itself, without a resend; `quality` is that of a shifted one."""
+        self._count(_ALL[rating, quality, None], 1)
+
     def add(self, verdict: Verdict) -> int | None:
         """Count a verdict.
 

@@ -11,21 +11,28 @@ perturbation by itself is judged by its cell.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from evenkeel.core.cells import Estimate, RollupEstimates
-from evenkeel.core.verdict import JUDGED_AGAIN
+from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 from evenkeel.monitor.estimate.proportion import proportion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.estimate.counts import Outcome
 
+UNFINISHED: Final = 256
+"""Exchanges that may still get trials: the newest so many in the log. A trial that comes later than
+256 other exchanges counts as an exchange of its own."""
+GroupT = TypeVar("GroupT", bound=Hashable)
+PlaceT = TypeVar("PlaceT", bound=Hashable)
+OpenT = TypeVar("OpenT")
 _SHIFTED: Final = "c"
 _CHANGED: Final = "l"
 _PERHAPS_CHANGED: Final = "h"
@@ -112,6 +119,54 @@ class ExchangeTally:
         if self.rejudged:
             words.append(_JUDGED_OTHERWISE + _share(self.rejudged_otherwise, self.rejudged))
         return " ".join(words)
+
+
+class OpenExchange(Generic[GroupT]):
+    """An exchange that may still get trials: what they say together and in each group."""
+
+    __slots__ = ("parts", "whole", "wholes")
+
+    def __init__(self, wholes: tuple[GroupT, ...]) -> None:
+        """Begin.
+
+        Args:
+            wholes: Groups that all of its trials, and its resend, belong to.
+        """
+        self.wholes = wholes
+        self.whole = ExchangeTally()
+        self.parts: dict[GroupT, ExchangeTally] = {}
+
+    def add(self, verdict: Verdict, outcome: Outcome, groups: Iterable[GroupT]) -> None:
+        """Count a rated verdict; `groups` are those that this trial alone belongs to."""
+        self.whole.add_rejudged(verdict)
+        if verdict.perturbation == BASELINE:
+            self.whole.add_resend(outcome)
+            return
+        self.whole.add_trial(outcome)
+        for group in groups:
+            self.part(group).add_trial(outcome)
+
+    def part(self, group: GroupT) -> ExchangeTally:
+        """What it says in one group."""
+        tally = self.parts.get(group)
+        if tally is None:
+            tally = self.parts[group] = ExchangeTally()
+        return tally
+
+    def tallies(self) -> Iterator[tuple[GroupT, ExchangeTally]]:
+        """What it says in each of its groups."""
+        for group in self.wholes:
+            yield group, self.whole
+        yield from self.parts.items()
+
+
+class OpenExchanges(dict[PlaceT, OpenT]):
+    """The newest exchanges of a log, which may still get trials."""
+
+    def begin(self, place: PlaceT, exchange: OpenT) -> OpenT | None:
+        """Add one; returns the oldest once there are too many, which gets no more trials."""
+        self[place] = exchange
+        return self.pop(next(iter(self))) if len(self) > UNFINISHED else None
 
 
 @lru_cache(maxsize=1024)

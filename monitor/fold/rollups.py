@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from evenkeel.core.cells import RollupKey, RollupReport, Window
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.estimate import ExchangeTally, Occurrences, Windows, rollup_estimates
+from evenkeel.monitor.estimate import (
+    ExchangeTally,
+    Occurrences,
+    OpenExchange,
+    OpenExchanges,
+    Windows,
+    rollup_estimates,
+)
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.core.cells import RollupEstimates
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
-
-UNFINISHED: Final = 256
-"""Exchanges that may still get trials: the newest so many in the log. A trial that comes later than
-256 other exchanges counts as an exchange of its own."""
 
 _Totals: TypeAlias = "dict[Literal[Window, 'all'], Counter[str]]"
 
@@ -151,27 +154,18 @@ class Group:
         self.changed = False
 
 
-class _Open:
-    """An exchange that may still get trials."""
+class _Open(OpenExchange[Group]):
+    """An exchange that may still get trials, with its newest verdict and the changes before it."""
 
-    __slots__ = ("at", "categories", "eras", "groups", "scorer", "whole")
+    __slots__ = ("at", "eras", "scorer")
 
     def __init__(self, groups: tuple[Group, ...], eras: Eras) -> None:
-        self.groups = groups
-        """Of its model, its route and everything."""
+        super().__init__(groups)
         self.eras = eras
-        self.whole = ExchangeTally()
-        self.categories: dict[str, tuple[Group, ExchangeTally]] = {}
         self.at = 0.0
         """Time of its newest verdict."""
         self.scorer: Scorer = "metrics"
         """Of that verdict."""
-
-    def tallies(self) -> Iterator[tuple[Group, ExchangeTally]]:
-        """What it says in each of its roll-ups."""
-        for group in self.groups:
-            yield group, self.whole
-        yield from self.categories.values()
 
 
 class Rollups:
@@ -179,7 +173,7 @@ class Rollups:
 
     def __init__(self) -> None:
         self.groups: dict[RollupKey, Group] = {}
-        self._open: dict[Exchange, _Open] = {}
+        self._open = OpenExchanges[Exchange, _Open]()
         self._places: dict[tuple[str, str], tuple[Group, ...]] = {}
         """By route and model: the roll-ups of an exchange."""
 
@@ -187,17 +181,14 @@ class Rollups:
         """Count a rated verdict."""
         unfinished = self._open.get(exchange)
         if unfinished is None:
-            unfinished = self._open[exchange] = self._begin(exchange, eras)
-            if len(self._open) > UNFINISHED:
-                self._finish(self._open.pop(next(iter(self._open))), now)
+            unfinished = self._begin(exchange, eras)
+            done = self._open.begin(exchange, unfinished)
+            if done is not None:
+                self._finish(done, now)
         unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scorer
-        whole = unfinished.whole
-        whole.add_rejudged(verdict)
-        if verdict.perturbation == BASELINE:
-            whole.add_resend(outcome)
-        else:
-            self._category(unfinished, exchange, verdict.perturbation.split(".", 1)[0]).add_trial(outcome)
-            whole.add_trial(outcome)
+        category = verdict.perturbation.split(".", 1)[0]
+        groups = () if verdict.perturbation == BASELINE else (self._category(exchange, category),)
+        unfinished.add(verdict, outcome, groups)
 
     def _begin(self, exchange: Exchange, eras: Eras) -> _Open:
         place = (exchange.route, exchange.model)
@@ -213,12 +204,8 @@ class Rollups:
             group = self.groups[key] = Group(key)
         return group
 
-    def _category(self, unfinished: _Open, exchange: Exchange, category: str) -> ExchangeTally:
-        found = unfinished.categories.get(category)
-        if found is None:
-            group = self._group(RollupKey("category", exchange.route, exchange.model, category))
-            found = unfinished.categories[category] = (group, ExchangeTally())
-        return found[1]
+    def _category(self, exchange: Exchange, category: str) -> Group:
+        return self._group(RollupKey("category", exchange.route, exchange.model, category))
 
     def _finish(self, done: _Open, now: float) -> None:
         for group, tally in done.tallies():
@@ -251,7 +238,7 @@ class Rollups:
                 "at": one.at,
                 "scorer": one.scorer,
                 "whole": _numbers(one.whole),
-                "categories": {name: _numbers(tally) for name, (_, tally) in one.categories.items()},
+                "categories": {group.key.category: _numbers(tally) for group, tally in one.parts.items()},
             }
             for exchange, one in self._open.items()
         ]
@@ -264,8 +251,7 @@ class Rollups:
             one.at, one.scorer = row["at"], row["scorer"]
             one.whole = ExchangeTally(*row["whole"])
             for name, numbers in row["categories"].items():
-                self._category(one, exchange, name)
-                one.categories[name] = (one.categories[name][0], ExchangeTally(*numbers))
+                one.parts[self._category(exchange, name)] = ExchangeTally(*numbers)
 
 
 _NUMBERS: Final = tuple(field.name for field in fields(ExchangeTally))

@@ -17,9 +17,10 @@ from evenkeel.experiments.report.findings import alerts_of
 from evenkeel.experiments.report.folding import Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.period import Period, period_of, read_period, span_of
 from evenkeel.experiments.report.sentences import tone
-from evenkeel.experiments.report.sides import Difference, Stretch, difference
+from evenkeel.experiments.report.sides import Stretch
 from evenkeel.experiments.report.tables import Rules, group_line, make_tables, mean_of
 from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.report import Difference, Sides
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
@@ -164,12 +165,14 @@ def test_alerts_are_those_that_were_up_in_the_period():
 def test_a_difference_leaves_out_zero_exactly_if_the_intervals_do_not_meet():
     """0.5 [0.4, 0.6] less 0.2 [0.1, 0.3] is 0.3 [0.1, 0.5]."""
     low, high = Estimate(0.2, 0.1, 0.3, 50), Estimate(0.5, 0.4, 0.6, 50)
-    found = difference(low, high)
+    found = Sides(low, high).difference
     assert found is not None
     assert (found.value, found.lower, found.upper) == pytest.approx((0.3, 0.1, 0.5))
     assert found.moved
-    assert not difference(low, Estimate(0.35, 0.25, 0.45, 50)).moved
-    assert difference(None, high) is None
+    assert Sides(low, high).rose
+    assert not Sides(high, low).rose
+    assert not Sides(low, Estimate(0.35, 0.25, 0.45, 50)).moved
+    assert Sides(None, high).difference is None
     assert (tone("content_delta", found), tone("robustness", found)) == ("worse", "better")
     assert figures.difference(Difference(-0.125, -0.2, 0.0)) == "−12.5"
     assert figures.difference_interval(Difference(-0.125, -0.2, 0.0)) == "[−20.0,\u00a00.0]"
