@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
+    from evenkeel.llm.client import Endpoint
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.protocol import About
     from evenkeel.metrics.registry import Listed, UnknownMetricError, heuristics, metric, metrics
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "About",
     "Answer",
+    "Endpoint",
     "Failure",
     "Judge",
     "Judgement",
@@ -45,6 +47,7 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
     _HOMES = {
         "core.pair": ("Answer", "Pair", "ToolCall", "Wanted"),
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
+        "llm.client": ("Endpoint",),
         "metrics.judge": ("Judge",),
         "metrics.protocol": ("About",),
         "metrics.registry": ("Listed", "UnknownMetricError", "heuristics", "metric", "metrics"),
