@@ -12,13 +12,6 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.perturbations import digest, keeps
-from benchmarks.prompts import (
-    CASE_SUMMARIES,
-    CHAT_SUMMARIES,
-    EVERY,
-    QUESTIONS,
-    SLOT_FILLING,
-)
 from evenkeel.cli.main import main
 from evenkeel.cli.perturb import changed_members, diff_lines, kept_spans, show, try_all
 from evenkeel.core.pair import AS_BEFORE, Wanted
@@ -35,6 +28,7 @@ from evenkeel.shadow.perturbations import (
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
+from samples.prompts import CASE_SUMMARIES, CHAT_SUMMARIES, EVERY, QUESTIONS, SLOT_FILLING
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 

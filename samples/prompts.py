@@ -1,14 +1,16 @@
-"""A layout with `{fields}` and the prompts made of it."""
+"""Prompts as applications send them, as `prompts.toml` has them: four tasks, twelve and more of each."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
 _FIELD: Final = re.compile(r"\{([a-z_]+)\}")
 
@@ -50,10 +52,14 @@ class ApplicationPrompt:
         return json.dumps({"model": "any", "messages": messages}, ensure_ascii=False).encode()
 
 
-def in_turn(
-    task: str, layouts: Sequence[Layout], rows: Iterable[Mapping[str, str]]
-) -> tuple[ApplicationPrompt, ...]:
-    """A prompt of each row, the layouts taken in turn."""
+def read_prompts(path: Path) -> tuple[ApplicationPrompt, ...]:
+    """Every prompt of a file, task by task; the layouts of a task are taken in turn."""
     return tuple(
-        ApplicationPrompt(task, layouts[number % len(layouts)], row) for number, row in enumerate(rows)
+        ApplicationPrompt(task, Layout(**table["layouts"][number % len(table["layouts"])]), row)
+        for task, table in tomllib.loads(path.read_text("utf-8")).items()
+        for number, row in enumerate(table["rows"])
     )
+
+
+EVERY: Final = read_prompts(Path(__file__).with_suffix(".toml"))
+"""All of them."""

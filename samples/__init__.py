@@ -1,0 +1,1 @@
+"""Prompts and public data that tests and benchmarks read."""
