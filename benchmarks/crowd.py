@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.clients.relaying import running, settings_file
+from testing.relaying import running, settings_file
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

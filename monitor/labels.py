@@ -124,7 +124,7 @@ class LabelCollector(Collector):
         self._labels = CountedLabels(store)
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples."""
+        """The families without testing."""
         return _families()
 
     def collect(self) -> Iterator[Metric]:

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from samples.public import DATA, LANGUAGES
+from testing.public import DATA, LANGUAGES
 
 if TYPE_CHECKING:
     import random

@@ -2,7 +2,7 @@
 
     python -m benchmarks.proxy.drain DATABASE
 
-At the rates of a benchmark no number of workers could replay the samples. Undrained, the queue would be
+At the rates of a benchmark no number of workers could replay the testing. Undrained, the queue would be
 full after seconds, and from then on nothing would be measured but the counting of what is dropped.
 Prints how many exchanges there have been.
 """

@@ -1,4 +1,4 @@
-"""The relay with a queue that forgets: what storing samples costs can be told from it.
+"""The relay with a queue that forgets: what storing testing costs can be told from it.
 
 python -m benchmarks.proxy.relay PORT UPSTREAM SAMPLING_RATE
 """

@@ -39,7 +39,7 @@ class ChangeCollector(Collector):
         self._runs = runs
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples."""
+        """The families without testing."""
         return _families()
 
     def collect(self) -> Iterator[Metric]:

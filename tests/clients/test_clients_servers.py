@@ -16,9 +16,9 @@ import openai
 import pytest
 import uvicorn
 
+from testing.relaying import running, settings_file
 from tests.clients.raw import raw
 from tests.clients.recording import recording
-from tests.clients.relaying import running, settings_file
 from tests.clients.scripted import WORDS, Scripted, sent
 
 pytestmark = pytest.mark.system

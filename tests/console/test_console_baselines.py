@@ -23,7 +23,7 @@ from evenkeel.core.cells import (
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.console.chromium import browser, served
+from testing.chromium import browser, served
 
 ROUTE, MODEL, KIND = "case-summaries", "swift-2026-08", "general.spelling"
 ADDRESS = f"/baselines?route={ROUTE}&model={MODEL}&perturbation={KIND}"

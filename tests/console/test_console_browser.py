@@ -10,7 +10,7 @@ import uvicorn
 from playwright.sync_api import expect
 
 from evenkeel.console import create_app
-from tests.console.chromium import browser
+from testing.chromium import browser
 
 pytestmark = pytest.mark.service("chromium")
 

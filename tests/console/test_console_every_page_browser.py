@@ -15,7 +15,7 @@ from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.console.chromium import browser, served
+from testing.chromium import browser, served
 from tests.console.whole_scene import whole
 
 pytestmark = pytest.mark.service("chromium")

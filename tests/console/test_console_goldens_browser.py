@@ -14,7 +14,7 @@ from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.console.chromium import browser, served
+from testing.chromium import browser, served
 
 pytestmark = pytest.mark.service("chromium")
 

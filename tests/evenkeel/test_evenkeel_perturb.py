@@ -28,7 +28,7 @@ from evenkeel.shadow.perturbations import (
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
-from samples.prompts import CASE_SUMMARIES, CHAT_SUMMARIES, EVERY, QUESTIONS, SLOT_FILLING
+from testing.prompts import CASE_SUMMARIES, CHAT_SUMMARIES, EVERY, QUESTIONS, SLOT_FILLING
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 

@@ -8,9 +8,9 @@ import socket
 
 import pytest
 
+from testing.relaying import running
 from tests.clients.raw import raw
 from tests.clients.recording import recording
-from tests.clients.relaying import running
 
 pytestmark = pytest.mark.system
 

@@ -19,9 +19,9 @@ import pytest
 from evenkeel.core.exchange import Exchange
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from testing.relaying import running
 from tests.clients.raw import raw
 from tests.clients.recording import recording
-from tests.clients.relaying import running
 
 pytestmark = pytest.mark.system
 

@@ -17,7 +17,7 @@ import pytest
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from tests.clients.relaying import running, settings_file
+from testing.relaying import running, settings_file
 from tests.clients.test_clients_node import node_modules  # noqa: F401 - the SDK is installed once for all
 from tests.integrations.pages import PAGES
 from tests.integrations.peers import PEERS, peers

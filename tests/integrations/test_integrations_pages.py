@@ -10,13 +10,13 @@ import sys
 import httpx2
 import pytest
 
-from benchmarks.clients import installed_for
 from evenkeel.core.verdict import Failure
 from evenkeel.runtime.replays import reader, replay_target
 from evenkeel.settings import load
 from evenkeel.shadow.original import Original
 from evenkeel.shadow.prompt import api_of
 from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.integrations.newest_clients import installed_for
 from tests.integrations.pages import PAGES, every_program, exports, programs, settings_text
 from tests.integrations.peers import PEERS, TEXT
 from tests.integrations.replaying import replayed

@@ -21,7 +21,7 @@ from evenkeel.simulate import (
     planted,
     serving,
 )
-from tests.evenkeel.planted_issues import planted_issues
+from testing.planted_issues import planted_issues
 
 FRAGILITY = {"middling": 0.15, "fragile": 0.4, "steady": 0.02}
 PRICE = "1/4"

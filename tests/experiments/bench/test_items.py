@@ -16,7 +16,7 @@ from evenkeel.experiments.bench.prompts import TASKS, first_outcome, free_view, 
 from evenkeel.experiments.bench.trials import entity_match, entity_quality
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
-from tests.evenkeel.planted_issues import planted_issue
+from testing.planted_issues import planted_issue
 
 ITEMS = builtin_items()
 

@@ -3,8 +3,8 @@
 Needs atheris, which is not among the development requirements (`pip install atheris`). Run from the root of
 the repository, one target at a time or all in turn:
 
-    python -m benchmarks.fuzz_parsers --seconds 60 chunks goldens
-    python -m benchmarks.fuzz_parsers --seconds 20
+    python -m tests.security.fuzz_parsers --seconds 60 chunks goldens
+    python -m tests.security.fuzz_parsers --seconds 20
 
 A finding is written to `tests/security/corpus/<target>/`, where the tests try it from then on; so is, with
 `--keep`, what reached new code. The exit status is 1 if there was a finding.
@@ -52,7 +52,14 @@ def _run(target: str, options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         reached = Path(folder) / "reached"
         reached.mkdir()
-        command = [sys.executable, "-m", "benchmarks.fuzz_parsers", "--one", target, f"-seed={options.seed}"]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.security.fuzz_parsers",
+            "--one",
+            target,
+            f"-seed={options.seed}",
+        ]
         command += [f"-max_total_time={options.seconds}", f"-max_len={_LONGEST_BYTES}"]
         command += [f"-timeout={_SLOW_AFTER_S}", "-print_final_stats=1", f"-artifact_prefix={seeds}/"]
         ended = subprocess.run(

@@ -2,7 +2,7 @@
 
 Run from the root of the repository:
 
-    python -m benchmarks.fuzz --examples 100000 --seed 1
+    python -m tests.security.fuzz_worker --examples 100000 --seed 1
 
 Each exchange goes through a real queue, worker and log; replays are answered by a script, with odd
 answers as well. Prints how many exchanges ended how and how many trials had which outcome. The exit

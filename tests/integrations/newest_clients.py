@@ -2,8 +2,8 @@
 
 Run from the root of the repository; it needs the package indexes of Python and Node, and some minutes:
 
-    python -m benchmarks.clients
-    python -m benchmarks.clients --only other-clients --keep /tmp/clients
+    python -m tests.integrations.newest_clients
+    python -m tests.integrations.newest_clients --only other-clients --keep /tmp/clients
 
 For each program on a page of `docs/integrations`: what the page installs before it is installed, in an
 environment of its own; the program is run with the page's exported variables, once with the simulated
@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
-from tests.clients.relaying import running
+from testing.relaying import running
 from tests.integrations.pages import blocks, every_program, exports
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.clients.relaying import Running
+    from testing.relaying import Running
     from tests.integrations.pages import Block
 
 _INSTALL_S, _RUN_S, _SCORED_S = 600.0, 120.0, 20.0

@@ -1,4 +1,4 @@
-"""Run the tutorial as it is written and take its pictures: `.venv/bin/python -m benchmarks.pictures`.
+"""Run the tutorial as it is written and take its pictures: `.venv/bin/python -m tests.docs.pictures`.
 
 The pages of `docs/tutorial` are followed in order, in an empty folder: titled blocks become files, blocks of
 `sh` are run (those titled "terminal …" in the background, to the end). At each
@@ -25,12 +25,12 @@ import httpx2
 from PIL import Image
 
 from evenkeel.simulate.demo.processes import free_port
-from tests.console.chromium import browser
+from testing.chromium import browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ("index.md", "alert.md")
 PICTURES = ROOT / "docs" / "pictures"
 _PROXY, _ADMIN, _SIMULATION = 8100, 8101, 8102

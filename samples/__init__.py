@@ -1,1 +1,0 @@
-"""Prompts and public data that tests and benchmarks read."""
