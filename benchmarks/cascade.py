@@ -3,7 +3,7 @@
 Run: python -m benchmarks.cascade
 
 Reads ../shared/data beside the repository; says so and stops where it is absent. Beside the kinds of
-`benchmarks.kinds` it makes pairs of which the right rating is known: answers misspelt by the product's
+`testing.recorded` it makes pairs of which the right rating is known: answers misspelt by the product's
 own slips (the same), answers in JSON written as YAML (the same), and answers of one model to one
 question in two languages (not comparable in words). The bands are the default ones: a 3 they give to a
 kind that is another answer is a mistake that no judge would see.
@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from benchmarks.kinds import every_kind
-from benchmarks.metrics.corpus import DATA, strict_json
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, Wanted
 from evenkeel.core.verdict import Failure
@@ -29,6 +27,7 @@ from evenkeel.metrics.cascade import DEFAULT_BANDS
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.prompt import PromptView
+from testing.recorded import DATA, every_kind, strict_json
 
 if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Rating

@@ -30,7 +30,6 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,11 +42,9 @@ from evenkeel.shadow.perturbations import (
     Draft,
     NotApplicable,
     by_name,
-    protected_spans,
     seed_for,
 )
 from evenkeel.shadow.prompt import PromptView
-from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from testing.prompts import EVERY
 from testing.public import (
     DATA,
@@ -59,14 +56,14 @@ from testing.public import (
     texts_of,
     tickets,
 )
+from testing.variants import TEXT_KINDS, applications, chat, digest, keeps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.shadow.perturbations import Perturbation
 
 SEVERITY: Final = 0.3
-TEXT_KINDS: Final = ("general.whitespace", "general.punctuation", "general.casing", "general.spelling")
 MEASURED: Final = Path(__file__).resolve().parents[1] / "docs" / "perturbations-measured.json"
 _FOUR_KB: Final = 4096
 _FOUR_KB_PROMPTS: Final = 300
@@ -102,17 +99,6 @@ class Counted:
         }
 
 
-def chat(text: str) -> PromptView:
-    """A request of one user message, cut as a first request of a route is."""
-    body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=False)
-    return PromptView.parse(body.encode(), TemplateLearner().classifier(""))
-
-
-def applications() -> list[PromptView]:
-    """The application prompts, cut by their templates."""
-    return [PromptView.parse(one.body, fixed_template(one.layout.templates)) for one in EVERY]
-
-
 def corpora() -> dict[str, list[PromptView]]:
     """Prompts by corpus; without the public data the application prompts alone."""
     found: dict[str, list[PromptView]] = {}
@@ -124,34 +110,6 @@ def corpora() -> dict[str, list[PromptView]]:
             "phrasings": [chat(text) for text in rephrased()],
         }
     return found | {"applications": applications()}
-
-
-def keeps(before: PromptView, after: PromptView) -> bool:
-    """Whether all protected spans of the input stand in the variant, as often as in the original.
-
-    Where the segments are the same ones, also in their order.
-    """
-    inputs = [one for one in before.segments if one.kind == "input"]
-    aligned = len(before.segments) == len(after.segments) and all(
-        old.kind == new.kind and old.slot == new.slot
-        for old, new in zip(before.segments, after.segments, strict=True)
-    )
-    if aligned and all(_in_order(one.text, after.segments[one.index].text) for one in inputs):
-        return True
-    text = "\n".join(one.text for one in after.segments)
-    wanted = Counter(one.text[span.start : span.end] for one in inputs for span in protected_spans(one.text))
-    return all(text.count(kept) >= times for kept, times in wanted.items())
-
-
-def _in_order(before: str, after: str) -> bool:
-    at = 0
-    for span in protected_spans(before):
-        kept = before[span.start : span.end]
-        at = after.find(kept, at)
-        if at < 0:
-            return False
-        at += len(kept)
-    return True
 
 
 def count(kind: Perturbation, name: str, prompts: Sequence[PromptView]) -> Counted:
@@ -220,18 +178,6 @@ def measured_kinds() -> tuple[Perturbation, ...]:
     return tuple(
         kind for kind in BUILTIN if kind.name in _FAMILIES or kind.name.partition(".")[0] not in families
     )
-
-
-def digest(names: Iterable[str] = TEXT_KINDS) -> str:
-    """Names every byte that the kinds make of the application prompts: the same on any platform."""
-    read = blake2b(digest_size=8)
-    for number, view in enumerate(applications()):
-        for kind in by_name(names):
-            for severity in _SEVERITIES:
-                rng = random.Random(seed_for(f"digest.{number}", kind.name, severity, kind.version))
-                outcome = kind.apply(view, severity, rng)
-                read.update(outcome.body() if isinstance(outcome, PromptView) else b"-")
-    return read.hexdigest()
 
 
 def check_texts(most: int) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.metrics import forms, human, page, preferences, reruns, speed
 from benchmarks.metrics.columns import Models, load_models
-from benchmarks.metrics.corpus import DATA
+from testing.recorded import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ import random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.metrics.columns import FLOOR, columns, pairs_of, readers, there
-from benchmarks.metrics.corpus import FENCED, Texts, runs, strict_json
 from benchmarks.metrics.ranking import area
 from benchmarks.metrics.table import Table
 from evenkeel.core.pair import Wanted
+from testing.recorded import FENCED, Texts, runs, strict_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

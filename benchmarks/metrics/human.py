@@ -15,16 +15,16 @@ from benchmarks.metrics.columns import (
     scores,
 )
 from benchmarks.metrics.combination import fit, halves, held_out, mean_of_ranks
-from benchmarks.metrics.corpus import LANGUAGES, rated
 from benchmarks.metrics.ranking import spearman, spearman_gain
 from benchmarks.metrics.table import Table
+from testing.recorded import LANGUAGES, rated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.metrics.columns import Models
     from benchmarks.metrics.combination import Fit
-    from benchmarks.metrics.corpus import Rated
+    from testing.recorded import Rated
 
 MOST_SIMILAR: Final = 5.0
 """People's highest similarity."""

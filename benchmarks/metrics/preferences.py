@@ -6,19 +6,19 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.metrics.columns import pairs_of
-from benchmarks.metrics.corpus import preferred
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.quality.grounding import CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.sequence import RougeL
+from testing.recorded import preferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.metrics.columns import Models
-    from benchmarks.metrics.corpus import Preferred
+    from testing.recorded import Preferred
 
     Scorer = Callable[[Sequence[tuple[str, str]]], list[float]]
     """Scores of (instruction, answer) pairs; the higher one wins."""

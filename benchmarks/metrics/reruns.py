@@ -14,18 +14,18 @@ from benchmarks.metrics.columns import (
     readers,
     there,
 )
-from benchmarks.metrics.corpus import gpt4o, pbss, runs
 from benchmarks.metrics.human import fitted
 from benchmarks.metrics.ranking import area, area_error
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.metrics.protocol import SCALE
+from testing.recorded import gpt4o, pbss, runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.metrics.columns import Column, Models
     from benchmarks.metrics.combination import Fit
-    from benchmarks.metrics.corpus import Texts
+    from testing.recorded import Texts
 
 
 class Question(NamedTuple):

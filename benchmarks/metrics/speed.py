@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.metrics.columns import FLOOR, now, pairs_of, readers
-from benchmarks.metrics.corpus import Texts, gpt4o, pbss, rated, runs
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.similarity.embeddings import load_embeddings, packaged_minilm
 from evenkeel.metrics.similarity.ngrams import tokens
 from evenkeel.metrics.similarity.vectors import VectorCache
+from testing.recorded import Texts, gpt4o, pbss, rated, runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

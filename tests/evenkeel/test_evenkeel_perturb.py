@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 import random
+from collections import Counter
 from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from benchmarks.perturbations import digest, keeps
 from evenkeel.cli.main import main
 from evenkeel.cli.perturb import changed_members, diff_lines, kept_spans, show, try_all
 from evenkeel.core.pair import AS_BEFORE, Wanted
@@ -28,7 +28,8 @@ from evenkeel.shadow.perturbations import (
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
-from testing.prompts import CASE_SUMMARIES, CHAT_SUMMARIES, EVERY, QUESTIONS, SLOT_FILLING
+from testing.prompts import EVERY
+from testing.variants import digest, keeps
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 
@@ -304,7 +305,7 @@ def test_the_page_holds_the_measured_table():
 
 def test_there_are_prompts_for_every_task():
     """Twelve and more of each, all readable, with template and input where the template is stated."""
-    assert min(map(len, (CASE_SUMMARIES, CHAT_SUMMARIES, QUESTIONS, SLOT_FILLING))) >= 12
+    assert min(Counter(one.task for one in EVERY).values()) >= 12
     for one in EVERY:
         view = PromptView.parse(one.body, fixed_template(one.layout.templates))
         assert {segment.kind for segment in view.segments} == {"template", "input"}

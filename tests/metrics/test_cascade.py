@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.kinds import gpt4o
-from benchmarks.metrics.corpus import DATA
 from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted, draw
 from evenkeel.core.verdict import (
@@ -36,6 +34,7 @@ from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity.meaning import Measured
 from evenkeel.metrics.similarity.normalised import NormalisedEquality
+from testing.recorded import DATA, gpt4o_kinds
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
 NEAR = "The import of order 4711 failed at nooon"
@@ -332,7 +331,7 @@ def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():
     """Default bands and equality take a third of GPT-4o's unchanged reruns from the judge, no changed one."""
     if not DATA.is_dir():
         pytest.skip("no data beside the repository (../shared/data): llm_stability reruns not checked")
-    kinds, rater = gpt4o(), HeuristicRater()
+    kinds, rater = gpt4o_kinds(), HeuristicRater()
 
     def saved(kind: str) -> float:
         ratings = [rater.rate_now(pair_of(*texts)) for texts in kinds[kind]]

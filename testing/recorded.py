@@ -1,4 +1,9 @@
-"""Pairs of texts from the public data beside the repository, with what is known of them."""
+"""Recorded answers and human ratings out of the public data, and pairs whose right rating is known.
+
+Pairs of texts from the public data beside the repository, with what is known of them.
+
+Kinds of pairs of real answers whose right rating is roughly known, from the public data.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,12 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from testing.public import DATA, LANGUAGES
+from testing.public import DATA
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-__all__ = ["DATA", "LANGUAGES"]
 
 FREE_TEXT: Final = ("0", "chomsky", "str_chomsky")
 """Prompts of GPT-4o that leave the form of the answer alone; the others ask for a letter or for JSON."""
@@ -80,7 +84,7 @@ def runs() -> list[Run]:
     return [
         Run(row["condition"], row["qid"], int(row["run"]), row["response"])
         for row in _rows(path)
-        if int(row["run"]) < 2  # noqa: PLR2004 - see above
+        if int(row["run"]) < 2
     ]
 
 
@@ -159,3 +163,44 @@ def preferred() -> dict[str, list[Preferred]]:
             Preferred(row["input"], row["output_1"], row["output_2"], row["label"]) for row in rows
         ]
     return found
+
+
+_PLAIN: Final = "0"
+"""GPT-4o's prompt without any instruction on how to answer."""
+_CLOSE, _FAR = 4.5, 2.0
+"""Human similarity, of 5, from which sentences count as the same and below which as different."""
+
+Kinds = dict[str, list[tuple[str, str]]]
+
+
+def gpt4o_kinds() -> Kinds:
+    """GPT-4o at temperature 0 on mathematics, under ten prompts: reruns, other prompts, other questions."""
+    texts = {(one.condition, one.question, one.run): one.text for one in runs()}
+    kinds: Kinds = defaultdict(list)
+    for (condition, question, run), text in texts.items():
+        if run:
+            continue
+        end, again = conclusion(text), texts.get((condition, question, 1), "")
+        if end and (other := conclusion(again)):
+            kinds[f"rerun, {'same' if end == other else 'other'} conclusion"].append((text, again))
+        original = texts.get((_PLAIN, question, 0), "")
+        if condition != _PLAIN and end and end == conclusion(original):
+            kinds["other prompt, same conclusion"].append((original, text))
+    plain = [text for (condition, _, run), text in texts.items() if condition == _PLAIN and not run]
+    kinds["other question"] = list(zip(plain, [*plain[1:], plain[0]], strict=True))
+    return kinds
+
+
+def sentences() -> Kinds:
+    """English sentences that people find the same, and others that they find different (STS-B)."""
+    every = rated("en")
+    return {
+        "STS-B, people say same": [(one.first, one.second) for one in every if one.similarity >= _CLOSE],
+        "STS-B, people say different": [(one.first, one.second) for one in every if one.similarity < _FAR],
+    }
+
+
+def every_kind(rng: random.Random) -> Kinds:
+    """The kinds above, and answers of three models to the same, a reworded and another prompt (PBSS)."""
+    said: Kinds = {f"PBSS, {kind}": [*pairs] for kind, pairs in pbss(rng).items()}
+    return gpt4o_kinds() | said | sentences()
