@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, cast
 
 import uvloop
 
-from benchmarks.proxy.contenders.evenkeel import DRAINED, Evenkeel
-from benchmarks.proxy.contenders.protocol import CHAT, Site
+from benchmarks.proxy.contenders import CHAT, DRAINED, Evenkeel, Site
 from benchmarks.proxy.machine import (
     HOST,
     Cores,
@@ -46,9 +45,8 @@ from benchmarks.proxy.machine import (
     stop_when_told,
 )
 from benchmarks.proxy.model import Model
-from benchmarks.proxy.payloads import KB, request_bytes, text_body
+from benchmarks.proxy.payloads import KB, Wrk, request_bytes, text_body
 from benchmarks.proxy.upstream import Manner
-from benchmarks.proxy.wrk import Wrk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

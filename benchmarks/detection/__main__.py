@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.detection import drift, family, others, plot, rates, tables
-from benchmarks.metrics.page import filled
+from benchmarks.detection import drift, family, others, rates, tables
+from benchmarks.detection import tables as plot
+from benchmarks.metrics.table import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from benchmarks.metrics.character_ngrams import CharacterNGrams
+from benchmarks.metrics.ranking import CharacterNGrams
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import HeuristicRater

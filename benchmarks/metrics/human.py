@@ -14,16 +14,16 @@ from benchmarks.metrics.columns import (
     readers,
     scores,
 )
-from benchmarks.metrics.combination import fit, halves, held_out, mean_of_ranks
-from benchmarks.metrics.ranking import spearman, spearman_gain
+from benchmarks.metrics.ranking import fit, halves, held_out, mean_of_ranks, spearman, spearman_gain
 from benchmarks.metrics.table import Table
-from testing.recorded import LANGUAGES, rated
+from testing.public import LANGUAGES
+from testing.recorded import rated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.metrics.columns import Models
-    from benchmarks.metrics.combination import Fit
+    from benchmarks.metrics.ranking import Fit
     from testing.recorded import Rated
 
 MOST_SIMILAR: Final = 5.0

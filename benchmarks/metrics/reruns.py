@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.metrics.columns import Column, Models
-    from benchmarks.metrics.combination import Fit
+    from benchmarks.metrics.ranking import Fit
     from testing.recorded import Texts
 
 

@@ -1,12 +1,19 @@
-"""A measured table, as data and as Markdown."""
+"""A measured table, as data and as Markdown.
+
+The measured tables on the page, between marks; what stands around them is written by hand.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
 
 Cell = float | int | str | None
 
@@ -65,3 +72,44 @@ class Table:
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+PAGE: Final = DOCS / "metrics-quality.md"
+MEASURED: Final = DOCS / "metrics-measured.json"
+_NOT_MEASURED: Final = "*Not measured yet.*\n"
+_BLOCK: Final = re.compile(r"(<!-- measured: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+class UnknownTableError(LookupError):
+    """The page has no place for a table that was measured."""
+
+
+def filled(page: str, tables: Iterable[Table]) -> str:
+    """The page with every table in its place; where none was measured, it says so.
+
+    Raises:
+        UnknownTableError: A table has no place.
+    """
+    texts = {table.name: table.markdown() for table in tables}
+    places = {match["name"] for match in _BLOCK.finditer(page)}
+    if not texts.keys() <= places:
+        raise UnknownTableError(
+            f"the page has places for {', '.join(sorted(places)) or 'nothing'}; "
+            f"measured were {', '.join(sorted(texts)) or 'none'}"
+        )
+    return _BLOCK.sub(
+        lambda match: f"{match[1]}\n{texts.get(match['name'], _NOT_MEASURED)}\n{match[3]}", page
+    )
+
+
+def read(path: Path = MEASURED) -> list[Table]:
+    """The tables that were written last."""
+    raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return [Table.from_json(one) for one in raw["tables"]]
+
+
+def write(path: Path, tables: Sequence[Table], **about: Any) -> None:
+    """Write tables as JSON, and how they were measured."""
+    content = {**about, "tables": [table.as_json() for table in tables]}
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -14,9 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.proxy.contenders import BUILTIN
-from benchmarks.proxy.contenders.evenkeel import Evenkeel
-from benchmarks.proxy.contenders.protocol import Contender, Site
+from benchmarks.proxy.contenders import BUILTIN, Contender, Evenkeel, Site
 from benchmarks.proxy.machine import (
     Cores,
     NotMeasured,

@@ -1,13 +1,29 @@
-"""Processes on chosen cores, and what the kernel knows of them."""
+"""Processes on chosen cores, and what the kernel knows of them.
+
+In place of workers: empties evenkeel's queue, so that every sampled exchange finds room in it.
+
+    python -m benchmarks.proxy.machine DATABASE
+
+At the rates of a benchmark no number of workers could replay the testing. Undrained, the queue would be
+full after seconds, and from then on nothing would be measured but the counting of what is dropped.
+Prints how many exchanges there have been.
+
+The relay with a queue that forgets: what storing testing costs can be told from it.
+
+python -m benchmarks.proxy.machine PORT UPSTREAM SAMPLING_RATE
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import os
 import platform
 import resource
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -15,8 +31,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import uvloop
+
+from evenkeel.proxy import Counters, DataPlane, HandOff, Route, RouteTable, Upstream
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from evenkeel.core.exchange import Exchange
+
 
 HOST = "127.0.0.1"
 
@@ -252,3 +275,54 @@ def machine_line() -> str:
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}, "
         f"load average at the start {os.getloadavg()[0]:.1f}"
     )
+
+
+_EVERY_S = 0.2
+_PATIENCE_S = 5.0
+
+
+def drain(path: Path) -> None:
+    """Go on until killed."""
+    while not path.exists():
+        time.sleep(_EVERY_S)
+    connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
+    total = 0
+    while True:
+        time.sleep(_EVERY_S)
+        try:
+            gone = connection.execute("DELETE FROM exchanges").rowcount
+        except sqlite3.OperationalError:
+            # Locked for longer than the patience, or the table is not there yet.
+            continue
+        if gone:
+            total += gone
+            print(total, flush=True)
+
+
+if __name__ == "__main__":
+    drain(Path(sys.argv[1]))
+
+
+class _Forget:
+    """A queue that takes everything at once."""
+
+    def put(self, exchanges: Sequence[Exchange]) -> int:
+        """Forget the exchanges."""
+        return len(exchanges)
+
+
+async def relay(port: int, upstream: str, sampling_rate: float) -> None:
+    """Relay until killed."""
+    routes = RouteTable([Route("default", Upstream.parse(upstream), sampling_rate=sampling_rate)])
+    handoff = HandOff(_Forget(), Counters(), max_bytes=64 << 20)
+    handoff.start()
+    plane = DataPlane(routes, handoff)
+    await plane.serve([socket.create_server((HOST, port), backlog=4096)])
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    uvloop.run(relay(int(sys.argv[1]), sys.argv[2], float(sys.argv[3])))

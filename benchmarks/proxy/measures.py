@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.proxy import generator
 from benchmarks.proxy.machine import HOST, CoreTime, NotMeasured
-from benchmarks.proxy.payloads import KB, image_body, request_bytes, text_body
+from benchmarks.proxy.payloads import KB, Wrk, image_body, request_bytes, text_body
 from benchmarks.proxy.upstream import Manner
-from benchmarks.proxy.wrk import Wrk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from benchmarks.proxy.contenders.protocol import Door
+    from benchmarks.proxy.contenders import Door
     from benchmarks.proxy.machine import Running
-    from benchmarks.proxy.wrk import Counted
+    from benchmarks.proxy.payloads import Counted
 
 Figures = dict[str, float]
 """By name, unit included."""

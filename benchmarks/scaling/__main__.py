@@ -11,10 +11,18 @@ import argparse
 import random
 from dataclasses import replace
 
-from benchmarks.scaling.load import AS_SHIPPED, PLANNED, RICH, Load, Measured
-from benchmarks.scaling.model import bottleneck, capacities, forwarding
-from benchmarks.scaling.redis_share import measured_redis
-from benchmarks.scaling.simulation import play
+from benchmarks.scaling.model import (
+    AS_SHIPPED,
+    PLANNED,
+    RICH,
+    Load,
+    Measured,
+    bottleneck,
+    capacities,
+    forwarding,
+    measured_redis,
+    play,
+)
 
 COUNTED = 1_000
 FEW_PER_S = 100.0

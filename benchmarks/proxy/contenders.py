@@ -1,0 +1,366 @@
+"""What a contender is.
+
+No proxy at all: what the load and the model do by themselves, which all others are held against.
+
+evenkeel as users start it: the data plane alone, one request in ten sampled, telemetry on.
+
+LiteLLM's proxy from PyPI: its OpenAI-compatible route, and its pass-through of the same requests.
+
+nginx with one worker, a pool of kept connections, and no buffering in either direction.
+
+Twice: with Debian's buffer sizes, and with a buffer for request bodies in which a large one is read
+with few calls, which makes all the difference for images.
+
+Portkey's gateway from npm, on Node.
+
+The contenders, one file each. Adding one is a file here and a line in `BUILTIN`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from benchmarks.proxy.machine import HOST, NotMeasured, free_port, running
+from evenkeel import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from benchmarks.proxy.machine import Running
+
+
+CHAT = "/v1/chat/completions"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a contender is set up."""
+
+    folder: Path
+    """For its settings, its data and what it prints; empty before, gone afterwards."""
+    cache: Path
+    """For what takes long to install; kept."""
+    upstream: int
+    """Port of the model."""
+    cores: tuple[int, ...]
+    """Where it may run."""
+    rest: tuple[int, ...]
+    """Where everything else runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """An address at which requests are taken."""
+
+    name: str
+    port: int
+    path: str = CHAT
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """That requests need besides the usual ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A contender that runs."""
+
+    program: Running | None
+    """None if there is nothing between the load and the model."""
+    doors: tuple[Door, ...]
+    version: str
+
+
+class Contender(Protocol):
+    """A program to be measured."""
+
+    name: str
+    processes: int
+    """How many share its port; so many cores it is given where the machine has them."""
+
+    def start(self, site: Site) -> AbstractContextManager[Place]:
+        """Run it on the site's core while the context lasts.
+
+        Raises: NotMeasured, with the reason, if it cannot be had or does not start.
+        """
+        ...
+
+
+class Direct:
+    """The model itself."""
+
+    name = "direct"
+    processes = 1
+
+    @contextlib.contextmanager
+    def start(self, site: Site) -> Iterator[Place]:
+        """Nothing to start."""
+        yield Place(None, (Door(self.name, site.upstream),), "")
+
+
+SAMPLING_RATE = 0.1
+DATABASE = Path("evenkeel-data", "evenkeel.db")
+DRAINED = Path("drained.log")
+"""Its last line: how many exchanges have been stored."""
+
+_ROOT = Path(__file__).parents[3]
+
+
+class Evenkeel:
+    """This checkout's `evenkeel proxy`, in one process or several."""
+
+    def __init__(self, processes: int = 1) -> None:
+        self.processes = processes
+        self.name = "evenkeel" if processes == 1 else f"evenkeel x {processes}"
+
+    @contextlib.contextmanager
+    def start(self, site: Site) -> Iterator[Place]:
+        """Start it with its data in the site's folder."""
+        port = free_port()
+        command = [sys.executable, "-m", "evenkeel", "proxy", "--upstream", f"http://{HOST}:{site.upstream}"]
+        command += ["--port", str(port), "--sampling-rate", str(SAMPLING_RATE)]
+        if self.processes > 1:
+            command += ["--processes", str(self.processes)]
+        drain = (sys.executable, "-m", "benchmarks.proxy.machine", site.folder / DATABASE)
+        with (
+            _started(command, site, port) as program,
+            running(drain, cores=site.rest, log=site.folder / DRAINED, port=None, cwd=_ROOT),
+        ):
+            yield Place(program, (Door(self.name, port),), __version__)
+
+
+class Relay:
+    """The same forwarding and sampling with a queue that forgets: the rest is what storing costs."""
+
+    name = "relay"
+    processes = 1
+
+    @contextlib.contextmanager
+    def start(self, site: Site) -> Iterator[Place]:
+        """Start it."""
+        port = free_port()
+        upstream = f"http://{HOST}:{site.upstream}"
+        command = [sys.executable, "-m", "benchmarks.proxy.machine", str(port), upstream, str(SAMPLING_RATE)]
+        with _started(command, site, port) as program:
+            yield Place(program, (Door("evenkeel, nothing stored", port),), __version__)
+
+
+def _started(command: list[str], site: Site, port: int) -> AbstractContextManager[Running]:
+    log = site.folder / "evenkeel.log"
+    environment = {"PYTHONPATH": str(_ROOT)}
+    return running(command, cores=site.cores, log=log, port=port, cwd=site.folder, env=environment)
+
+
+_LITELLM_INSTALL_S = 900
+_THROUGH = "/through"
+
+_ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_TELEMETRY": "False",
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOG": "ERROR",
+    # No keys to look up: the other contenders do not check any either.
+    "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+}
+
+
+class LiteLLM:
+    """LiteLLM with one worker, in an environment of its own."""
+
+    name = "litellm"
+    processes = 1
+
+    @contextlib.contextmanager
+    def start(self, site: Site) -> Iterator[Place]:
+        """Install it if that has not been done, and start it."""
+        folder = site.cache / "litellm"
+        _install_litellm(folder)
+        port = free_port()
+        base = f"http://{HOST}:{site.upstream}"
+        settings = {
+            "model_list": [
+                {
+                    "model_name": "m",
+                    "litellm_params": {"model": "openai/m", "api_base": f"{base}/v1", "api_key": "none"},
+                }
+            ],
+            "general_settings": {
+                "pass_through_endpoints": [
+                    {"path": _THROUGH, "target": base + CHAT, "headers": {"content-type": "application/json"}}
+                ]
+            },
+        }
+        config = site.folder / "litellm.yaml"
+        # JSON is YAML.
+        config.write_text(json.dumps(settings))
+        command = (folder / "bin" / "litellm", "--config", config, "--host", HOST, "--port", str(port))
+        log = site.folder / "litellm.log"
+        with running(
+            command, cores=site.cores, log=log, port=port, cwd=site.folder, env=_ENVIRONMENT
+        ) as program:
+            doors = (Door("LiteLLM", port), Door("LiteLLM pass-through", port, _THROUGH))
+            yield Place(program, doors, _version(folder))
+
+
+def _install_litellm(folder: Path) -> None:
+    done = folder / "installed"
+    if done.exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    print("  installing litellm[proxy] from PyPI", flush=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    try:
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
+        subprocess.run([*pip, "litellm[proxy]"], check=True, capture_output=True, timeout=_LITELLM_INSTALL_S)
+    except subprocess.CalledProcessError as error:
+        printed = error.stderr.decode(errors="replace").strip().splitlines()
+        raise NotMeasured(f"cannot be installed: {printed[-1][:200] if printed else error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise NotMeasured(f"not installed within {_LITELLM_INSTALL_S} s") from error
+    done.touch()
+
+
+def _version(folder: Path) -> str:
+    ask = "import importlib.metadata as m; print(m.version('litellm'))"
+    done = subprocess.run(
+        [str(folder / "bin" / "python"), "-c", ask], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+_CONFIG = """
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 20000;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 16384; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+  uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  client_max_body_size 0; {tuning}keepalive_requests 100000000;
+  upstream model {{ server {host}:{upstream}; keepalive 512; keepalive_requests 100000000; }}
+  server {{
+    listen {host}:{port} backlog=4096;
+    location / {{
+      proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_buffering off; proxy_request_buffering off;
+    }}
+  }}
+}}
+"""
+
+
+LARGE_BODIES = "client_body_buffer_size 256k; "
+
+
+class Nginx:
+    """Debian's nginx, if it is installed."""
+
+    processes = 1
+
+    def __init__(self, name: str, tuning: str = "") -> None:
+        """Prepare.
+
+        Args:
+            name: Of the contender.
+            tuning: More settings.
+        """
+        self.name = name
+        self._tuning = tuning
+
+    @contextlib.contextmanager
+    def start(self, site: Site) -> Iterator[Place]:
+        """Start it in the foreground with a configuration of its own."""
+        program = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+        if program is None:
+            raise NotMeasured("not installed (apt-get install nginx-light)")
+        port = free_port()
+        config = site.folder / "nginx.conf"
+        config.write_text(
+            _CONFIG.format(
+                folder=site.folder, host=HOST, port=port, upstream=site.upstream, tuning=self._tuning
+            )
+        )
+        printed = subprocess.run([program, "-v"], capture_output=True, text=True, check=True).stderr
+        command = (program, "-p", site.folder, "-c", config)
+        with running(command, cores=site.cores, log=site.folder / "nginx.log", port=port) as nginx:
+            yield Place(nginx, (Door(self.name, port),), printed.strip().rpartition("/")[2])
+
+
+_PORTKEY_INSTALL_S = 600
+_PACKAGE = "@portkey-ai/gateway"
+
+# With the versions of this dependency that npm would choose, every streamed answer is a 500:
+# Portkey-AI/gateway#1389.
+_MANIFEST = json.dumps({"private": True, "overrides": {"@hono/node-server": "1.13.8"}})
+
+
+class Portkey:
+    """The gateway with one Node process."""
+
+    name = "portkey"
+    processes = 1
+
+    @contextlib.contextmanager
+    def start(self, site: Site) -> Iterator[Place]:
+        """Install it if that has not been done, and start it."""
+        node = shutil.which("node")
+        if node is None:
+            raise NotMeasured("it needs Node, which is not installed (apt-get install nodejs npm)")
+        folder = site.cache / "portkey"
+        _install_portkey(folder)
+        package = folder / "node_modules" / _PACKAGE
+        port = free_port()
+        headers = {
+            "x-portkey-provider": "openai",
+            "x-portkey-custom-host": f"http://{HOST}:{site.upstream}/v1",
+        }
+        command = (node, package / "build" / "start-server.js", f"--port={port}", "--headless")
+        log = site.folder / "portkey.log"
+        with running(
+            command, cores=site.cores, log=log, port=port, env={"NODE_ENV": "production"}
+        ) as program:
+            version = json.loads((package / "package.json").read_text())["version"]
+            yield Place(program, (Door("Portkey", port, headers=headers),), version)
+
+
+def _install_portkey(folder: Path) -> None:
+    done = folder / "installed"
+    if done.exists() and done.read_text() == _MANIFEST:
+        return
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NotMeasured("it needs npm, which is not installed (apt-get install npm)")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text(_MANIFEST)
+    print(f"  installing {_PACKAGE} from npm", flush=True)
+    command = [npm, "install", "--no-audit", "--no-fund", "--loglevel=error", _PACKAGE]
+    try:
+        subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=_PORTKEY_INSTALL_S)
+    except subprocess.CalledProcessError as error:
+        printed = error.stderr.decode(errors="replace").strip().splitlines()
+        raise NotMeasured(f"cannot be installed: {printed[-1][:200] if printed else error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise NotMeasured(f"not installed within {_PORTKEY_INSTALL_S} s") from error
+    done.write_text(_MANIFEST)
+
+
+BUILTIN: tuple[Contender, ...] = (
+    Direct(),
+    Nginx("nginx"),
+    Nginx("nginx-tuned", LARGE_BODIES),
+    Evenkeel(),
+    Relay(),
+    LiteLLM(),
+    Portkey(),
+)
+"""In the order of the table."""
