@@ -131,17 +131,13 @@ class SlotMatch:
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("entity", telling={"data": 3})
 
-    def __init__(self, schema: Schema | None = None) -> None:
-        """Compare by a schema; None = the one found in each pair's context (see `read_schema`)."""
-        self._schema = schema
-
     def score(self, pair: Pair) -> float | Failure:
         """Slots filled alike in both answers, over the slots filled in either.
 
         Keys must be equal, and so must the values of slots with a fixed choice; other values must
-        reach a ROUGE-L F1 of 0.7. Where the variant asks for another format, keys are compared as all
-        formats spell them (see `slot_key`). A slot filled with null or nothing is not filled. Symmetric,
-        given the schema.
+        reach a ROUGE-L F1 of 0.7. The choices are those of the prompt's schema (see `read_schema`). Where
+        the variant asks for another format, keys are compared as all formats spell them (see `slot_key`).
+        A slot filled with null or nothing is not filled. Symmetric.
 
         Returns: ratio in [0, 1]; 1 = the same slots filled alike, also if neither answer fills
             any; 0 = none in common, also if no slots can be read from the candidate. A `Failure`
@@ -149,8 +145,7 @@ class SlotMatch:
             from the reference, "too_large" or "too_deep".
         Source: Entity Match, section 4.2 of the enterprise perturbation paper.
         """
-        listed = read_schema(pair.context) if self._schema is None else self._schema
-        schema = {_key(pair, name): choices for name, choices in listed.items()}
+        schema = {_key(pair, name): choices for name, choices in read_schema(pair.context).items()}
         read = _read(pair)
         if isinstance(read, UnreadableError):
             return Failure(self.name, self.version, read.reason, str(read))

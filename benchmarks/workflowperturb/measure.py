@@ -143,9 +143,10 @@ def _scored(pairs: Sequence[Both], aligner: Aligner, models: Models | None) -> d
             if value is not None:
                 found[name].append(value)
     if models is not None:
-        metric = StepBertScore(models.bert_score, baseline=models.baseline)
-        scored = metric.rescaled(pairs[::EVERY])
-        found["BERTScore"] = [one for one in scored if not isinstance(one, Failure)]
+        scored = StepBertScore(models.bert_score).means(pairs[::EVERY])
+        # As the paper's figures are: what unrelated steps have is 0, and 1 stays.
+        low = models.baseline
+        found["BERTScore"] = [(one - low) / (1 - low) for one in scored if not isinstance(one, Failure)]
     return found
 
 

@@ -52,14 +52,10 @@ _MOST_CONFLICTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ChainScore:
-    """How far a chain of steps follows a reference. All three ratios are in [0, 1]."""
+    """How far a chain of steps follows a reference."""
 
-    precision: float
-    """Steps in order, of the candidate's."""
-    recall: float
-    """Steps in order, of the reference's."""
     f1: float
-    """Their harmonic mean."""
+    """Steps in order against the steps of both, in [0, 1]."""
     length: int
     """Steps in order."""
     orders: Orders
@@ -88,13 +84,7 @@ class ChainF1:
         return chain_f1(found.reference, found.candidate, found.alignment).f1
 
 
-def chain_f1(
-    reference: Workflow,
-    candidate: Workflow,
-    alignment: Alignment,
-    *,
-    orders: Literal["all", "canonical"] = "all",
-) -> ChainScore:
+def chain_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> ChainScore:
     """Compare the candidate's canonical order with the orders that the reference allows.
 
     The longest common chain is the longest increasing subsequence of the aligned steps, over all
@@ -107,12 +97,11 @@ def chain_f1(
         reference: What should be done.
         candidate: What is proposed.
         alignment: Of the candidate's steps with the reference's.
-        orders: "canonical" looks at the canonical order of the reference only, as the paper's own code.
 
     Returns: 1 = the same steps in an order that is allowed, also if both are empty; 0 = no step in
         common, or only one side has steps.
-    Source: Qiao and others 2025 (WorFBench), all topological orders; appendix B.1 of WorkflowPerturb,
-        the canonical order; the antichain by Dilworth 1950.
+    Source: Qiao and others 2025 (WorFBench), all topological orders, where the code of WorkflowPerturb
+        (appendix B.1) looks at the canonical one; the antichain by Dilworth 1950.
     """
     rank = {index: place for place, index in enumerate(reference.order)}
     places = [rank[match.reference] for match in alignment.matched]
@@ -120,11 +109,12 @@ def chain_f1(
     covered: Orders = "canonical"
     if reference.linear:
         covered = "only"
-    elif orders == "all":
+    else:
         better = len(places) if length == len(places) else _longest_over_all(reference, places)
         if better is not None:
             length, covered = better, "all"
-    return _score(length, len(reference.steps), len(candidate.steps), covered)
+    steps = len(reference.steps) + len(candidate.steps)
+    return ChainScore(2 * length / steps if steps else 1.0, length, covered)
 
 
 def longest_increasing(places: Sequence[int]) -> int:
@@ -134,14 +124,6 @@ def longest_increasing(places: Sequence[int]) -> int:
         at = bisect_left(tails, place)
         tails[at : at + 1] = [place]
     return len(tails)
-
-
-def _score(length: int, wanted: int, proposed: int, orders: Orders) -> ChainScore:
-    if not wanted and not proposed:
-        return ChainScore(1.0, 1.0, 1.0, 0, orders)
-    precision = length / proposed if proposed else 0.0
-    recall = length / wanted if wanted else 0.0
-    return ChainScore(precision, recall, 2 * length / (wanted + proposed), length, orders)
 
 
 def _longest_over_all(reference: Workflow, places: Sequence[int]) -> int | None:

@@ -13,13 +13,9 @@ from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from evenkeel.core.pair import Answer, Pair
+    from evenkeel.core.pair import Pair
     from evenkeel.metrics.workflow.alignment import Aligner, Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
-
-    Reader = Callable[[Answer], Workflow]
 
 _KEPT = 64
 
@@ -41,7 +37,7 @@ class Aligned:
     alignment: Alignment
 
 
-def read_both(metric: str, version: int, pair: Pair, read: Reader = read_answer) -> Both | Failure:
+def read_both(metric: str, version: int, pair: Pair) -> Both | Failure:
     """The workflows of both answers.
 
     Returns: a `Failure` with the reason of the `WorkflowError` if an answer cannot be read, and which
@@ -50,7 +46,7 @@ def read_both(metric: str, version: int, pair: Pair, read: Reader = read_answer)
     found: list[Workflow] = []
     for side, answer in (("reference", pair.reference), ("candidate", pair.candidate)):
         try:
-            found.append(read(answer))
+            found.append(read_answer(answer))
         except WorkflowError as error:
             return Failure(metric, version, error.reason, f"The {side} cannot be read: {error}"[:300])
     return Both(*found)
@@ -59,15 +55,13 @@ def read_both(metric: str, version: int, pair: Pair, read: Reader = read_answer)
 class Comparison:
     """Reads and aligns pairs. Shared by metrics, so that a pair is aligned once for all of them."""
 
-    def __init__(self, aligner: Aligner | None = None, *, read: Reader = read_answer) -> None:
+    def __init__(self, aligner: Aligner | None = None) -> None:
         """Compare by an aligner.
 
         Args:
             aligner: Default: equal texts.
-            read: Reads an answer's workflow, or raises `WorkflowError`.
         """
         self._aligner = aligner or ExactText()
-        self._read = read
         self._kept: OrderedDict[Both, Aligned] = OrderedDict()
         self._lock = Lock()
 
@@ -76,7 +70,7 @@ class Comparison:
 
         Returns: a `Failure` as `read_both`, or with the aligner's reason.
         """
-        both = read_both(metric, version, pair, self._read)
+        both = read_both(metric, version, pair)
         if isinstance(both, Failure):
             return both
         with self._lock:

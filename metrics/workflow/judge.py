@@ -13,7 +13,6 @@ from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.diagrams import write_node_edge
-from evenkeel.metrics.workflow.reading import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.judge.prompts import Question
     from evenkeel.metrics.judge.reply import Reply
-    from evenkeel.metrics.workflow.compare import Reader
     from evenkeel.metrics.workflow.workflow import Workflow
 
 _BEST = 5
@@ -93,14 +91,13 @@ class WorkflowJudge:
     version: ClassVar[int] = WORKFLOW.version
     about: ClassVar[About] = About("judge", cost="judge", needs="judge")
 
-    def __init__(self, judge: Asker, *, calls: int = CALLS, read: Reader = read_answer) -> None:
+    def __init__(self, judge: Asker, *, calls: int = CALLS) -> None:
         """Build the metric; nothing is sent.
 
         Args:
             judge: Whom to ask.
             calls: Calls that are averaged. The same question with another seed, so they differ only by
                 what is random in the judge.
-            read: Reads an answer's workflow.
 
         Raises: ValueError for fewer than one call.
         """
@@ -108,7 +105,6 @@ class WorkflowJudge:
             raise ValueError(f"a rating takes at least one call, not {calls}")
         self._judge = judge
         self._calls = calls
-        self._read = read
 
     async def score(self, pair: Pair) -> float | Failure:
         """Mean rating of the candidate's workflow over 5. Sees the workflows only, and `pair.context`.
@@ -116,7 +112,7 @@ class WorkflowJudge:
         Returns: ratio in [0, 1]; 1 = 5 in every call. A `Failure` if an answer cannot be read as a
             workflow, or as `judged`.
         """
-        both = read_both(self.name, self.version, pair, self._read)
+        both = read_both(self.name, self.version, pair)
         if isinstance(both, Failure):
             return both
         return (await self.judged(both.reference, both.candidate, pair.context)).outcome

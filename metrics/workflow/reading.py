@@ -10,7 +10,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.metrics.similarity.normalised import canonical_json, json_value
 from evenkeel.metrics.structured.reading import fences, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError, flat
 from evenkeel.metrics.workflow.diagrams import (
@@ -32,29 +31,13 @@ if TYPE_CHECKING:
     from evenkeel.metrics.workflow.workflow import Workflow
 
 
-def read_calls(calls: Iterable[ToolCall], *, arguments: bool = False) -> Workflow:
-    """A sequence of one step a call.
-
-    Args:
-        calls: In the order of the answer.
-        arguments: Whether a step is the call with its arguments, as "name {canonical JSON}", or the
-            tool's name alone. Arguments have metrics of their own in `evenkeel.metrics.tool_calls`, and
-            one of them reworded would make another step of the call.
+def read_calls(calls: Iterable[ToolCall]) -> Workflow:
+    """A sequence of one step a call: the tool's name, as arguments have metrics of their own.
 
     Raises:
         WorkflowError: "empty_step" for a call without name, or "too_large".
     """
-    return sequence(_step(call, arguments=arguments) for call in calls)
-
-
-def _step(call: ToolCall, *, arguments: bool) -> str:
-    if not arguments:
-        return call.name
-    try:
-        said = canonical_json(json_value(call.arguments.strip() or "{}"))
-    except ValueError:
-        said = call.arguments.strip()
-    return f"{call.name} {said}"
+    return sequence(call.name for call in calls)
 
 
 _WORDS = "step|schritt|étape|etape|paso|passo|stap|fase|phase|ステップ|手順|步骤|第"

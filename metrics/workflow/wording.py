@@ -12,13 +12,12 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
 from evenkeel.metrics.workflow.compare import read_both
-from evenkeel.metrics.workflow.reading import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.metrics.protocol import BatchMetric
-    from evenkeel.metrics.workflow.compare import Both, Reader
+    from evenkeel.metrics.workflow.compare import Both
     from evenkeel.metrics.workflow.workflow import Workflow
 
 
@@ -52,16 +51,12 @@ class WorkflowBleu:
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("structural", akin="lexical", telling={"workflow": 3})
 
-    def __init__(self, read: Reader = read_answer) -> None:
-        """Compare workflows that `read` reads."""
-        self._read = read
-
     def score(self, pair: Pair) -> float | Failure:
         """`workflow_bleu` of the two answers.
 
         Returns: ratio in [0, 1]. A `Failure` if one of them cannot be read as a workflow, as `ChainF1.score`.
         """
-        both = read_both(self.name, self.version, pair, self._read)
+        both = read_both(self.name, self.version, pair)
         return both if isinstance(both, Failure) else workflow_bleu(both.reference, both.candidate)
 
 
@@ -72,16 +67,12 @@ class WorkflowGleu:
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("structural", akin="lexical", telling={"workflow": 4})
 
-    def __init__(self, read: Reader = read_answer) -> None:
-        """Compare workflows that `read` reads."""
-        self._read = read
-
     def score(self, pair: Pair) -> float | Failure:
         """`workflow_gleu` of the two answers.
 
         Returns: ratio in [0, 1]. A `Failure` if one of them cannot be read as a workflow, as `ChainF1.score`.
         """
-        both = read_both(self.name, self.version, pair, self._read)
+        both = read_both(self.name, self.version, pair)
         return both if isinstance(both, Failure) else workflow_gleu(both.reference, both.candidate)
 
 
@@ -99,25 +90,12 @@ class StepBertScore:
         "structural", akin="semantic", cost="model", needs="token_matcher", telling={"workflow": 5}
     )
 
-    def __init__(self, score: BatchMetric, *, baseline: float = 0.0, read: Reader = read_answer) -> None:
-        """Compare steps by a metric.
-
-        Args:
-            score: `BertScore`, as the paper has it, or any other metric that scores many pairs at once.
-            baseline: What unrelated steps have with that model, in [0, 1): it becomes 0, and 1 stays.
-                The paper's figures are rescaled so; 0 leaves the scores as they are.
-            read: Reads an answer's workflow.
-
-        Raises: ValueError for a baseline outside [0, 1).
-        """
-        if not 0 <= baseline < 1:
-            raise ValueError(f"the baseline is in [0, 1), not {baseline}")
+    def __init__(self, score: BatchMetric) -> None:
+        """Compare steps by `BertScore`, as the paper does, or by any other metric that scores many pairs."""
         self._score = score
-        self._baseline = baseline
-        self._read = read
 
     def score(self, pair: Pair) -> float | Failure:
-        """Mean BERTScore F1 of the steps' pairs, negative values after rescaling cut to 0.
+        """Mean BERTScore F1 of the steps' pairs.
 
         Steps are paired by place in canonical order; those of the longer workflow that are left
         over do not count. So a step that is missing early makes all behind it strangers, and one that is
@@ -127,14 +105,13 @@ class StepBertScore:
             `Failure` if an answer cannot be read as a workflow, or as `BertScore.score`.
         Source: appendix B.4 of WorkflowPerturb.
         """
-        both = read_both(self.name, self.version, pair, self._read)
+        both = read_both(self.name, self.version, pair)
         if isinstance(both, Failure):
             return both
-        raw = self.rescaled([both])[0]
-        return raw if isinstance(raw, Failure) else max(0.0, raw)
+        return self.means([both])[0]
 
-    def rescaled(self, pairs: Sequence[Both]) -> list[float | Failure]:
-        """The rescaled mean for each two workflows, possibly below 0; the model is called once."""
+    def means(self, pairs: Sequence[Both]) -> list[float | Failure]:
+        """The mean for each two workflows; the model is called once."""
         asked = [_in_turn(both.reference, both.candidate) for both in pairs]
         given = iter(self._score.score_all([pair for steps in asked for pair in steps]))
         found: list[float | Failure] = []
@@ -146,8 +123,7 @@ class StepBertScore:
             elif not scores:
                 found.append(float(both.reference.steps == both.candidate.steps))
             else:
-                mean = math.fsum(one for one in scores if not isinstance(one, Failure)) / len(scores)
-                found.append((mean - self._baseline) / (1 - self._baseline))
+                found.append(math.fsum(one for one in scores if not isinstance(one, Failure)) / len(scores))
         return found
 
 

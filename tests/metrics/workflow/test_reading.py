@@ -297,13 +297,10 @@ def test_endless_groups_of_edges_are_refused_before_they_are_made() -> None:
     assert refused(f'{{"nodes": ["a"], "edges": [{{"from": {ends}, "to": {ends}}}]}}')[0] == "too_large"
 
 
-def test_tool_calls_are_a_sequence_of_names_or_of_whole_calls() -> None:
-    """Arguments count only where they are asked for, and then by value, not by spelling."""
+def test_tool_calls_are_a_sequence_of_names() -> None:
+    """Arguments do not count, and neither does what is said next to the calls."""
     calls = (ToolCall("find", '{"b": 1, "a": 2.0}'), ToolCall("open", "not json"))
     assert read_calls(calls) == sequence(["find", "open"])
-    other = (ToolCall("find", '{ "a": 2, "b": 1 }'), calls[1])
-    assert read_calls(calls, arguments=True) == read_calls(other, arguments=True)
-    assert read_calls(calls, arguments=True).steps[1] == "open not json"
     assert read_answer(Answer("1. talk about it", calls)) == sequence(["find", "open"])
     assert read_answer(Answer("1. find\n2. open")) == sequence(["find", "open"])
 

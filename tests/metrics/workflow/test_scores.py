@@ -38,12 +38,10 @@ def test_chain_f1_of_a_missing_and_a_moved_step() -> None:
 
 
 def test_steps_that_may_be_exchanged_are_in_order_either_way() -> None:
-    """B and c both follow a: "a c b" is as good as "a b c", but not for the canonical order alone."""
+    """B and c both follow a: "a c b" is as good as "a b c"."""
     gold = workflow("abc", [(0, 1), (0, 2)])
     free = chain_f1(*aligned(gold, sequence("acb")))
     assert (free.f1, free.orders) == (1.0, "all")
-    fixed = chain_f1(*aligned(gold, sequence("acb")), orders="canonical")
-    assert (fixed.length, fixed.orders) == (2, "canonical")
 
 
 def test_too_many_conflicts_fall_back_to_the_canonical_order_and_say_so() -> None:
@@ -71,17 +69,7 @@ def test_pruning_takes_the_step_that_is_most_in_dispute() -> None:
     """Hub h is joined to five others on one side only: h goes and the others stay."""
     gold, candidate = workflow("habcde", [(0, n) for n in range(1, 6)]), workflow("habcde", [])
     found = graph_f1(*aligned(gold, candidate))
-    assert (found.size, found.maximum) == (5, True)
-
-
-def test_pruning_can_miss_the_maximum_and_the_exact_search_does_not() -> None:
-    """A tree of disputes: m is joined to five steps that each have one more, so taking m first wastes it."""
-    names = ["m", *(f"x{n}" for n in range(5)), *(f"y{n}" for n in range(5))]
-    edges = [(0, n) for n in range(1, 6)] + [(n, n + 5) for n in range(1, 6)]
-    both = aligned(workflow(names, edges), workflow(names, []))
-    assert graph_f1(*both).size == 5
-    found = graph_f1(*both, exact=True)
-    assert (found.size, found.maximum) == (6, True)
+    assert found.size == 5
 
 
 def test_an_edge_the_other_way_round_is_another_edge() -> None:
@@ -142,13 +130,12 @@ def test_chain_length_is_that_of_the_best_of_all_orders(case) -> None:
     found = chain_f1(gold, candidate, alignment)
     assert found.length == best
     assert found.orders in ("only", "all")
-    assert chain_f1(gold, candidate, alignment, orders="canonical").length <= best
 
 
 @given(cases())
 @settings(max_examples=80, deadline=None)
-def test_graph_size_is_that_of_the_largest_common_subgraph(case) -> None:
-    """The exact search agrees with trying all subsets; pruning never gives more."""
+def test_graph_size_is_never_beyond_the_largest_common_subgraph(case) -> None:
+    """Against trying all subsets: pruning never gives more, and where one step has to go as much."""
     gold, candidate, alignment = aligned(*case)
     wanted, proposed = set(gold.edges), set(candidate.edges)
     best = 0
@@ -159,9 +146,9 @@ def test_graph_size_is_that_of_the_largest_common_subgraph(case) -> None:
                 for one, other in itertools.permutations(kept, 2)
             ):
                 best = size
-    assert graph_f1(gold, candidate, alignment, exact=True).size == best
-    greedy = graph_f1(gold, candidate, alignment)
-    assert greedy.size == best if greedy.maximum else greedy.size <= best
+    size = graph_f1(gold, candidate, alignment).size
+    assert size <= best
+    assert size == best or size < len(alignment) - 1
 
 
 @given(st.permutations(range(7)))
@@ -187,7 +174,6 @@ def test_scores_stay_in_range_and_are_one_for_the_same(case) -> None:
     both = aligned(*case)
     for found in (chain_f1(*both), graph_f1(*both)):
         assert 0 <= found.f1 <= 1
-        assert min(found.precision, found.recall) <= found.f1 <= max(found.precision, found.recall)
     same = aligned(case[0], case[0])
     assert chain_f1(*same).f1 == graph_f1(*same).f1 == kendall_tau(*same).weighted == 1.0
 

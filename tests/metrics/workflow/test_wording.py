@@ -81,20 +81,10 @@ def test_steps_are_scored_place_by_place_up_to_the_shorter_end() -> None:
     assert planted.calls == 1
 
 
-def test_rescaling_maps_the_baseline_to_zero() -> None:
-    """.7 above a baseline of .4 is half the way to 1; what lies below is cut for the metric only."""
-    low, half = Both(sequence("a"), sequence("b")), Both(sequence("a"), sequence("c"))
-    metric = StepBertScore(Planted(ab=0.1, ac=0.7), baseline=0.4)
-    assert metric.rescaled([low, half]) == [pytest.approx(-0.5), pytest.approx(0.5)]
-    assert metric.score(Pair(numbered("a"), numbered("b"), "")) == 0.0
-    with pytest.raises(ValueError, match="baseline"):
-        StepBertScore(Planted(), baseline=1.0)
-
-
 def test_a_step_that_cannot_be_scored_fails_the_workflow() -> None:
     """Under this metric's name, with the reason of the one inside; other pairs stand."""
     metric = StepBertScore(Planted(aa=1.0))
-    failed, fine = metric.rescaled(
+    failed, fine = metric.means(
         [Both(sequence(["a"]), sequence(["broken"])), Both(sequence("a"), sequence("a"))]
     )
     assert isinstance(failed, Failure)
@@ -106,5 +96,5 @@ def test_empty_workflows_have_a_defined_bert_score() -> None:
     """No step is scored: 1 if both are empty, else 0."""
     metric = StepBertScore(Planted())
     empty, one = sequence([]), sequence("a")
-    assert metric.rescaled([Both(empty, empty), Both(empty, one), Both(one, empty)]) == [1.0, 0.0, 0.0]
+    assert metric.means([Both(empty, empty), Both(empty, one), Both(one, empty)]) == [1.0, 0.0, 0.0]
     assert isinstance(metric.score(Pair(Answer("prose"), numbered("a"), "")), Failure)
