@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import sys
+from concurrent.futures import BrokenExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from evenkeel.cli.options import store_options
+from evenkeel.core.figures import number, percent, usd
+from evenkeel.core.verdict import Failure
+from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
+from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.experiments.calibrate.rewriting import Rewriter
+from evenkeel.experiments.calibrate.scoring import ScoringOptions
+from evenkeel.experiments.calibrate.threshold import Placement
+from evenkeel.experiments.goldens.files import load_goldens
+from evenkeel.experiments.kit.arguments import InputError, price, words
+from evenkeel.experiments.kit.asking import ModelAddress, StoppedError
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.renderings import show
+from evenkeel.experiments.kit.terminal import consoles
+from evenkeel.llm.price import Prices
+from evenkeel.metrics.registry import UnknownMetricError
+from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
+from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from evenkeel.experiments.calibrate.command import CalibrateOptions, Outcome
-    from evenkeel.experiments.kit.asking import ModelAddress
+    from evenkeel.experiments.calibrate.command import Outcome
     from evenkeel.stores.goldens import Golden
 
 VECTORS: Final = "calibration-vectors.sqlite"
@@ -167,19 +187,6 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> 
     Returns: the exit code: 0, or 1 if the user did not confirm or a model could not be used.
     Raises: UserError for options, files, goldens and stores that cannot be used.
     """
-    import sqlite3
-    from concurrent.futures import BrokenExecutor
-    from datetime import UTC, datetime
-
-    from evenkeel.experiments.calibrate.command import run_calibrate
-    from evenkeel.experiments.kit.arguments import InputError
-    from evenkeel.experiments.kit.asking import StoppedError
-    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-    from evenkeel.experiments.kit.renderings import show
-    from evenkeel.experiments.kit.terminal import consoles
-    from evenkeel.metrics.registry import UnknownMetricError
-    from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
-
     out, err = consoles(_PIPED_WIDTH)
     try:
         outcome = run_calibrate(
@@ -213,9 +220,6 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, confirmed: bool) -> 
 
 def _notes(outcome: Outcome) -> Iterator[str]:
     """What else there is to say of a run: what is missing, what it took, and where the files are."""
-    from evenkeel.core.figures import number, percent, usd
-    from evenkeel.core.verdict import Failure
-
     scores, chosen = outcome.scores, outcome.chosen
     yield (
         f"{number(len(chosen.goldens))} goldens of form {chosen.form}, {number(len(scores.rows))} "
@@ -254,16 +258,6 @@ def _notes(outcome: Outcome) -> Iterator[str]:
 
 
 def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
-    import os
-
-    from evenkeel.experiments.calibrate.command import CalibrateOptions
-    from evenkeel.experiments.calibrate.judge import AskedSimilarity, AskedWorkflow
-    from evenkeel.experiments.calibrate.rewriting import Rewriter
-    from evenkeel.experiments.calibrate.scoring import ScoringOptions
-    from evenkeel.experiments.calibrate.threshold import Placement
-    from evenkeel.experiments.kit.arguments import InputError, words
-    from evenkeel.runtime.stores import opened, settings_of_stores
-
     if (file is None) != given["from_store"]:
         raise InputError("name a file of goldens, or take those of the store with --from-store; one of both")
     if given["route"] and not given["from_store"]:
@@ -309,9 +303,6 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
 
 def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:
     """The goldens of the file, else of the store, and where they are from."""
-    from evenkeel.experiments.goldens.files import load_goldens
-    from evenkeel.runtime.stores import opened, settings_of_stores
-
     if file is not None:
         return load_goldens(file), file.name
     route = given["route"]
@@ -321,12 +312,6 @@ def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden,
 
 
 def _address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
-    import os
-
-    from evenkeel.experiments.kit.arguments import price
-    from evenkeel.experiments.kit.asking import ModelAddress
-    from evenkeel.llm.price import Prices
-
     if model is None:
         return None
     variable, own = given[f"{service}_key_env"], given["price"]

@@ -10,18 +10,37 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import click
 
+from evenkeel.cli.options import experiment_settings
+from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
+from evenkeel.experiments.calibrate.calibration import read_calibration
+from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
+from evenkeel.experiments.gate.reports import as_json, as_junit, document
+from evenkeel.experiments.gate.run import GateOptions, Raters, run_gate
+from evenkeel.experiments.gate.sides import Side
+from evenkeel.experiments.gate.thresholds import needs_judge
+from evenkeel.experiments.goldens.files import load_goldens, newest_versions
+from evenkeel.experiments.kit.arguments import InputError, check_writable, price, read_text, words
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.renderings import markdown, show
+from evenkeel.experiments.kit.terminal import consoles
+from evenkeel.metrics.tasks import task_named
+from evenkeel.monitor.detect.gate import GateRules
+from evenkeel.runtime import choices
+from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
+from evenkeel.runtime.replays import prices
+from evenkeel.runtime.stores import opened
+from evenkeel.settings import Credential, SettingsError
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.sqlite.cache import SqliteRulings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from evenkeel.core.endpoint import Upstream
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.gate.edits import Edit
-    from evenkeel.experiments.gate.run import GateOptions, Outcome, Raters
-    from evenkeel.experiments.gate.sides import Side
+    from evenkeel.experiments.gate.run import Outcome
     from evenkeel.llm.price import Prices
-    from evenkeel.monitor.detect.gate import GateRules
     from evenkeel.settings import Settings
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
@@ -182,12 +201,6 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) 
     Returns: the exit code. A fault of the gate itself counts as not measured.
     Raises: UserError for options, files and stores that cannot be used.
     """
-    from evenkeel.experiments.gate.reports import document
-    from evenkeel.experiments.gate.run import run_gate
-    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-    from evenkeel.experiments.kit.renderings import show
-    from evenkeel.experiments.kit.terminal import consoles
-
     out, err = consoles(_PIPED_WIDTH)
     try:
         outputs = Outputs.of(given)
@@ -223,17 +236,12 @@ class Outputs(NamedTuple):
 
         Raises: InputError for a file, or a cache, that cannot be written.
         """
-        from evenkeel.experiments.kit.arguments import check_writable
-
         found = cls(given["markdown"], given["junit"], given["json"])
         check_writable((*found, given["cache"]))
         return found
 
     def write(self, outcome: Outcome) -> None:
         """Write the reports that are wanted."""
-        from evenkeel.experiments.gate.reports import as_json, as_junit, document
-        from evenkeel.experiments.kit.renderings import markdown
-
         self.write_texts(markdown(document(outcome), level=2), as_junit(outcome), as_json(outcome))
 
     def write_texts(self, markdown: str, junit: str, json: str) -> None:
@@ -248,11 +256,6 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any]) -> GateOptions
 
     Raises: UserError in one line.
     """
-    from evenkeel.experiments.gate.run import GateOptions
-    from evenkeel.experiments.gate.thresholds import needs_judge
-    from evenkeel.experiments.kit.arguments import words
-    from evenkeel.runtime.replays import prices
-
     settings = _settings(given)
     calibration = _calibration(given["calibration"], settings)
     rated = calibration is None or settings.judge is not None or given["rate"]
@@ -286,11 +289,6 @@ async def _raters(
     settings: Settings, prices: Prices, database: Database, *, rated: bool, judged: bool
 ) -> AsyncIterator[Raters]:
     """Judge and heuristics of the settings; loading an encoder takes seconds."""
-    from evenkeel.experiments.gate.run import Raters
-    from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
-    from evenkeel.stores.counters import Tally
-    from evenkeel.stores.sqlite.cache import SqliteRulings
-
     judge = make_judge(settings, SqliteRulings(database), prices)[0] if judged else None
     encoder = make_encoder(settings, prices) if rated else None
     try:
@@ -306,10 +304,6 @@ def _goldens(
     files: tuple[Path, ...], settings: Settings, route: str | None
 ) -> tuple[tuple[Golden, ...], str]:
     """The goldens of files, else of the store, and where they are from."""
-    from evenkeel.experiments.goldens.files import load_goldens, newest_versions
-    from evenkeel.experiments.kit.arguments import InputError
-    from evenkeel.runtime.stores import opened
-
     if files:
         versions = (golden for path in files for golden in load_goldens(path))
         found = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
@@ -328,10 +322,6 @@ def _goldens(
 
 
 def _settings(given: Mapping[str, Any]) -> Settings:
-    from evenkeel.cli.options import experiment_settings
-    from evenkeel.experiments.kit.arguments import price
-    from evenkeel.settings import SettingsError
-
     if given["config"] is None and given["base_url"] is None:
         raise SettingsError(
             "which endpoint is asked? Name it with --base-url, or give the routes' upstreams with --config"
@@ -346,9 +336,6 @@ def _settings(given: Mapping[str, Any]) -> Settings:
 
 def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
     """Candidate and, unless there is none, reference."""
-    from evenkeel.core.endpoint import Upstream
-    from evenkeel.settings import SettingsError
-
     key_env = given["api_key_env"] or settings.shadow.api_key_env
     url, reference_url = given["base_url"], given["reference_url"]
     try:
@@ -399,9 +386,6 @@ def _side(
         model: None = the goldens'.
         edit: Of the prompt.
     """
-    from evenkeel.experiments.gate.sides import Side
-    from evenkeel.settings import Credential
-
     credential = Credential.read(*key)
     headers = ((credential.header, credential.value),) if credential else ()
     return Side(
@@ -416,9 +400,6 @@ def _side(
 
 
 def _rules(given: Mapping[str, Any]) -> GateRules:
-    from evenkeel.experiments.kit.arguments import InputError
-    from evenkeel.monitor.detect.gate import GateRules
-
     try:
         return GateRules(
             alpha=given["alpha"],
@@ -433,9 +414,6 @@ def _rules(given: Mapping[str, Any]) -> GateRules:
 
 
 def _edit(given: Mapping[str, Any]) -> Edit | None:
-    from evenkeel.experiments.gate.edits import EditError, NewSystemPrompt, NewTemplate
-    from evenkeel.experiments.kit.arguments import InputError, read_text
-
     prompt, old, new = given["prompt"], given["template"], given["new_template"]
     if prompt is not None and (old is not None or new is not None):
         raise InputError("--prompt and --template: change one of them at a time")
@@ -453,10 +431,6 @@ def _edit(given: Mapping[str, Any]) -> Edit | None:
 
 
 def _calibration(path: Path | None, settings: Settings) -> Calibration | None:
-    from evenkeel.experiments.calibrate.calibration import read_calibration
-    from evenkeel.experiments.kit.arguments import InputError, read_text
-    from evenkeel.runtime import choices
-
     try:
         return choices.calibration(settings) if path is None else read_calibration(read_text(path))
     except InputError:
@@ -466,9 +440,6 @@ def _calibration(path: Path | None, settings: Settings) -> Calibration | None:
 
 
 def _task(name: str | None) -> str | None:
-    from evenkeel.experiments.kit.arguments import InputError
-    from evenkeel.metrics.tasks import task_named
-
     try:
         return None if name is None else task_named(name)
     except ValueError as error:

@@ -15,6 +15,8 @@ from evenkeel.experiments.goldens import terminal
 from evenkeel.experiments.goldens.candidates import candidates as approvable
 from evenkeel.experiments.goldens.candidates import chosen, golden_of
 from evenkeel.experiments.goldens.files import golden_lines, load_goldens
+from evenkeel.experiments.kit.confirmation import agreed
+from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.audit_log import Action
 from evenkeel.stores.goldens import GoldenError, unknown
 
@@ -153,8 +155,6 @@ def approve(
       evenkeel goldens approve --route support --sample 50 --seed 1 --spread
       evenkeel goldens approve --model gpt-4.1 --sample 50 --spread
     """
-    from evenkeel.runtime.stores import opened, settings_of_stores
-
     if bool(ids) == (given["sample"] is not None):
         raise click.UsageError("name exchanges, or say how many to choose with --sample N")
     if given["name"] and len(ids) != 1:
@@ -184,8 +184,6 @@ def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Go
 
 def _sampled(stores: Stores, who: str, given: dict[str, Any]) -> list[Golden]:
     """The goldens that a choice of candidates becomes, if it is confirmed once it has been shown."""
-    from evenkeel.experiments.kit.confirmation import agreed
-
     named = {name: given[name] for name in ("route", "task", "model")}
     found = approvable(stores, **named)
     picked = chosen(found, given["sample"], Random(given["seed"]), spread_out=given["spread"])
@@ -251,8 +249,6 @@ def import_(files: tuple[Path, ...], by: str | None, config: Path | None, data_d
     \b
       {"id": "kettle-1", "prompt": "May I return a used kettle?", "answer": "No, only unused ones."}
     """
-    from evenkeel.runtime.stores import opened, settings_of_stores
-
     with opened(settings_of_stores(config, data_dir), create=True) as stores:
         who, at = _who(by), _now()
         done = stores.goldens.add([golden for file in files for golden in load_goldens(file)], by=who, at=at)
