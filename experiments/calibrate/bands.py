@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from math import ceil, exp, floor, lgamma, log, log1p
+from math import ceil, floor, log
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol
+
+from scipy.special import bdtrc, betaincinv
 
 from evenkeel.core.pair import Pair, Wanted
 from evenkeel.core.verdict import BASELINE, PROVENANCE, STAGES, Failure, stage_of
@@ -178,22 +180,12 @@ def form_of(scores: Mapping[str, float]) -> Form:
 
 def lower_bound(agreed: int, n: int, chance: float) -> float:
     """Clopper–Pearson lower end: the largest share that is rejected at this chance of error."""
-    low, high = 0.0, agreed / n
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _tail(agreed, n, middle) <= chance else (low, middle)
-    return low
+    return float(betaincinv(agreed, n - agreed + 1, chance)) if agreed else 0.0
 
 
 def _tail(agreed: int, n: int, share: float) -> float:
     """Probability of at least `agreed` agreements among `n` if the judge agrees on this share."""
-    if share <= 0:
-        return float(agreed == 0)
-    terms = (
-        lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log1p(-share) + (n - k) * log(share)
-        for k in range(n - agreed + 1)
-    )
-    return min(1.0, sum(exp(term) for term in terms))
+    return float(bdtrc(agreed - 1, n, share)) if agreed else 1.0
 
 
 def _side(

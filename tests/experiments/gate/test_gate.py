@@ -169,7 +169,7 @@ def test_on_a_terminal_the_price_is_asked_about_first(tmp_path, model, monkeypat
 def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(tmp_path, model, monkeypatch):
     """Whatever goes wrong inside, the exit code is 2."""
     path = goldens(tmp_path / "goldens.jsonl", 3)
-    monkeypatch.setattr("evenkeel.experiments.kit.renderings.show", lambda *_: 1 / 0)
+    monkeypatch.setattr("evenkeel.cli.gate.show", lambda *_: 1 / 0)
     _, found = run(path, "--base-url", model[1], "--model", "equal", "--yes", exit_code=2)
     assert found is None
 
