@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from evenkeel.experiments.judge_audit.questions import BUILTIN, rubrics
+from evenkeel.experiments.judge_audit.questions import rubrics
 from evenkeel.experiments.judge_audit.ratings import Scale, read_ratings
 from evenkeel.experiments.judge_audit.rows import metric_key
 from evenkeel.experiments.kit.arguments import InputError
@@ -200,7 +200,7 @@ def test_the_papers_metrics_are_defined():
         "coherence consistency fluency relevance understandable natural maintains_context interesting "
         "uses_knowledge overall"
     )
-    assert set(paper.split()) <= {rubric.metric for rubric in BUILTIN}
+    assert set(paper.split()) <= rubrics().keys()
 
 
 def test_a_rubric_file_adds_and_replaces(tmp_path):
