@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.monitor import planted
-from evenkeel.experiments.kit.pdf import pdf_maker
-from evenkeel.experiments.kit.renderings import html
+from evenkeel.experiments.kit.renderings import html, pdf_maker
 from evenkeel.experiments.report.document import as_csv, as_json, document
 from evenkeel.experiments.report.findings import Wish, make_report
 from evenkeel.experiments.report.period import span_of

@@ -80,7 +80,7 @@ def report(
       evenkeel report --change 3f9c0b2a771e --format pdf
     """
     from evenkeel.core.figures import number
-    from evenkeel.experiments.kit.pdf import pdf_maker
+    from evenkeel.experiments.kit.renderings import pdf_maker
     from evenkeel.experiments.report import sentences
     from evenkeel.experiments.report.findings import Wish, make_report
     from evenkeel.experiments.report.period import period_of

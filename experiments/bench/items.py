@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.kit.arguments import InputError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,7 +101,7 @@ def read_items(paths: Iterable[Path]) -> tuple[Item, ...]:
     """
     found: dict[str, tuple[Item, str]] = {}
     for path in paths:
-        for number, line in enumerate(_lines(path), start=1):
+        for number, line in enumerate(read_text(path).split("\n"), start=1):
             if not line.strip():
                 continue
             where = f"{path.name}, line {number}"
@@ -156,12 +156,3 @@ def described(faults: Sequence[ErrorDetails]) -> str:
 def written(item: Item) -> str:
     """An issue as one line of JSON, which `item_of` reads."""
     return item.model_dump_json(by_alias=True, exclude_defaults=True)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise ItemError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ItemError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error

@@ -1,15 +1,17 @@
-"""Renderings of a document: terminal, Markdown and one HTML file; and JSON, CSV and JUnit for machines."""
+"""Renderings of a document: terminal, Markdown, one HTML file and PDF; JSON, CSV and JUnit for machines."""
 
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
+import logging
 import re
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 from xml.etree import ElementTree as ET
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,14 +25,16 @@ from evenkeel.core.text import harmless, one_line, visible, well_formed
 from evenkeel.core.text import markdown as escaped
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.kit import charts
+from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.kit.document import Bullets, Folded, Paragraph, Picture, Table, part, turned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
     from evenkeel.experiments.kit.document import Block, Cell, Document
+
 
 _FRAME: Final = 3
 """Columns that a border with its padding takes."""
@@ -324,3 +328,46 @@ def junit(
 
 def _xml(text: str) -> str:
     return _UNWRITABLE.sub("\ufffd", text)
+
+
+_WITHOUT = "or leave pdf out: the HTML prints the same pages from any browser"
+
+
+def pdf_maker(load: Callable[[str], Any] = importlib.import_module) -> Callable[[bytes], bytes]:
+    """What makes a PDF of a page.
+
+    Args:
+        load: Loads the library.
+
+    Raises: InputError, saying what to install, if the library or what it draws text with is missing.
+    """
+    # Before it is loaded, which it tells about.
+    for noisy in ("weasyprint", "weasyprint.progress", "fontTools"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+    try:
+        weasyprint = load("weasyprint")
+    except ImportError as error:
+        raise InputError(
+            f"a PDF needs the extra `pdf`: pip install 'evenkeel-proxy[pdf]' ({error}); {_WITHOUT}"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"a PDF needs the system library Pango, on Debian: apt-get install libpango-1.0-0 "
+            f"libpangoft2-1.0-0 ({_first_line(error)}); {_WITHOUT}"
+        ) from error
+
+    def made(page: bytes) -> bytes:
+        document = weasyprint.HTML(string=page.decode("utf-8"), url_fetcher=_refuse)
+        written: bytes = document.write_pdf()
+        return written
+
+    return made
+
+
+def _refuse(url: str, *_more: Any, **_named: Any) -> NoReturn:
+    """The page is whole: it has nothing to fetch, and nothing that traffic put into it may."""
+    raise ValueError(f"a report fetches nothing, and not {url}")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

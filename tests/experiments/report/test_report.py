@@ -22,9 +22,9 @@ from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.console.api import api_handlers
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.experiments.kit.arguments import InputError
-from evenkeel.experiments.kit.pdf import pdf_maker
 from evenkeel.experiments.kit.renderings import html as rendered
 from evenkeel.experiments.kit.renderings import markdown as in_markdown
+from evenkeel.experiments.kit.renderings import pdf_maker
 from evenkeel.experiments.report.document import as_csv, document
 from evenkeel.experiments.report.findings import Wish, make_report
 from evenkeel.experiments.report.period import Period
