@@ -11,7 +11,7 @@ from evenkeel.console.forest import Bar, Interval, Span, bar
 from evenkeel.console.rendering import Head, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.geometry import Tick, shortened
-from evenkeel.metrics.cascade import DEFAULT_BANDS
+from evenkeel.experiments.calibrate.calibration import bands_in_force
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import CalibrationInForce, ConsoleSources, Thresholds
     from evenkeel.experiments.calibrate.calibration import Calibration, Role
     from evenkeel.experiments.calibrate.resampling import Measured
-    from evenkeel.metrics.cascade import Bands
 
 _WHOLE: Final = Span(0.0, 1.0)
 _CELL_WIDTH, _CELL_HEIGHT, _NAME_WIDTH = 108, 34, 190
@@ -119,7 +118,7 @@ def calibration_page(sources: ConsoleSources) -> CalibrationPage:
     """What is in force: the calibration if there is one, the careful defaults if not."""
     force = sources.calibration
     found = force.calibration if force else None
-    bands = found.bands if found and found.bands else DEFAULT_BANDS
+    bands = bands_in_force(found)
     placement = found.placement if found else None
     return CalibrationPage(
         head=Head("Calibration · evenkeel", alert=any(report.alert for report in sources.reports())),
@@ -141,7 +140,7 @@ def calibration_page(sources: ConsoleSources) -> CalibrationPage:
             )
             for one in (found.metrics if found else ())
         ),
-        bands=tuple(_bands(bands)),
+        bands=tuple(_bands(found)),
         bands_source=bands.source,
         bands_calibrated=bool(found and found.bands),
         bands_agreement="" if bands.agreement is None else figures.percent(bands.agreement, 1),
@@ -247,7 +246,8 @@ def _heatmap(found: Calibration) -> Heatmap:
     )
 
 
-def _bands(bands: Bands) -> list[BandLine]:
+def _bands(found: Calibration | None) -> list[BandLine]:
+    bands = bands_in_force(found)
     return [
         BandLine(answers, wording.score_words(band.metric), _end(band.same_from), _end(band.other_below))
         for answers, own in (

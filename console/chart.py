@@ -104,8 +104,8 @@ def value_scale(series: Sequence[Sequence[Sample]], threshold: float) -> Scale:
     Early intervals are wide and would flatten the lines, so they may run out of the plot.
     """
     values = [threshold * 1.5, 0.0]
-    for testing in series:
-        rated = [sample for sample in testing if _finite(sample.value)]
+    for samples in series:
+        rated = [sample for sample in samples if _finite(sample.value)]
         values += [sample.value for sample in rated if sample.value is not None]
         if rated:
             values += [
@@ -124,7 +124,7 @@ def chart(
     scale: Scale,
     now: float,
 ) -> Chart:
-    """Lay out one chart, from its first sample to now; without testing it has no time axis.
+    """Lay out one chart, from its first sample to now; without samples it has no time axis.
 
     Args:
         series: oldest model first; the last is the current one. Samples in order of time.
@@ -133,15 +133,15 @@ def chart(
         scale: from `value_scale`.
         now: Unix time in seconds, the right edge, so that a line that has stopped is seen to have.
     """
-    times = [sample.at for testing in series for sample in testing if _finite(sample.value)]
+    times = [sample.at for samples in series for sample in samples if _finite(sample.value)]
     start, end = _time_range(times, now)
 
     def x(at: float) -> float:
         return LEFT + (RIGHT - LEFT) * (at - start) / (end - start)
 
     lines = [
-        _line(_thinned(testing), x, scale, current=place == len(series) - 1)
-        for place, testing in enumerate(series)
+        _line(_thinned(samples), x, scale, current=place == len(series) - 1)
+        for place, samples in enumerate(series)
     ]
     return Chart(
         lines=tuple(line for line in lines if line.line),
@@ -180,22 +180,22 @@ def _finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _thinned(testing: Sequence[Sample]) -> list[Sample]:
-    """Evenly chosen testing, the last one always among them."""
-    rated = [sample for sample in testing if _finite(sample.value)]
+def _thinned(samples: Sequence[Sample]) -> list[Sample]:
+    """Evenly chosen samples, the last one always among them."""
+    rated = [sample for sample in samples if _finite(sample.value)]
     if len(rated) <= MAX_POINTS:
         return rated
     last = len(rated) - 1
     return [rated[round(place * last / (MAX_POINTS - 1))] for place in range(MAX_POINTS)]
 
 
-def _line(testing: Sequence[Sample], x: Callable[[float], float], scale: Scale, *, current: bool) -> Line:
-    points = [(x(sample.at), scale.y(sample.value)) for sample in testing if sample.value is not None]
+def _line(samples: Sequence[Sample], x: Callable[[float], float], scale: Scale, *, current: bool) -> Line:
+    points = [(x(sample.at), scale.y(sample.value)) for sample in samples if sample.value is not None]
     if not points:
         return Line("", "", 0.0, 0.0, current)
     bounds = [
         (x(sample.at), scale.y(sample.lower), scale.y(sample.upper))
-        for sample in testing
+        for sample in samples
         if sample.lower is not None
         and sample.upper is not None
         and _finite(sample.lower)

@@ -54,7 +54,7 @@ class Plot:
     """The newest point with its interval, "" if there is none."""
     chart: Chart
     description: str
-    testing: tuple[Sample, ...]
+    samples: tuple[Sample, ...]
 
 
 def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
@@ -71,10 +71,10 @@ def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
     found = []
     for place, (title, note, observe) in enumerate(_OBSERVED):
         seen = [(one.scored_at, hit) for one in rated if (hit := observe(one)) is not None]
-        testing = binned(seen)
-        if not testing:
+        samples = binned(seen)
+        if not samples:
             continue
-        latest = testing[-1]
+        latest = samples[-1]
         assert latest.value is not None
         assert latest.lower is not None
         assert latest.upper is not None
@@ -88,9 +88,9 @@ def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
                 title=title,
                 note=note,
                 now=shown,
-                chart=chart([testing], (), threshold=0.0, scale=_WHOLE, now=now),
+                chart=chart([samples], (), threshold=0.0, scale=_WHOLE, now=now),
                 description=f"{title}, in time: lately {shown}, from {len(seen)} observations.",
-                testing=tuple(testing),
+                samples=tuple(samples),
             )
         )
     return tuple(found)
@@ -102,17 +102,17 @@ def binned(seen: Sequence[tuple[float, bool]]) -> list[Sample]:
     Args:
         seen: time and whether it was so, in order of time.
 
-    Returns: at most `POINTS` testing, each at the time of its last observation with an interval that
+    Returns: at most `POINTS` samples, each at the time of its last observation with an interval that
         covers the truth of its stretch with probability 95 %; none for fewer than `FEWEST` observations.
     """
     count = min(POINTS, len(seen) // FEWEST)
-    testing = []
+    samples = []
     for place in range(count):
         part = seen[place * len(seen) // count : (place + 1) * len(seen) // count]
         estimate = proportion(sum(hit for _, hit in part), len(part))
         assert estimate is not None
-        testing.append(Sample(part[-1][0], estimate.value, estimate.lower, estimate.upper))
-    return testing
+        samples.append(Sample(part[-1][0], estimate.value, estimate.lower, estimate.upper))
+    return samples
 
 
 def _agrees(verdict: Verdict) -> bool | None:

@@ -75,7 +75,7 @@ def trends(
         drawn.append((newest, [_samples(report, store) for report in newest]))
     # One scale for all charts: a small wobble must not look like the alert beside it.
     scale = value_scale(
-        [testing for _, series in drawn for testing in series],
+        [samples for _, series in drawn for samples in series],
         max((members[-1].threshold for members, _ in drawn), default=0.0),
     )
     retired = retired_models(reports)

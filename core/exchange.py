@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 LOOP_GUARD_HEADER = b"x-evenkeel-replay"
-"""Marks a replay, so that an evenkeel behind the upstream forwards it but never testing it."""
+"""Marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
 
 
 @dataclass(frozen=True, slots=True)

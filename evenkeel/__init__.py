@@ -1,5 +1,5 @@
 """Composition root: the command line, the settings file, and the roles wired together."""
 
-from importlib.metadata import version
+from evenkeel.core.version import VERSION
 
-__version__ = version("evenkeel-proxy")
+__version__ = VERSION

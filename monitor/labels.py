@@ -124,7 +124,7 @@ class LabelCollector(Collector):
         self._labels = CountedLabels(store)
 
     def describe(self) -> Iterable[Metric]:
-        """The families without testing."""
+        """The families without samples."""
         return _families()
 
     def collect(self) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""The data plane: forwards requests, testing some, hands those over.
+"""The data plane: forwards requests, samples some, hands those over.
 
 A *route* names traffic of one kind and says which *upstream* it goes to; at run time it is a
 *lane*, with its pool of connections and its counters. A *head* is the first part of a message, up

@@ -40,7 +40,7 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def metric(self, name: str, **labels: str) -> float:
-        """Sum of the testing of that name whose labels include these."""
+        """Sum of the samples of that name whose labels include these."""
         with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         total = 0.0

@@ -53,7 +53,7 @@ class Deployment:
         httpx2.put(url, content=json.dumps(state), timeout=30).raise_for_status()
 
     def sum_of(self, name: str) -> float:
-        """The sum of a metric's testing."""
+        """The sum of a metric's samples."""
         text = httpx2.get(f"{self.admin}/metrics", timeout=30).text
         return sum(
             float(found[1]) for found in re.finditer(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE)

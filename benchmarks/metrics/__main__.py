@@ -2,7 +2,7 @@
 
 Run from the root of the repository: python -m benchmarks.metrics [--quick] [--only PARTS] [--write]
 
-About five minutes of one core; `--quick` takes one and measures testing too small to quote. Needs the
+About five minutes of one core; `--quick` takes one and measures samples too small to quote. Needs the
 public data beside the repository (../shared/data); without the extra `semantic` the columns of the
 encoders are left out, which is said.
 """
@@ -92,9 +92,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.metrics", description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="small testing: does it run?")
+    parser.add_argument("--quick", action="store_true", help="small samples: does it run?")
     parser.add_argument("--only", default="", help=f"of {','.join(parts(QUICK))}")
-    parser.add_argument("--seed", type=int, default=1, help="of all testing and halves (default 1)")
+    parser.add_argument("--seed", type=int, default=1, help="of all samples and halves (default 1)")
     parser.add_argument("--json", type=Path, help="write every table to this file")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/")
     options = parser.parse_args()
@@ -102,7 +102,7 @@ def _options() -> argparse.Namespace:
     if unknown:
         parser.error(f"--only: {', '.join(unknown)} is none of {', '.join(parts(QUICK))}")
     if options.write and options.quick:
-        parser.error("--write needs the whole testing: leave out --quick")
+        parser.error("--write needs the whole samples: leave out --quick")
     return options
 
 

@@ -37,7 +37,7 @@ def measure(models: Models | None, *, seed: int, most: int) -> tuple[Table, ...]
 
     Args:
         models: Of the extra `semantic`, if there.
-        seed: Of the testing.
+        seed: Of the samples.
         most: Pairs of a kind at most.
     """
     answers = strict_json()

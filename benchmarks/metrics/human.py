@@ -65,7 +65,7 @@ def measure(
 
     Args:
         models: Of the extra `semantic`, if there.
-        seed: Of the testing and of the halves.
+        seed: Of the samples and of the halves.
         most: English pairs at most; None = all of them.
         elsewhere: The same of every other language, the same sentences in each.
         languages: Tags of the data's files.

@@ -29,7 +29,7 @@ def measure(models: Models | None, *, seed: int, most: int) -> tuple[Table, ...]
 
     Args:
         models: Of the extra `semantic`, if there.
-        seed: Of the testing.
+        seed: Of the samples.
         most: Pairs of a part at most.
     """
     parts = {

@@ -51,7 +51,7 @@ def measure(models: Models | None, *, seed: int, most: int, learn_on: int | None
 
     Args:
         models: Of the extra `semantic`, if there.
-        seed: Of the testing.
+        seed: Of the samples.
         most: Pairs of a kind at most.
         learn_on: Pairs of STS-B that the combinations are fitted to, at most; None = all.
     """

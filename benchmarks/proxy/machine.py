@@ -4,11 +4,11 @@ In place of workers: empties evenkeel's queue, so that every sampled exchange fi
 
     python -m benchmarks.proxy.machine DATABASE
 
-At the rates of a benchmark no number of workers could replay the testing. Undrained, the queue would be
+At the rates of a benchmark no number of workers could replay the samples. Undrained, the queue would be
 full after seconds, and from then on nothing would be measured but the counting of what is dropped.
 Prints how many exchanges there have been.
 
-The relay with a queue that forgets: what storing testing costs can be told from it.
+The relay with a queue that forgets: what storing samples costs can be told from it.
 
 python -m benchmarks.proxy.machine PORT UPSTREAM SAMPLING_RATE
 """

@@ -128,7 +128,7 @@ def main() -> None:
     show_forwarding(measured)
     show_replays(PLANNED, measured, arguments.seed, arguments.seconds)
     show_replays(RICH, measured, arguments.seed, arguments.seconds)
-    # Ten thousand testing a second fill the queue in two; longer shows nothing more.
+    # Ten thousand samples a second fill the queue in two; longer shows nothing more.
     show_replays(AS_SHIPPED, measured, arguments.seed, min(arguments.seconds, 120.0))
     show_parts(PLANNED, measured)
 

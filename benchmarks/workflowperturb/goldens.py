@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from evenkeel.metrics.workflow.workflow import Workflow, workflow
-from testing.public import DATA
+from samples.public import DATA
 
 FILE: Final = DATA / "worfbench" / "worfbench_gold.jsonl.gz"
 SOURCES: Final = frozenset(("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca"))

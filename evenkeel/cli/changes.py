@@ -27,7 +27,7 @@ def changes() -> None:
     """Changes: what moved on a route, what it did, and what is likely behind it.
 
     `evenkeel up` notices another model, another prompt, other traffic, a judge that drifts, and a provider
-    that changes something without saying so. After a change it testing more for a while and asks the goldens
+    that changes something without saying so. After a change it samples more for a while and asks the goldens
     of the route again. All of this can be read while `up` runs, here or on the page /changes of the console.
 
     \b

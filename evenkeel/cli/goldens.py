@@ -53,7 +53,7 @@ class Narrowed(NamedTuple):
 def goldens() -> None:
     """Goldens: exchanges whose answer a person has approved, as the measure of what comes later.
 
-    `evenkeel up` keeps the newest exchanges that it testing. Approve some, here or in the console, and
+    `evenkeel up` keeps the newest exchanges that it samples. Approve some, here or in the console, and
     `evenkeel calibrate` and `evenkeel gate` can hold other answers against them. Each keeps who approved
     what, when, and which model and prompt version had answered. All of this works while `up` runs.
 

@@ -54,7 +54,7 @@ _FILE = click.Path(path_type=Path)
     "--rater-columns", metavar="LIST", help="Columns with ratings, if their names do not begin with rater_."
 )
 @click.option("--max-items", type=click.IntRange(1), metavar="N", help="Ask about a sample of this size.")
-@click.option("--seed", default=0, show_default=True, help="Seed of testing, examples and intervals.")
+@click.option("--seed", default=0, show_default=True, help="Seed of samples, examples and intervals.")
 @click.option(
     "--resamples",
     type=click.IntRange(0),

@@ -69,7 +69,7 @@ _STALE_S: Final = 3600.0
 _BURST_FOR: Final = frozenset(
     (kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS)
 )
-"""What asks for more testing; about other traffic, settings and judges the usual ones say enough."""
+"""What asks for more samples; about other traffic, settings and judges the usual ones say enough."""
 
 
 @dataclass(frozen=True, slots=True)

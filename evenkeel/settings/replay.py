@@ -83,7 +83,7 @@ class Changes(Section):
     """What is done about changes. All of it stays within the budgets."""
 
     burst_rate: Rate = 1.0
-    """Share of a route's requests that is sampled after a change; a route that testing more goes on so."""
+    """Share of a route's requests that is sampled after a change; a route that samples more goes on so."""
     burst_minutes: Annotated[float, Field(ge=0)] = 30.0
     """How long at most; 0 = no burst."""
     burst_exchanges: Annotated[int, Field(ge=1)] = 300

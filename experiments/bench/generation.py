@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rapidfuzz import fuzz
 
-from evenkeel import __version__
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
+from evenkeel.core.version import VERSION
 from evenkeel.experiments.bench.items import DOCUMENTS, ItemError, builtin_items, item_of, read_items, written
 from evenkeel.experiments.kit.asking import work_through
 from evenkeel.experiments.kit.progress import progress
@@ -274,7 +274,7 @@ class Writing:
 
 async def _write(wanted: Wanted, err: Console) -> WrittenIssues:
     replayer = Replayer(
-        concurrency=wanted.concurrency, timeout_s=wanted.timeout_s, user_agent=f"evenkeel/{__version__}"
+        concurrency=wanted.concurrency, timeout_s=wanted.timeout_s, user_agent=f"evenkeel/{VERSION}"
     )
     writing = Writing(wanted.model, wanted.prices, most_usd=wanted.most_usd)
     known, faults = list(wanted.known), list[str]()

@@ -7,10 +7,10 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel import __version__
 from evenkeel.core.figures import duration, listing, number, usd
 from evenkeel.core.geometry import band
-from evenkeel.experiments.bench.prompts import VERSION
+from evenkeel.core.version import VERSION
+from evenkeel.experiments.bench.prompts import VERSION as PROMPTS_VERSION
 from evenkeel.experiments.bench.scores import scores
 from evenkeel.experiments.kit.asking import FAULTS
 from evenkeel.experiments.kit.charts import DotPlot, Point, dot_plot
@@ -306,8 +306,8 @@ def as_json(outcome: Outcome) -> str:
     return json_text(
         {
             "schema": SCHEMA,
-            "evenkeel": __version__,
-            "prompts": VERSION,
+            "evenkeel": VERSION,
+            "prompts": PROMPTS_VERSION,
             "source": outcome.source,
             "items": outcome.items,
             "tasks": outcome.tasks,

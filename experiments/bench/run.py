@@ -15,9 +15,9 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel import __version__
 from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.figures import number, percent, usd
+from evenkeel.core.version import VERSION
 from evenkeel.experiments.bench import prompts
 from evenkeel.experiments.bench.costs import (
     Judging,
@@ -365,7 +365,7 @@ async def _measured(
         replayer = Replayer(
             concurrency=options.concurrency,
             timeout_s=options.timeout_s,
-            user_agent=f"evenkeel/{__version__}",
+            user_agent=f"evenkeel/{VERSION}",
         )
         stack.push_async_callback(replayer.close)
         models = ModelsAsked(options.protocol.models, replayer, Answers(database), options.prices, costs)

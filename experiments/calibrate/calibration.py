@@ -19,7 +19,7 @@ from evenkeel.experiments.calibrate.threshold import (
     Placement,  # noqa: TC001 - the same
     Threshold,  # noqa: TC001 - the same
 )
-from evenkeel.metrics.cascade import Bands, BandsError
+from evenkeel.metrics.cascade import DEFAULT_BANDS, Bands, BandsError
 from evenkeel.metrics.protocol import AnswerForm  # noqa: TC001 - read by pydantic
 
 if TYPE_CHECKING:
@@ -271,3 +271,8 @@ def _fault(error: ErrorDetails) -> str:
     found = error["input"]
     shown = f" (found {found!r})" if isinstance(found, str | int | float | bool) else ""
     return f"{field}: {_ADVICE.get(error['type'], error['msg'] + shown + ': correct it, or calibrate again')}"
+
+
+def bands_in_force(calibration: Calibration | None) -> Bands:
+    """The bands of a calibration, else the careful ones that need none."""
+    return calibration.bands if calibration and calibration.bands else DEFAULT_BANDS

@@ -6,9 +6,9 @@ import re
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel import __version__
 from evenkeel.core.figures import duration, number, percent, usd
 from evenkeel.core.text import one_line
+from evenkeel.core.version import VERSION
 from evenkeel.experiments.kit.document import (
     Bullets,
     Column,
@@ -243,7 +243,7 @@ def as_json(outcome: Outcome) -> str:
     """
     found: dict[str, Any] = {
         "schema_version": SCHEMA,
-        "evenkeel": __version__,
+        "evenkeel": VERSION,
         "verdict": outcome.report.verdict.value,
         "headline": headline(outcome.report),
         **plain(outcome),

@@ -12,11 +12,11 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel import __version__
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.core.version import VERSION
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.gate.sides import Task, Unasked, check_different, described, task_of, tasks
 from evenkeel.experiments.gate.thresholds import calibrated
@@ -461,7 +461,7 @@ async def _decided(
             confirm(ahead)
         started = time.monotonic()
         replayer = Replayer(
-            concurrency=options.concurrency, timeout_s=options.timeout_s, user_agent=f"evenkeel/{__version__}"
+            concurrency=options.concurrency, timeout_s=options.timeout_s, user_agent=f"evenkeel/{VERSION}"
         )
         services.push_async_callback(replayer.close)
         asker = Asker(replayer, answers, options.prices, costs, patience=_PATIENCE, give_up=give_up(sides))

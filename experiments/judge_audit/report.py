@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evenkeel import __version__
 from evenkeel.core.figures import number, percent, usd
 from evenkeel.core.verdict import Failure
+from evenkeel.core.version import VERSION
 from evenkeel.experiments.judge_audit.attack import Move
 from evenkeel.experiments.judge_audit.judgements import Strategy
 from evenkeel.experiments.kit.charts import Bar, Point, bar_plot, dot_plot
@@ -60,7 +60,7 @@ def as_json(outcome: Outcome) -> str:
     Field names are those of the report's classes; an alpha or a tone that could not be measured is an
     object with "failure" and "detail" in its place.
     """
-    return json_text({"evenkeel": __version__, **plain(outcome)})
+    return json_text({"evenkeel": VERSION, **plain(outcome)})
 
 
 def document(outcome: Outcome) -> Document:

@@ -19,11 +19,11 @@ from markupsafe import Markup, escape
 from rich.cells import cell_len
 from rich.table import Table as RichTable
 
-from evenkeel import __version__
 from evenkeel.core.geometry import BANDS
 from evenkeel.core.text import harmless, one_line, visible, well_formed
 from evenkeel.core.text import markdown as escaped
 from evenkeel.core.verdict import Failure
+from evenkeel.core.version import VERSION
 from evenkeel.experiments.kit import charts
 from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.kit.document import Bullets, Folded, Paragraph, Picture, Table, part, turned
@@ -192,7 +192,7 @@ def _markdown_block(block: Block) -> Iterator[str]:
 def html(document: Document) -> bytes:
     """A document as one HTML file that needs nothing else: no script, no font, no request. Made to print."""
     filled: str = _page().render(
-        document=document, version=__version__, bands=BANDS, charts=charts, group=_grouped
+        document=document, version=VERSION, bands=BANDS, charts=charts, group=_grouped
     )
     return filled.encode("utf-8", "replace")
 

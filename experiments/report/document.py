@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel import __version__
 from evenkeel.core import figures, rewordings
 from evenkeel.core.geometry import band
+from evenkeel.core.version import VERSION
 from evenkeel.experiments.kit.document import (
     Block,
     Bullets,
@@ -389,7 +389,7 @@ def as_json(report: Report) -> str:
     return json_text(
         {
             "schema": SCHEMA,
-            "evenkeel": __version__,
+            "evenkeel": VERSION,
             "store": report.store,
             "made_at": report.made_at,
             "since": report.period.since,

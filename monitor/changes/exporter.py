@@ -39,7 +39,7 @@ class ChangeCollector(Collector):
         self._runs = runs
 
     def describe(self) -> Iterable[Metric]:
-        """The families without testing."""
+        """The families without samples."""
         return _families()
 
     def collect(self) -> Iterator[Metric]:

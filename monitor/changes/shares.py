@@ -1,7 +1,7 @@
 """Shares of traffic that move: for each value of a trait an e-detector of how frequent it is.
 
 What is compared are *rates beyond a tolerance*, by detectors whose mean run to a false alarm is stated
-(`evenkeel.monitor.detect.drift`), not the difference of two testing by a p-value, which gets small for any
+(`evenkeel.monitor.detect.drift`), not the difference of two samples by a p-value, which gets small for any
 difference at all once there is enough traffic.
 """
 

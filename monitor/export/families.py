@@ -142,10 +142,10 @@ def families(
     return found
 
 
-def add(testing: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
+def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
     """Put an estimate into the four families from `first` on."""
     if estimate is not None:
         for place, value in enumerate(
             (estimate.value, estimate.lower, estimate.upper, estimate.n), start=first
         ):
-            testing[place].append(Sample(labels, value))
+            samples[place].append(Sample(labels, value))

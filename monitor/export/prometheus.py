@@ -1,7 +1,7 @@
 """What the monitor knows, for Prometheus: as a collector for a registry, and as text made at once.
 
 Both say the same. The text is what to serve: of 5,000 cells it renders those that changed since the last
-scrape, where a registry would format 200,000 testing anew.
+scrape, where a registry would format 200,000 samples anew.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Block(NamedTuple):
     """Families that are filled from the same reports."""
 
     families: tuple[Family, ...]
-    testing: Callable[[Any], Samples]
+    samples: Callable[[Any], Samples]
     """What one report says in each family."""
     same: Callable[[Any, Any], bool]
     """Whether a report says what another of the same key, read before, said."""
@@ -132,16 +132,16 @@ _CELL_FAMILIES = (
 
 def _cell(report: CellReport) -> Samples:
     cell = (report.key.route, report.key.model, report.key.perturbation)
-    testing: Samples = [[] for _ in _CELL_FAMILIES]
+    samples: Samples = [[] for _ in _CELL_FAMILIES]
     place = 0
     for rate in RATES:
-        add(testing, place, (*cell, report.scorer), getattr(report, rate.field))
+        add(samples, place, (*cell, report.scorer), getattr(report, rate.field))
         place += 4
     for rate in WINDOWED:
         for window, estimates in report.windows.items():
-            add(testing, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
+            add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
         place += 4
-    verdicts, quality, pairs, failures, rated, scored_at, alert, evidence, alarm, threshold, *drift = testing[
+    verdicts, quality, pairs, failures, rated, scored_at, alert, evidence, alarm, threshold, *drift = samples[
         place:
     ]
     ratings = {1: 0, 2: 0, 3: 0} | report.ratings
@@ -159,11 +159,11 @@ def _cell(report: CellReport) -> Samples:
         threshold.append(Sample(cell, report.threshold))
     if report.drift is not None:
         _add_drift(drift, cell, report.drift)
-    return testing
+    return samples
 
 
-def _add_drift(testing: Samples, cell: tuple[str, ...], found: DriftReport) -> None:
-    alert, evidence, baseline, trials, lower, upper = testing
+def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport) -> None:
+    alert, evidence, baseline, trials, lower, upper = samples
     alert += [Sample((*cell, side), int(found.state == side)) for side in ("fallen", "risen")]
     evidence.append(Sample(cell, found.evidence_log10))
     baseline.append(Sample((*cell, "no" if found.provisional else "yes"), found.baseline))
@@ -184,9 +184,9 @@ CELLS = Block(_CELL_FAMILIES, _cell, _same_cell)
 
 
 def _noise(report: CellReport) -> Samples:
-    testing: Samples = [[], [], [], []]
-    add(testing, 0, (report.key.route, report.key.model, report.scorer), report.content_delta)
-    return testing
+    samples: Samples = [[], [], [], []]
+    add(samples, 0, (report.key.route, report.key.model, report.scorer), report.content_delta)
+    return samples
 
 
 NOISE = Block(tuple(families((NOISE_RATE,), (*PLACE, "scorer"))), _noise, _same_cell)
@@ -206,11 +206,11 @@ _JUDGE_FAMILIES = (
 
 def _judge(report: CellReport) -> Samples:
     place = (report.key.route, report.key.model)
-    testing: Samples = [[] for _ in _JUDGE_FAMILIES]
+    samples: Samples = [[] for _ in _JUDGE_FAMILIES]
     for number, rate in enumerate(JUDGE_RATES):
-        add(testing, 4 * number, place, getattr(report, rate.field))
-    testing[-1] += [Sample((*place, stage), count) for stage, count in report.decided.items()]
-    return testing
+        add(samples, 4 * number, place, getattr(report, rate.field))
+    samples[-1] += [Sample((*place, stage), count) for stage, count in report.decided.items()]
+    return samples
 
 
 def _same_judge(old: CellReport, new: CellReport) -> bool:
@@ -242,14 +242,14 @@ _ROLLUP_FAMILIES = (
 
 def _rollup(report: RollupReport) -> Samples:
     key = (report.key.level, report.key.route, report.key.model, report.key.category)
-    testing: Samples = [[] for _ in _ROLLUP_FAMILIES]
+    samples: Samples = [[] for _ in _ROLLUP_FAMILIES]
     for number, rate in enumerate(ROLLED):
         for window, estimates in report.windows.items():
-            add(testing, 4 * number, (*key, window, report.scorer), getattr(estimates, rate.field))
-    testing[-2].append(Sample(key, report.trials))
+            add(samples, 4 * number, (*key, window, report.scorer), getattr(estimates, rate.field))
+    samples[-2].append(Sample(key, report.trials))
     if report.last_scored_at is not None:
-        testing[-1].append(Sample(key, report.last_scored_at))
-    return testing
+        samples[-1].append(Sample(key, report.last_scored_at))
+    return samples
 
 
 def _same_rollup(old: RollupReport, new: RollupReport) -> bool:
@@ -345,7 +345,7 @@ class CellCollector(Collector):
         self._version = version
 
     def describe(self) -> Iterable[Metric]:
-        """The families without testing, so that a registry can refuse a name that is taken."""
+        """The families without samples, so that a registry can refuse a name that is taken."""
         return self._metrics(MonitorReading(tuple))
 
     def collect(self) -> Iterable[Metric]:
@@ -359,8 +359,8 @@ class CellCollector(Collector):
         for block, reports, _ in _filled(reading):
             metrics = [_metric(family) for family in block.families]
             for report in reports:
-                for metric, testing in zip(metrics, block.samples(report), strict=True):
-                    for labels, value in testing:
+                for metric, samples in zip(metrics, block.samples(report), strict=True):
+                    for labels, value in samples:
                         metric.add_metric(labels, value)
             yield from metrics
 
@@ -434,8 +434,8 @@ class _Lines:
 
     def _write(self, row: int, report: Any) -> None:
         written = zip(self._columns, self._templates, self._block.samples(report), strict=True)
-        for column, template, testing in written:
-            column[row] = b"".join([template.line(labels, value) for labels, value in testing])
+        for column, template, samples in written:
+            column[row] = b"".join([template.line(labels, value) for labels, value in samples])
 
     def put(self, texts: list[bytes]) -> None:
         """Append head and lines of each family."""

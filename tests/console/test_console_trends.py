@@ -53,12 +53,12 @@ def test_a_line_that_has_stopped_ends_before_the_right_edge():
 
 def test_points_without_a_number_are_left_out():
     """None, NaN and infinite bounds draw nothing and break nothing."""
-    testing = [
+    samples = [
         Sample(NOW - 60, None, None, None),
         Sample(NOW - 30, math.nan, 0, 0),
         Sample(NOW, 0.2, -math.inf, 0.4),
     ]
-    drawn = chart([testing], [], threshold=0.1, scale=value_scale([testing], 0.1), now=NOW)
+    drawn = chart([samples], [], threshold=0.1, scale=value_scale([samples], 0.1), now=NOW)
     assert len(_points(drawn.lines[0].line)) == 1
     assert drawn.lines[0].band == ""
 
@@ -103,8 +103,8 @@ def test_an_alert_newer_than_the_last_point_is_drawn():
 
 def test_early_wide_intervals_do_not_flatten_the_lines():
     """The scale follows the values and the latest interval only."""
-    testing = [Sample(NOW - 60, 0.1, -0.9, 0.95), Sample(NOW, 0.3, 0.24, 0.38)]
-    assert value_scale([testing], 0.1) == Scale(-0.1, 0.4)
+    samples = [Sample(NOW - 60, 0.1, -0.9, 0.95), Sample(NOW, 0.3, 0.24, 0.38)]
+    assert value_scale([samples], 0.1) == Scale(-0.1, 0.4)
 
 
 @given(st.floats(min_value=1, max_value=4e6), st.floats(min_value=0, max_value=2e9))

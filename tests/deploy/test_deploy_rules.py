@@ -208,12 +208,12 @@ def test_the_objective_is_set_in_one_place_and_for_single_routes(tmp_path):
         for route in ("billing", "chat")
     ]
     name = "evenkeel:robustness_budget:ratio"
-    testing = [
+    samples = [
         {"labels": f'{name}{{job="evenkeel",route="{route}"}}', "value": value}
         for route, value in (("billing", 0.03), ("chat", 0.1))
     ]
-    check = {"expr": f"round({name}, 0.001)", "eval_time": "5m", "exp_samples": testing}
-    for sample in testing:
+    check = {"expr": f"round({name}, 0.001)", "eval_time": "5m", "exp_samples": samples}
+    for sample in samples:
         sample["labels"] = sample["labels"].removeprefix(name)
     test = {"interval": "1m", "input_series": series, "promql_expr_test": [check]}
     plan = {"rule_files": ["slo.yaml"], "evaluation_interval": "1m", "tests": [test]}

@@ -32,7 +32,7 @@ class Up:
         return httpx2.get(f"{self.admin}{path}", timeout=10).json()
 
     def metric(self, name, **labels):
-        """Sum of the testing of that name whose labels include these."""
+        """Sum of the samples of that name whose labels include these."""
         total = 0.0
         for line in httpx2.get(f"{self.admin}/metrics", timeout=10).text.splitlines():
             match = re.fullmatch(rf"{name}(?:{{(.*)}})? (\S+)", line)

@@ -35,11 +35,11 @@ def test_gauges_are_bounded_however_many_goldens_and_changes_there_are():
     ]
     registry = CollectorRegistry()
     registry.register(ChangeCollector(lambda: reports_of(records, history_of([])), lambda: {"chat": run}))
-    testing = [sample for family in registry.collect() for sample in family.samples]
-    scores = [sample for sample in testing if sample.name == "evenkeel_golden_score"]
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    scores = [sample for sample in samples if sample.name == "evenkeel_golden_score"]
     assert len(scores) == 50
     assert scores[0].labels == {"route": "chat", "model": "m", "golden": "g0@1", "metric": "similarity"}
-    regressions = [sample for sample in testing if sample.name == "evenkeel_change_regression"]
+    regressions = [sample for sample in samples if sample.name == "evenkeel_change_regression"]
     assert [sample.labels["change"] for sample in regressions] == ["c5", "c4", "c3"]
     assert {(sample.labels["cause"], sample.value) for sample in regressions} == {("model_swapped", 0.0)}
     labels = {"route": "chat", "change": "c5", "cause": "model_swapped"}

@@ -28,7 +28,7 @@ from evenkeel.shadow.perturbations import (
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
-from testing.prompts import EVERY
+from samples.prompts import EVERY
 from testing.variants import digest, keeps
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"

@@ -13,7 +13,7 @@ RATES = st.floats(0, 1)
 
 @given(IDS, RATES, RATES)
 def test_samples_nest(request_id, one, other):
-    """What a lower rate testing, a higher rate testing too."""
+    """What a lower rate samples, a higher rate samples too."""
     low, high = sorted((one, other))
     assert sampled(request_id, threshold(low)) <= sampled(request_id, threshold(high))
 

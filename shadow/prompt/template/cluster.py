@@ -316,7 +316,7 @@ class Cluster:
     words: OrderedDict[str, None] = field(default_factory=OrderedDict)
     """Words of recent values, by which chance agreement of a few requests is recognised."""
     ambiguous: dict[tuple[int, str], int] = field(default_factory=dict)
-    testing: deque[Texts] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+    samples: deque[Texts] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     """Recent requests, kept until the template has a name."""
     extension: Cluster | None = None
     """That of the same template with words added beside a gap."""

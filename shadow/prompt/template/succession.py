@@ -212,18 +212,18 @@ _FEWEST_WORDS: Final = 3
 _SMALLEST_SHARE: Final = 0.2
 
 
-def wordings(skeletons: Sequence[Skeleton], testing: Sequence[tuple[str, ...]]) -> list[tuple[Skeleton, ...]]:
+def wordings(skeletons: Sequence[Skeleton], samples: Sequence[tuple[str, ...]]) -> list[tuple[Skeleton, ...]]:
     """The two templates that a skeleton joins, by what fills gaps that hold one of two sentences.
 
-    A gap tells wordings apart if it holds one of exactly two texts of several words in all testing. A
+    A gap tells wordings apart if it holds one of exactly two texts of several words in all samples. A
     field with short values is left alone, and so is a section that may be missing.
 
-    Returns: two lists of skeletons, one per text; [] if the testing show one wording only.
+    Returns: two lists of skeletons, one per text; [] if the samples show one wording only.
     """
-    if len(testing) < _FEWEST_SAMPLES:
+    if len(samples) < _FEWEST_SAMPLES:
         return []
     filled: list[dict[tuple[int, int], str]] = []
-    for texts in testing:
+    for texts in samples:
         values: dict[tuple[int, int], str] = {}
         for number, (skeleton, text) in enumerate(zip(skeletons, texts, strict=True)):
             spans = place(skeleton, text)

@@ -99,7 +99,7 @@ def test_trials_that_hang_together_do_not_narrow_it():
 
 
 def test_it_covers_the_truth_as_often_as_it_says():
-    """Of 300 testing of 20 issues whose trials hang together, 95 % hold the true share, give or take."""
+    """Of 300 samples of 20 issues whose trials hang together, 95 % hold the true share, give or take."""
     rng = random.Random(1)
     held = 0
     for _ in range(300):
