@@ -6,8 +6,9 @@ import gzip
 import json
 from typing import Final
 
-from evenkeel.metrics.workflow.workflow import Workflow, workflow
 from samples.public import DATA
+
+from evenkeel.metrics.workflow.workflow import Workflow, workflow
 
 FILE: Final = DATA / "worfbench" / "worfbench_gold.jsonl.gz"
 SOURCES: Final = frozenset(("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca"))

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples.prompts import EVERY
+from samples.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
 
 from evenkeel.metrics.tasks import Task, Turn, find_task, recognise, task_named
 from evenkeel.simulate.tasks import TASKS, make_prompt
-from samples.prompts import EVERY
-from samples.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
