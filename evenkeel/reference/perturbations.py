@@ -102,7 +102,7 @@ def perturbations_page(figures: dict[str, Any] | None = None, kinds: Sequence[Pe
         figures: What `benchmarks/perturbations.py` has measured; None reads it from the docs of the checkout.
         kinds: What to describe, category by category.
     """
-    figures = measured(Path(__file__).parents[2] / "docs") if figures is None else figures
+    figures = measured(Path(__file__).resolve().parents[2] / "docs") if figures is None else figures
     message = PromptView.parse(_body(_MESSAGE))
     system, user = _TEMPLATE
     application = PromptView.parse(
