@@ -1,6 +1,6 @@
 """Lanes: routes at run time. A lane holds what a request on its route needs, resolved once.
 
-Sampling: one hash of the request id decides, so decisions repeat and samples nest.
+A lane also decides what is sampled: one hash of the request id, so that decisions repeat and samples nest.
 """
 
 from __future__ import annotations

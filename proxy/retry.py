@@ -1,11 +1,9 @@
-"""When a request is sent a second time.
+"""When a request is sent a second time, and what the kernel knows of a connection.
 
-Only on one occasion: a kept-alive connection turned out dead before a byte of the answer came,
-and the request is still at hand. Then it is sent once more, on a fresh connection.
-
-What the kernel knows of a connection: asked only when it matters, never on the usual path.
-
-On a system without `TCP_INFO` nothing is known, and the answers are the careful ones.
+A request is repeated on one occasion only: a kept-alive connection turned out dead before a byte of the
+answer came, and the request is still at hand. Then it is sent once more, on a fresh connection. The kernel is
+asked only when it matters, never on the usual path; on a system without `TCP_INFO` nothing is known, and the
+answers are the careful ones.
 """
 
 from __future__ import annotations
@@ -30,6 +28,14 @@ may run (and bill) a completion twice."""
 _IDEMPOTENT = frozenset({b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"})
 
 
+_ESTABLISHED = 1
+_CLOSE = 7
+# Layout of struct tcp_info, linux/tcp.h: eight single bytes, then 32-bit numbers.
+_UNACKED_AT = 24
+_MIN_RTT_AT = 148
+_SIZE = 152
+
+
 def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
     """Whether an unanswered request may be sent again.
 
@@ -43,15 +49,6 @@ def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
     if head.method in _IDEMPOTENT or has_idempotency_key(head.raw, head.end):
         return True
     return policy == "always" or (policy == "unread" and unread)
-
-
-_ESTABLISHED = 1
-_CLOSE = 7
-
-# Layout of struct tcp_info, linux/tcp.h: eight single bytes, then 32-bit numbers.
-_UNACKED_AT = 24
-_MIN_RTT_AT = 148
-_SIZE = 152
 
 
 class TcpInfo(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import click
 
-from evenkeel import __version__
 from evenkeel.core.errors import UserError
+from evenkeel.core.version import VERSION
 
 COMMANDS: Final = {
     "up": "Run proxy, worker, monitor and console on this machine.",
@@ -69,7 +69,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings=_HELP)
-@click.version_option(__version__, prog_name="evenkeel")
+@click.version_option(VERSION, prog_name="evenkeel")
 def main() -> None:
     """See, live, whether a model endpoint still gives the same answer when the question wobbles.
 

@@ -1,17 +1,8 @@
 """What is done about changes (`evenkeel.monitor.changes` says what they are).
 
-`fingerprint` names the settings that matter. `responder` sees that a route has changed, starts a `burst` of
-sampling and has its goldens asked again (`replaying`); it also asks them every so many hours as canaries. The
-answers go into the `store`. `book` makes reports of all that, for the console, the command line (`command`)
-and Prometheus (`exporter`).
-
-Puts the change response of one process together.
-
-Which settings matter to a score, and a name for them: other settings, other scores.
-
-Responds to changes: a burst of sampling, the goldens asked again; and asks them as canaries meanwhile.
-
-The change response where several monitors could give it: the one that holds the lease does.
+`fingerprint` names the settings that matter. `Responder` sees that a route has changed, starts a burst of
+sampling and has its goldens asked again; it also asks them every so many hours as canaries. `ChangeResponse`
+wires all that in one process, and where several monitors could respond, the one that holds the lease does.
 """
 
 from __future__ import annotations
@@ -70,6 +61,12 @@ _BURST_FOR: Final = frozenset(
     (kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS)
 )
 """What asks for more samples; about other traffic, settings and judges the usual ones say enough."""
+
+
+LEASE_S: Final = 30.0
+_RENEW_S: Final = 10.0
+_POLL_S: Final = 2.0
+_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +170,6 @@ class Responder:
         return made
 
 
-LEASE_S: Final = 30.0
-_RENEW_S: Final = 10.0
-_POLL_S: Final = 2.0
-
-
 async def respond(stop: asyncio.Event, responder: Responder, lease: Lease) -> None:
     """Step while the lease is held, until `stop` is set. A store in trouble is tried again."""
     reported = ""
@@ -210,9 +202,6 @@ async def _renew(lease: Lease) -> None:
         await asyncio.sleep(_RENEW_S)
         with contextlib.suppress(Exception):  # tried again in time; if not, another one takes over
             await asyncio.to_thread(lease.hold)
-
-
-_DIGITS = 12
 
 
 def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:

@@ -1,10 +1,8 @@
-"""What the console shows beside estimates: settings, judge, calibration, spend and dead letters.
+"""What the console shows besides estimates.
 
-The replay plane at a glance, for the console, the readiness probe and the gauges.
-
-Settings as the console shows them: in effect, by section, with no credential among them.
-
-Pages of the documentation that the console can show where there is no network: reference and runbooks.
+`Pipeline` is the replay plane at a glance, also for the readiness probe and the gauges; `settings_in_effect`
+are the settings by section, with no credential among them; `document` is a page of the documentation;
+`with_operations` adds these, judge, calibration, spend and dead letters to the sources of the console.
 """
 
 from __future__ import annotations
@@ -64,6 +62,20 @@ _DOCS: Final = (
 )
 
 
+_VARIABLES: Final = "_env"
+"""Settings whose names end so name the environment variable that holds a credential."""
+_NAMES_OF_VARIABLES: Final = frozenset({"alert.notify"})
+"""Lists of such variables."""
+_SECRET_PATHS: Final = frozenset({"alert.webhook"})
+"""Addresses that are credentials themselves: whoever knows the path may post there."""
+_VALUES_HIDDEN: Final = frozenset({"routes.headers"})
+"""Mappings whose values may be credentials, such as the header that selects a route."""
+log = logging.getLogger("evenkeel")
+_SHOWN_BYTES: Final = 1 << 20
+"""Bodies that are larger once decoded are not shown."""
+_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "judge", "rewriter")
+
+
 @lru_cache(maxsize=64)
 def document(name: str) -> str | None:
     """A page of the documentation in Markdown: "settings", or "runbooks/NAME"; None if there is no such page.
@@ -76,19 +88,6 @@ def document(name: str) -> str | None:
             if page.is_file():
                 return page.read_text(encoding="utf-8")
     return None
-
-
-_VARIABLES: Final = "_env"
-"""Settings whose names end so name the environment variable that holds a credential."""
-
-_NAMES_OF_VARIABLES: Final = frozenset({"alert.notify"})
-"""Lists of such variables."""
-
-_SECRET_PATHS: Final = frozenset({"alert.webhook"})
-"""Addresses that are credentials themselves: whoever knows the path may post there."""
-
-_VALUES_HIDDEN: Final = frozenset({"routes.headers"})
-"""Mappings whose values may be credentials, such as the header that selects a route."""
 
 
 def settings_in_effect(settings: Settings) -> tuple[SettingsSection, ...]:
@@ -187,14 +186,6 @@ def _anchor(place: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-log = logging.getLogger("evenkeel")
-
-_SHOWN_BYTES: Final = 1 << 20
-"""Bodies that are larger once decoded are not shown."""
-
-_PURPOSES: Final[tuple[SpendKind, ...]] = ("replay", "golden", "judge", "rewriter")
 
 
 def with_operations(

@@ -50,6 +50,19 @@ log = logging.getLogger("evenkeel.proxy")
 _POLL_S: Final = 2.0
 
 
+_MOST_FILES = 262_144
+_MOST_CONNECTIONS = 65_536
+_FILES_OF_ONE = 2
+"""The client's connection and one to the upstream."""
+_RESERVED = 128
+"""For the store, the admin port, clients that are turned away, names that are resolved."""
+_RESERVED_SHARE = 8
+"""One file in so many as well, for connections to upstreams that are kept while nobody uses them."""
+_HANDOFF_BYTES = 32 << 20
+_DRAIN_S = 20.0
+_SECONDS_PER_HOUR = 3600.0
+
+
 def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) -> None:
     """Set the sampling rate of every lane: as its route says, or as an override says if that is more.
 
@@ -81,16 +94,6 @@ def follow_bursts(
             apply_overrides(lanes(), bursts.active(time.time()))
         if trouble.ongoing:
             apply_overrides(lanes(), ())
-
-
-_MOST_FILES = 262_144
-_MOST_CONNECTIONS = 65_536
-_FILES_OF_ONE = 2
-"""The client's connection and one to the upstream."""
-_RESERVED = 128
-"""For the store, the admin port, clients that are turned away, names that are resolved."""
-_RESERVED_SHARE = 8
-"""One file in so many as well, for connections to upstreams that are kept while nobody uses them."""
 
 
 def raised_limit() -> int:
@@ -171,11 +174,6 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
 
     take_short_turns()
     return RedactedSink(sink, redactor(settings), tally)
-
-
-_HANDOFF_BYTES = 32 << 20
-_DRAIN_S = 20.0
-_SECONDS_PER_HOUR = 3600.0
 
 
 class Running(NamedTuple):

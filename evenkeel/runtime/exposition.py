@@ -1,6 +1,6 @@
 """What a monitor exports: its own figures as they are, those in Redis as they were a moment ago.
 
-What takes a store to find out, found out beforehand: a scrape must not wait for a Redis that is gone.
+Store reads are refreshed in the background: a scrape must not wait for a Redis that is gone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from evenkeel import __version__
 from evenkeel.core.trouble import Trouble
+from evenkeel.core.version import VERSION
 from evenkeel.monitor.export.prometheus import CellText, MonitorReading
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 
@@ -93,7 +93,7 @@ class Exposition:
             late: Whether a scrape gets what the store held a moment ago, instead of waiting for it.
         """
         self.cells = CellText(
-            MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=__version__
+            MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=VERSION
         )
         responses = CollectorRegistry()
         for collector in collectors:

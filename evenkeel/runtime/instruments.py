@@ -1,10 +1,6 @@
-"""What asks and rates answers: set up once in a process, for trials as for goldens.
+"""What asks and rates answers: judge, encoder, scorer and replayer, set up once in a process.
 
-Which encoder compares meanings: the default, one of the settings, or an endpoint's.
-
-Whether the judge can be used. While it cannot, sampled exchanges wait in the queue.
-
-Who scores: a judge if one is set, else the cheap metrics.
+While the judge cannot be used, sampled exchanges wait in the queue (`JudgeHealth`).
 """
 
 from __future__ import annotations
@@ -51,6 +47,18 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("evenkeel")
+judge_log = logging.getLogger("evenkeel.judge")
+
+_CHECK_AGAIN_S = 15.0
+_WATCH_S = 1.0
+_ADVICE = {
+    "unauthorized": "put a valid key into {key_env}",
+    "connection": "check judge.base_url and the network",
+    "timeout": "check that the endpoint is up, or raise judge.timeout_s",
+    "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
+}
+_REPAIRS = 1
+"""A reply that can't be read is asked for once more: endpoints without structured output chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +124,6 @@ def _cutoffs(settings: Settings) -> Cutoffs:
     )
 
 
-judge_log = logging.getLogger("evenkeel.judge")
-
-_CHECK_AGAIN_S = 15.0
-_WATCH_S = 1.0
-
-_ADVICE = {
-    "unauthorized": "put a valid key into {key_env}",
-    "connection": "check judge.base_url and the network",
-    "timeout": "check that the endpoint is up, or raise judge.timeout_s",
-    "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
-}
-
-
 class JudgeHealth:
     """Checks the judge at the start, and again while it is failing."""
 
@@ -184,10 +179,6 @@ class JudgeHealth:
         if problem != self.problem:
             judge_log.error("%s", problem) if problem else judge_log.info("the judge works again")
         self.problem = problem
-
-
-_REPAIRS = 1
-"""A reply that can't be read is asked for once more: endpoints without structured output chat."""
 
 
 def make_judge(

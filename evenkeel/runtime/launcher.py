@@ -21,7 +21,7 @@ from functools import cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TextIO
 
-from evenkeel import __version__
+from evenkeel.core.version import VERSION
 from evenkeel.runtime import data_plane
 from evenkeel.runtime.process import new_event_loop, publish_counters, served, stop_on_signal, threads
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource
@@ -474,23 +474,23 @@ def _banner(role: Role, settings: Settings, *, admin: bool) -> str:
     ]
     metrics = [f"  metrics    {url}/metrics"] if admin else []
     if role == "proxy":
-        return "\n".join([f"evenkeel {__version__} proxy", *routes, *metrics])
+        return "\n".join([f"evenkeel {VERSION} proxy", *routes, *metrics])
     if role == "worker":
         queue = f"  queue      {_redis_of(settings, role).url}"
-        return "\n".join([f"evenkeel {__version__} worker", queue, *metrics])
+        return "\n".join([f"evenkeel {VERSION} worker", queue, *metrics])
     console = f"  console    {url}/"
     if role == "monitor":
         watched = ", ".join(settings.monitor.routes) or "all routes"
         place = f"as {checkpoint_name(settings)}, in {_redis_of(settings, role).url}"
         return "\n".join(
-            [f"evenkeel {__version__} monitor", console, *metrics, f"  watches    {watched}, {place}"]
+            [f"evenkeel {VERSION} monitor", console, *metrics, f"  watches    {watched}, {place}"]
         )
     judge = settings.judge
     scorer = f"judge {judge.model}" if judge else "heuristics only (no judge set; see --judge-model)"
     rates = ", ".join(f"{route.sampling_rate:.0%}" for route in settings.routes)
     return "\n".join(
         [
-            f"evenkeel {__version__}" + ("   SIMULATED upstream" if settings.simulated else ""),
+            f"evenkeel {VERSION}" + ("   SIMULATED upstream" if settings.simulated else ""),
             *routes,
             console,
             *metrics,

@@ -62,6 +62,12 @@ _USER: Final = re.compile(r"(?<=://)[^/@\s\"]+@")
 _QUERY: Final = re.compile(r"(://[^?\s\"]*)\?[^\s\"]*")
 
 
+_UNWATCHED_S: Final = 3600.0
+log = logging.getLogger("evenkeel.settings")
+_AS_STARTED: Final = ("listen", "admin", "data_dir")
+"""Never change, but are known better than the file says them: which port was free, where the folder is."""
+
+
 @dataclass(frozen=True, slots=True)
 class SettingChange:
     """One setting that differs. Its values are fit to be shown: nothing of a credential is in them."""
@@ -162,9 +168,6 @@ class WatchedFile:
         self._taken = self._seen = _content(self._path)
 
 
-_UNWATCHED_S: Final = 3600.0
-
-
 class Follower:
     """Waits for reasons to reload, as long as the process lives."""
 
@@ -214,12 +217,6 @@ def _terminal() -> bool:
     except OSError:
         return False
     return True
-
-
-log = logging.getLogger("evenkeel.settings")
-
-_AS_STARTED: Final = ("listen", "admin", "data_dir")
-"""Never change, but are known better than the file says them: which port was free, where the folder is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from evenkeel import __version__
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
+from evenkeel.core.version import VERSION
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.runtime import choices
@@ -208,7 +208,7 @@ def replayer(settings: Settings) -> Replayer:
     return Replayer(
         concurrency=settings.shadow.concurrency,
         timeout_s=settings.shadow.timeout_s,
-        user_agent=f"evenkeel/{__version__}",
+        user_agent=f"evenkeel/{VERSION}",
     )
 
 

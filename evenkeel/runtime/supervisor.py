@@ -1,15 +1,12 @@
 """The supervisor of `evenkeel up`: starts the child processes and starts them again when they die.
 
-Children get new settings while they run, or are started again with them.
-
 It holds the listening sockets. While a child is being restarted, new connections wait in the
-socket's backlog instead of being refused.
+socket's backlog instead of being refused. Children get new settings while they run, or are started again
+with them.
 
-What a child process gets from the supervisor, and how it notices that the supervisor is gone.
-
-The supervisor writes one JSON line to the child's standard input and keeps the pipe open; to some it writes
-another when there are new settings. The pipe ends when the supervisor ends, however it ends, so no child
-outlives it.
+The supervisor writes one JSON line, the briefing, to the child's standard input and keeps the pipe open; to
+some it writes another when there are new settings. The pipe ends when the supervisor ends, however it ends,
+so no child outlives it.
 """
 
 from __future__ import annotations

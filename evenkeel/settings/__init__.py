@@ -3,8 +3,8 @@
 Precedence: command line, then `EVENKEEL_…` variables (`EVENKEEL_LISTEN__PORT=8200`), then the
 file, then the defaults. Secrets never stand in settings: a setting names the environment variable.
 
-`values` (kinds of values) → one module a group of sections (`serving`, `people`, `routes`, `replaying`,
-`scoring`, `storing`) → `everything` → `reading`. A new setting is one line in its section.
+`types` (types of values) → one module a group of sections (`server`, `routes`, `replay`, `scoring`,
+`storage`) → `settings`. A new setting is one line in its section.
 """
 
 from evenkeel.settings.routes import Credential, Route, route_table

@@ -1,9 +1,4 @@
-"""How replays are sent, rewritten and paid for, and what happens after a change.
-
-How replays are sent, rewritten and paid for.
-
-What happens when a model, a prompt or the traffic of a route changes.
-"""
+"""How replays are sent, rewritten and paid for, and what happens after a change."""
 
 from __future__ import annotations
 

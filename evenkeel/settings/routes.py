@@ -1,7 +1,4 @@
-"""Routes: which requests go where, and how their exchanges are tried.
-
-API keys, read from the environment.
-"""
+"""Routes: which requests go where, with which key, and how their exchanges are tried."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Where evenkeel listens, who may open the admin port, and what it reports about itself.
-
-Where evenkeel listens, and what it shows of itself.
-
-Who may open the admin port under a name of their own.
-"""
+"""Where evenkeel listens, who may open the admin port, and what it reports about itself."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """All settings, and how they are read from a file, the environment and the command line.
 
-All settings together.
-
-Settings from a file, the environment and the command line, with errors of one line.
+Errors are one line: where, what is wrong, what to do.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Where exchanges, verdicts and everything learned from them are stored, and how they are protected.
-
-Where sampled exchanges, verdicts and everything learned from them are kept.
-
-What of prompts and answers is kept, how long, and what of it never is.
-"""
+"""Where exchanges, verdicts and everything learned from them are stored, and how they are protected."""
 
 from __future__ import annotations
 

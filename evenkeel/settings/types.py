@@ -1,7 +1,4 @@
-"""Types of the values that settings hold, and what a section of them is.
-
-The kinds of values that settings hold, and what a section of them is.
-"""
+"""Types of the values that settings hold, and what a section of them is."""
 
 from __future__ import annotations
 

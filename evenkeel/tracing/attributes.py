@@ -1,13 +1,7 @@
 """What spans report of their subject: attributes, message content, and who is behind a URL.
 
-What spans say of their subject, in values that can be sent.
-
-What was said to a model and what it answered, as attributes; made only where that was asked for.
-
-Source: the JSON forms of `gen_ai.input.messages` and `gen_ai.output.messages` in OpenTelemetry's conventions
-for generative AI: messages of a role and parts.
-
-Who is behind a URL, by OpenTelemetry's names for providers of generative AI.
+Message content is made only where it was asked for. Source: the JSON forms of `gen_ai.input.messages` and
+`gen_ai.output.messages`, and the names of providers, in OpenTelemetry's conventions for generative AI.
 """
 
 from __future__ import annotations
@@ -34,6 +28,29 @@ Value: TypeAlias = str | bool | int | float
 Sent: TypeAlias = Value | list[str]
 
 
+LONGEST_CHARS: Final = 16_000
+"""Of the texts of one attribute together: spans wait in memory while a collector is away."""
+_BY_HOST: Final = (
+    ("openai.azure.com", "azure.ai.openai"),
+    ("azure.com", "azure.ai.inference"),
+    ("openai.com", "openai"),
+    ("anthropic.com", "anthropic"),
+    ("amazonaws.com", "aws.bedrock"),
+    ("generativelanguage.googleapis.com", "gcp.gemini"),
+    ("aiplatform.googleapis.com", "gcp.vertex_ai"),
+    ("cohere.com", "cohere"),
+    ("cohere.ai", "cohere"),
+    ("deepseek.com", "deepseek"),
+    ("groq.com", "groq"),
+    ("mistral.ai", "mistral_ai"),
+    ("perplexity.ai", "perplexity"),
+    ("x.ai", "x_ai"),
+    ("ml.cloud.ibm.com", "ibm.watsonx.ai"),
+)
+"""Ends of host names; the first that fits counts."""
+_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
+
+
 def sendable(said: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
     """Attributes without those that are None, and without characters that would spoil a whole batch.
 
@@ -52,10 +69,6 @@ def _clean(value: Sent) -> Sent:
     if isinstance(value, str):
         return well_formed(value)
     return [well_formed(one) for one in value] if isinstance(value, list) else value
-
-
-LONGEST_CHARS: Final = 16_000
-"""Of the texts of one attribute together: spans wait in memory while a collector is away."""
 
 
 def input_messages(said: Sequence[Message]) -> str:
@@ -92,28 +105,6 @@ def _cut(text: str, room: int) -> str:
 
 def _written(messages: list[dict[str, Any]]) -> str:
     return well_formed(json.dumps(messages, ensure_ascii=False, separators=(",", ":")))
-
-
-_BY_HOST: Final = (
-    ("openai.azure.com", "azure.ai.openai"),
-    ("azure.com", "azure.ai.inference"),
-    ("openai.com", "openai"),
-    ("anthropic.com", "anthropic"),
-    ("amazonaws.com", "aws.bedrock"),
-    ("generativelanguage.googleapis.com", "gcp.gemini"),
-    ("aiplatform.googleapis.com", "gcp.vertex_ai"),
-    ("cohere.com", "cohere"),
-    ("cohere.ai", "cohere"),
-    ("deepseek.com", "deepseek"),
-    ("groq.com", "groq"),
-    ("mistral.ai", "mistral_ai"),
-    ("perplexity.ai", "perplexity"),
-    ("x.ai", "x_ai"),
-    ("ml.cloud.ibm.com", "ibm.watsonx.ai"),
-)
-"""Ends of host names; the first that fits counts."""
-
-_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 class Server(NamedTuple):

@@ -1,11 +1,8 @@
-"""Traces by OTLP: a bounded queue that counts what it loses, and an end that does not wait.
-
-Spans on their way out: a bounded queue that counts what it loses, and an end that does not wait.
+"""Traces by OTLP over HTTP, as the standard `OTEL_…` variables say.
 
 The SDK's own queue drops silently and its shutdown waits for a collector that is gone
-(https://github.com/open-telemetry/opentelemetry-python/issues/2024).
-
-Traces by OTLP over HTTP, as the standard `OTEL_…` variables say.
+(https://github.com/open-telemetry/opentelemetry-python/issues/2024). Here a bounded queue counts what it
+loses, and its end does not wait.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from evenkeel import __version__
+from evenkeel.core.version import VERSION
 from evenkeel.stores.counters import Tally
 from evenkeel.tracing.forwarded import ChosenIds, TracedSink
 from evenkeel.tracing.shadow import ShadowSpans
@@ -49,6 +46,12 @@ log = logging.getLogger("evenkeel.traces")
 _LARGEST_BATCH: Final = 512
 _LAST_CHANCE_S: Final = 0.3
 """For a collector that has just failed: one that restarted in the meantime takes no longer."""
+
+
+_TIMEOUT_S: Final = 5.0
+"""Of one export, where no variable says otherwise: the standard's ten would outlast a shutdown."""
+_ROOM: Final = 2048
+_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 class SpanQueue(SpanProcessor):
@@ -166,12 +169,6 @@ class _Watched(SpanExporter):
         self._exporter.shutdown()
 
 
-_TIMEOUT_S: Final = 5.0
-"""Of one export, where no variable says otherwise: the standard's ten would outlast a shutdown."""
-_ROOM: Final = 2048
-_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
-
-
 class ExportedSpans:
     """Spans of this process, sent to a collector. As `Spans`."""
 
@@ -190,7 +187,7 @@ class ExportedSpans:
         self._queue = SpanQueue(exporter, self._counted, room=_room(), delay_s=delay_s)
         provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=self._ids)
         provider.add_span_processor(self._queue)
-        self._tracer = provider.get_tracer("evenkeel", __version__)
+        self._tracer = provider.get_tracer("evenkeel", VERSION)
         self._observer = ShadowSpans(self._tracer, self._ids, content=content)
 
     @property
@@ -230,7 +227,7 @@ def otlp_exporter() -> OTLPSpanExporter:
 
 def _resource() -> Resource:
     """What all spans say of this process. What the variables say comes before evenkeel's own word."""
-    own = Resource.create({"service.name": "evenkeel", "service.version": __version__})
+    own = Resource.create({"service.name": "evenkeel", "service.version": VERSION})
     return own.merge(OTELResourceDetector().detect())
 
 

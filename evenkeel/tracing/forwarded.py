@@ -1,14 +1,13 @@
-"""Ids that follow from the exchange, so that processes which never talk name the same span.
-
-The data plane reports the forwarded request, the worker minutes later and elsewhere what it made of it. For
-the link both need the same span's context, and all they share is the exchange.
-
-Spans of sampled exchanges, made in the hand-off's thread after the answer has gone out.
+"""Spans of sampled exchanges, made in the hand-off's thread after the answer has gone out.
 
 A span is the forwarded request as the application saw it: it continues the application's trace (the
 `traceparent` header, which the upstream gets untouched) and carries no content and no token counts, which
 the application reports itself. Nothing here runs on the hot path, so a collector that is slow or gone costs
 the user nothing.
+
+Ids follow from the exchange, so that processes which never talk name the same span: the data plane reports
+the forwarded request, the worker minutes later and elsewhere what it made of it. For the link both need the
+same span's context, and all they share is the exchange.
 """
 
 from __future__ import annotations
@@ -38,6 +37,9 @@ PROPAGATOR: Final = TraceContextTextMapPropagator()
 
 _TRACE_BYTES: Final = 16
 _SPAN_BYTES: Final = 8
+
+
+_NANOSECONDS: Final = 1_000_000_000
 
 
 def application_context(exchange: Exchange) -> Context:
@@ -97,9 +99,6 @@ def _derived(exchange_id: str, what: str, size: int) -> int:
     # Hashed and not copied: sampled exchanges have low ids, and samplers take ids for evenly spread.
     digest = blake2b(exchange_id.encode(), digest_size=size, person=what.encode()).digest()
     return int.from_bytes(digest, "big") or 1  # 0 means "no id"
-
-
-_NANOSECONDS: Final = 1_000_000_000
 
 
 class TracedSink:

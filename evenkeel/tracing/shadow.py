@@ -1,11 +1,8 @@
-"""CLIENT spans of calls to models: replays, the judge's, the rewriter's, those for embeddings.
-
-Source: OpenTelemetry's conventions for spans of generative-AI clients.
-
-The trace of what is made of an exchange: deliveries, their trials, and the ratings as events.
+"""The trace of what is made of an exchange: deliveries, their trials, the calls to models, ratings as events.
 
 The trace stands on its own and is linked to the forwarded request's span. Were its spans below that one,
-every tool that adds up tokens and money of a trace would charge the user with replays and judging.
+every tool that adds up tokens and money of a trace would charge the user with replays and judging. Source of
+the CLIENT spans of calls: OpenTelemetry's conventions for spans of generative-AI clients.
 """
 
 from __future__ import annotations
@@ -36,6 +33,14 @@ if TYPE_CHECKING:
     from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.attributes import Sent, Value
     from evenkeel.tracing.forwarded import ChosenIds
+
+
+ROOT: Final = "evenkeel.shadow"
+"""Name of the span of a delivery."""
+_SIMILARITY: Final = "similarity"
+_LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
+_REPLAY: Final = "replay"
+"""Failures of this "metric" came before there was anything to evaluate."""
 
 
 class CallSpans:
@@ -118,14 +123,6 @@ class _CallSpan:
 def kind_of(error: BaseException) -> str:
     """What an exception is called in a trace. Its message stays out: it may quote a prompt."""
     return "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__qualname__
-
-
-ROOT: Final = "evenkeel.shadow"
-"""Name of the span of a delivery."""
-_SIMILARITY: Final = "similarity"
-_LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
-_REPLAY: Final = "replay"
-"""Failures of this "metric" came before there was anything to evaluate."""
 
 
 class ShadowSpans(CallSpans):
