@@ -17,7 +17,7 @@ from evenkeel.console.trial import FilterLink, answer_text
 from evenkeel.core import figures
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
-from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.stores.audit_log import KNOWN_BY, MOST_READ
 from evenkeel.stores.goldens import GoldenError
 
@@ -187,7 +187,7 @@ def golden_page(
         row=_row(newest, now),
         path=newest.path,
         request_known=newest.request is not None,
-        prompt=_plain(asked(newest.request)),
+        prompt=_plain(prompt_text(newest.request)),
         answer=_plain(answer_text(newest.answer)),
         versions=tuple(reversed(versions)),
         older=len(history) - len(kept),
@@ -209,7 +209,7 @@ def _version(old: Golden | None, new: Golden, now: float) -> VersionView:
     row = _row(new, now)
     if old is None:
         return VersionView(row, (), None, first=True)
-    was, now_asked = asked(old.request), asked(new.request)
+    was, now_asked = prompt_text(old.request), prompt_text(new.request)
     said, now_said = answer_text(old.answer), answer_text(new.answer)
     return VersionView(
         row,
@@ -234,7 +234,7 @@ def _row(golden: Golden, now: float) -> GoldenRow:
         note=golden.note,
         approved=_stamp(golden.approved_by, golden.approved_at, now),
         retired=_stamp(golden.retired_by or "", golden.retired_at, now) if retired else None,
-        prompt=_excerpt(asked(golden.request).rpartition("\n\nuser: ")[2].removeprefix("user: ")),
+        prompt=_excerpt(prompt_text(golden.request).rpartition("\n\nuser: ")[2].removeprefix("user: ")),
         answer=_excerpt(answer_text(golden.answer)),
     )
 

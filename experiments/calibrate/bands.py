@@ -51,9 +51,9 @@ _STEP = 1.1
 
 @dataclass(frozen=True, slots=True)
 class RatedPair:
-    """What the cheap rater and the judge said of the same pair."""
+    """What the heuristics and the judge said of the same pair."""
 
-    cheap: Rating
+    heuristic: Rating
     judge: int
     """1, 2 or 3."""
 
@@ -111,7 +111,7 @@ def judge_bands(
 ) -> JudgeBands | Failure:
     """Set bands so that the judge agrees with what they decide.
 
-    For each form of answer and each side (3 and 1) every cheap score is tried, alone and beside the
+    For each form of answer and each side (3 and 1) every score of a heuristic is tried, alone and beside the
     guards; its end is moved from the clearest pairs outwards while an exact binomial test at each step
     rejects that the judge agrees on less than the stated share. The score that decides most pairs is
     kept. All tests together wrongly accept an end with a probability of at most 1 − `confidence`.
@@ -122,7 +122,7 @@ def judge_bands(
             cascade decides them before it looks at bands.
         version: of the bands.
         source: data, judge and encoder, in a line for people.
-        rater_version: of the cheap rater.
+        rater_version: of the heuristics.
         encoder: of the embeddings among the scores.
         agreement: smallest share of decided pairs on which the judge says the same, in (0, 1).
         confidence: in (0, 1).
@@ -134,12 +134,12 @@ def judge_bands(
     """
     if not 0 < agreement < 1 or not 0 < confidence < 1:
         raise ValueError(f"agreement {agreement} and confidence {confidence} must lie in (0, 1)")
-    usable = [pair for pair in pairs if pair.cheap.details.get(NormalisedEquality.name) != 1.0]
+    usable = [pair for pair in pairs if pair.heuristic.details.get(NormalisedEquality.name) != 1.0]
     cases: dict[tuple[Form, int], list[_Case]] = {
         (form, side): [
-            _Case(pair.cheap.details, pair.judge == side)
+            _Case(pair.heuristic.details, pair.judge == side)
             for pair in usable
-            if pair.cheap.outcome == side and form_of(pair.cheap.details) == form
+            if pair.heuristic.outcome == side and form_of(pair.heuristic.details) == form
         ]
         for form in FORMS
         for side in _SIDES
@@ -172,7 +172,7 @@ def judge_bands(
 
 
 def form_of(scores: Mapping[str, float]) -> Form:
-    """Which of the cascade's bands apply to a pair, by the names of its cheap scores."""
+    """Which of the cascade's bands apply to a pair, by the names of its scores of heuristics."""
     if ToolCalls.name in scores:
         return "tool_calls"
     return "structured" if JsonRouge.name in scores else "text"
@@ -211,7 +211,7 @@ def _holds(bands: tuple[Band, ...], scores: Mapping[str, float]) -> bool:
 
 
 def _end(name: str, rating: int, cases: Sequence[_Case], agreement: float, chance: float) -> Side | None:
-    """The loosest end of one score at which the judge surely agrees often enough."""
+    """The loosest end of one score at which the judge provably agrees often enough."""
     # On a grid, on which the end will lie: then the written end decides exactly these pairs.
     graded = sorted(
         ((floor(case.scores[name] / _GRAIN), case.agrees) for case in cases), reverse=rating == _SAME
@@ -294,12 +294,12 @@ def rated_in_log(
 ) -> list[RatedPair]:
     """Trials that the judge decided, one of each exchange: the newest that is no identical resend.
 
-    They are rated again by the cheap rater that there is now, so trials whose answers have been pruned
+    They are rated again by today's heuristics, so trials whose answers have been pruned
     are passed over.
 
     Args:
         log: where they are.
-        rater: the cheap rater.
+        rater: the heuristics.
         people: what most people rate, by verdict; it takes the place of the judge's rating.
     """
     newest: dict[str, Verdict] = {}

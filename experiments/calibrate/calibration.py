@@ -165,7 +165,7 @@ class Calibration:
 
         Raises:
             CalibrationError: A metric with a role is missing or has another version, or the encoder is
-                another one, or the bands belong to another cheap rater.
+                another one, or the bands belong to another rater of heuristics.
         """
         calibrated = {metric.name: metric.version for metric in self.metrics}
         roles = [role for mode in self.modes for role in (mode.primary, mode.secondary) if role]

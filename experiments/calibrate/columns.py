@@ -54,7 +54,7 @@ def heuristic_columns() -> tuple[Column, ...]:
 def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
     """The metrics that need an encoder.
 
-    Among them those of workflows, with steps aligned by meaning: they take the place of the cheap ones of the
+    Among them those of workflows, with steps aligned by meaning: they take the place of the heuristics of the
     same name, see `chosen_columns`.
 
     Args:

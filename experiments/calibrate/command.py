@@ -34,7 +34,7 @@ from evenkeel.experiments.calibrate.score_table import score_table, table_lines
 from evenkeel.experiments.calibrate.scoring import Scoring, ScoringOptions
 from evenkeel.experiments.calibrate.sensitivity import trajectories
 from evenkeel.experiments.calibrate.threshold import Placement
-from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.experiments.kit.cost import Costs
 from evenkeel.experiments.kit.renderings import html
 from evenkeel.metrics.heuristic import HeuristicRater
@@ -184,7 +184,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         if name not in _JUDGE_NAMES:
             metric(name)
     chosen = choose(options.goldens, options.form)
-    sources = [source_of(golden, asked(golden.request)) for golden in chosen.goldens]
+    sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)
     rewriter = options.rewriter
     run = Run(

@@ -1,4 +1,4 @@
-"""What a calibration has scored so far, in a file that outlives a killed run."""
+"""What a calibration has scored so far, in a file that survives a killed run."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ UNITS: Final[Mapping[AnswerForm | None, str]] = {
 }
 """What is missing, compressed and so on, by the form of the goldens."""
 _SERIES: Final = 8
-"""Colours there are, and lines in a picture: more cannot be told apart."""
+"""Colours there are, and lines in a picture: more cannot be distinguished."""
 _REACH: Final = 0.55
 """At the right end of the axis of severities; severities beyond it stretch it."""
 _BINS: Final = 24

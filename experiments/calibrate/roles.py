@@ -6,7 +6,7 @@ gives its choices back from its figures:
 - **Primary**: every failure mode gets a metric family of its own, so that an alert names the mode.
   Of all ways to hand families out, the one with the largest sum of sensitivities is taken. That is how
   a family that falls under everything alike (BLEU) is kept for the mode in which nothing else falls.
-  Families that cost money are no primaries: they are what the cheap ones spare.
+  Families with a price per score are no primaries: the free ones are there to avoid it.
 - **Secondary**: of the other families, the most specific one for the mode, whatever it costs.
 
 Only families that are at least moderately sensitive to a mode (0.3) are candidates for it.

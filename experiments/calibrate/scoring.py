@@ -292,7 +292,8 @@ class Scoring:
             return True
         if self._options.embeddings or self._options.encoder:
             raise EmbeddingsUnavailableError(
-                'embeddings need: pip install "evenkeel-proxy[semantic]"; or leave them out with --no-embeddings'
+                'embeddings need: pip install "evenkeel-proxy[semantic]"; or leave them out with '
+                "--no-embeddings"
             )
         return False
 

@@ -39,9 +39,9 @@ class Placement:
     """Flag from this degradation on: no threshold above the score 1 − level. None = as early as the
     false alerts allow."""
     mild: float = 0.1
-    """Severity that shall pass."""
+    """Severity that must pass."""
     moderate: float = 0.3
-    """Severity that shall be flagged."""
+    """Severity that must be flagged."""
 
     def __post_init__(self) -> None:
         if not 0 < self.false_alerts <= 0.5:  # noqa: PLR2004 - beyond it the band is left upwards

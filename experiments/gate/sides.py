@@ -1,4 +1,4 @@
-"""Candidate and reference: what each is asked for a golden, and whether they can be told apart."""
+"""Candidate and reference: what each is asked for a golden, and whether they differ."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from evenkeel.experiments.goldens.files import request_text
-from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.stores.goldens import Golden, GoldenError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Candidate(NamedTuple):
     @property
     def prompt(self) -> str:
         """What was asked."""
-        return asked(self.golden.request)
+        return prompt_text(self.golden.request)
 
 
 class Stores(Protocol):

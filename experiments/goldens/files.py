@@ -366,7 +366,7 @@ class _Line:
         if not given:
             return None
         if len(given) > 1:
-            raise self.fault(given[1], f'stands beside "{given[0]}", which says the same; keep one of them')
+            raise self.fault(given[1], f'says the same as "{given[0]}"; keep one of them')
         body = self._body(given[0], path)
         try:
             return request_text(body)

@@ -11,11 +11,11 @@ _TURNS = ("messages", "input", "prompt")
 """Members of a body that hold the conversation, by API."""
 
 
-def asked(request: str | None) -> str:
+def prompt_text(request: str | None) -> str:
     """The prompt in the body of a request: "role: text" blocks, a blank line between them.
 
-    What is not text is noted in brackets, such as "[image_url]". A body without a conversation that can
-    be told is shown as its JSON; "" without a body.
+    What is not text is noted in brackets, such as "[image_url]". A body without a recognisable
+    conversation is shown as its JSON; "" without a body.
     """
     if request is None:
         return ""

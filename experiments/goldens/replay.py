@@ -75,7 +75,7 @@ class GoldenReplayer:
         log: VerdictLog,
         replayer: Replayer,
         scoring: Scoring,
-        ledger: CostTracker,
+        costs: CostTracker,
         prices: Prices,
         *,
         most: int,
@@ -90,7 +90,7 @@ class GoldenReplayer:
             log: Where the model of today is found.
             replayer: Sends.
             scoring: Holds answers against the approved ones.
-            ledger: The budgets.
+            costs: Tracks the daily budgets.
             prices: Of models.
             most: Goldens of a route that are asked in one run.
             clock: Unix time in seconds.
@@ -100,7 +100,7 @@ class GoldenReplayer:
         self._log = log
         self._replayer = replayer
         self._scoring = scoring
-        self._ledger = ledger
+        self._costs = costs
         self._prices = prices
         self._clock = clock
         self._most = most
@@ -198,7 +198,7 @@ class GoldenReplayer:
         key = key_of(golden.id, golden.version)
         async with slots:
             estimate = self._estimate(task)
-            refused = await asyncio.to_thread(self._ledger.reserve, estimate, route)
+            refused = await asyncio.to_thread(self._costs.reserve, estimate, route)
             if refused is not None:
                 return GoldenResult(key, failure=refused), None
             replayed = judged = NOTHING
@@ -217,7 +217,7 @@ class GoldenReplayer:
                     judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             finally:
                 await asyncio.to_thread(
-                    self._ledger.settle, estimate, route, {"golden": replayed, "judge": judged}
+                    self._costs.settle, estimate, route, {"golden": replayed, "judge": judged}
                 )
         return result_of(key, scored), answer.model or request.model or None
 

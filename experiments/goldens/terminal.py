@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evenkeel.core.text import visible
 from evenkeel.experiments.goldens.files import golden_lines
-from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.experiments.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def show_list(goldens: Sequence[Golden], console: Console) -> None:
                 _cell,
                 (
                     one.id, f"v{one.version}", one.route, one.task, state, one.approved_by, one.model,
-                    _short(_last(asked(one.request))), _short(answer_text(one.answer)),
+                    _short(_last(prompt_text(one.request))), _short(answer_text(one.answer)),
                 ),
             )
         )  # fmt: skip
@@ -78,7 +78,7 @@ def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], 
         if fact:
             _say(console, Text(f"  {name:<15}", style="cyan"), fact)
     _say(console, Text("\nPrompt", style="bold"))
-    _say(console, asked(golden.request) or "(only the answer is known)")
+    _say(console, prompt_text(golden.request) or "(only the answer is known)")
     _say(console, Text("\nApproved answer", style="bold"))
     _say(console, answer_text(golden.answer))
     _say(console, Text("\nWhat was done to it", style="bold"))

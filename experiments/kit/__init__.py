@@ -5,7 +5,7 @@ keeps every answer in a journal as soon as it is there, shows progress, and rend
 
 - `arguments`: lists and prices on a command line, files to read and to write; `InputError`, which the command
   line shows as one line with exit code 2.
-- `confirmation`: the question before money is spent. `confirmation(confirmed=…)` gives a `Confirm`, which
+- `confirmation`: the question before anything is spent. `confirmation(confirmed=…)` gives a `Confirm`, which
   shows an estimate and raises `NotConfirmedError` unless the answer is yes.
 - `cost`: `Costs` adds up calls, tokens and dollars by payee and stops at the limit (`BudgetUsedUpError`);
   `PayeeBudget` is the same in the form that a rewriter asks for; `Estimate` is what is confirmed.

@@ -1,4 +1,4 @@
-"""The question before money is spent."""
+"""The question before anything is spent."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ REWRITER: Final = "the rewriter"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is to be asked, and what that may cost. As text it is the question before money is spent."""
+    """What is to be asked, and what that may cost. As text it is the question before anything is spent."""
 
     asked: str
     """As in "120 calls to gpt-4.1"."""
@@ -48,7 +48,7 @@ class Account:
     tokens: int = 0
     """All together."""
     prompt_tokens: int = 0
-    """Of them, where the two are told apart."""
+    """Of them, where the two are known."""
     completion_tokens: int = 0
     usd: float = 0.0
     """0 for a model without a price."""

@@ -1,4 +1,4 @@
-"""Files that outlive a killed run: answers by content in SQLite, and rows as JSON lines."""
+"""Files that survive a killed run: answers by content in SQLite, and rows as JSON lines."""
 
 from __future__ import annotations
 

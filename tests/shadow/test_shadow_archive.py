@@ -13,7 +13,7 @@ import pytest
 from evenkeel.core.exchange import Exchange
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
-from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.shadow.original import Left, Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.worker import Archivist
@@ -111,7 +111,7 @@ def test_whatever_is_archived_can_be_approved_and_written(tmp_path):
         Archivist(archive, {exchange.route: "/"}, tally=tally).keep(original)
         kept = archive.find(exchange.id)
         assert kept.answer == original.answer
-        assert isinstance(asked(kept.request), str)
+        assert isinstance(prompt_text(kept.request), str)
         try:
             golden = store.approve(golden_of(kept), by="ann", at=1.0)
         except GoldenError:

@@ -62,7 +62,7 @@ def test_the_bands_decide_the_pairs_that_were_counted():
     pairs = planted(1500, Random(2))
     found = bands_of(pairs)
     bands = found.bands
-    decided = [(bands.decide(each.cheap), each.judge) for each in pairs]
+    decided = [(bands.decide(each.heuristic), each.judge) for each in pairs]
     for side in found.sides:
         own = [judge for rating, judge in decided if rating == side.rating]
         assert (len(own), own.count(side.rating)) == (side.decided, side.agreed)

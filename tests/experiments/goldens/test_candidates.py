@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.goldens.candidates import NEAR, golden_of, spread
-from evenkeel.experiments.goldens.prompts import asked
+from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.goldens import GoldenError
 
@@ -58,12 +58,12 @@ from evenkeel.stores.goldens import GoldenError
 )
 def test_a_request_is_shown_as_its_conversation(body, text):
     """Of every API; what is not text is noted."""
-    assert asked(json.dumps(body)) == text
+    assert prompt_text(json.dumps(body)) == text
 
 
 def test_what_is_no_conversation_is_shown_as_it_is():
     """Nothing is lost, and nothing fails."""
-    assert (asked(None), asked("[1]"), asked("not JSON")) == ("", "[1]", "not JSON")
+    assert (prompt_text(None), prompt_text("[1]"), prompt_text("not JSON")) == ("", "[1]", "not JSON")
 
 
 json_values = st.recursive(
@@ -85,7 +85,7 @@ json_values = st.recursive(
 @given(json_values)
 def test_any_body_can_be_shown(body):
     """Whatever a client sent."""
-    assert isinstance(asked(json.dumps(body)), str)
+    assert isinstance(prompt_text(json.dumps(body)), str)
 
 
 def test_the_spread_takes_what_differs_most():

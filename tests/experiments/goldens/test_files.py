@@ -195,7 +195,7 @@ def test_blank_lines_byte_order_mark_and_line_ends_say_nothing():
         ('{"answer": "x", "path": "/v1 x"}', 'field "path": is not a path'),
         ('{"answer": "x", "prompt": ""}', 'field "prompt": is empty'),
         ('{"answer": "x", "prompt": ["q"]}', 'field "prompt": is not text'),
-        ('{"answer": "x", "prompt": "q", "messages": []}', 'field "prompt": stands beside "messages"'),
+        ('{"answer": "x", "prompt": "q", "messages": []}', 'field "prompt": says the same as "messages"'),
         ('{"answer": "x", "messages": []}', 'field "messages": holds no list of messages'),
         ('{"answer": "x", "messages": ["q"]}', 'field "messages": holds no list of messages'),
         ('{"answer": "x", "request": "q"}', 'field "request": is not an object'),
