@@ -73,14 +73,17 @@ semantic: $(VENV)/.dev ## Add sentence embeddings (torch)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/semantic.txt
 
+# Core and dev for every Python from 3.11 up; with torch for the one at hand: its builds differ from place to place.
+UNIVERSAL := --universal --python-version 3.11
+
 lock: $(UV) ## Renew requirements/*.txt from pyproject.toml
-	$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes pyproject.toml -o requirements/core.txt
-	$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
-	$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --extra dev --extra semantic --extra reference \
+	$(UV) pip compile --quiet --no-header $(UNIVERSAL) --generate-hashes pyproject.toml -o requirements/core.txt
+	$(UV) pip compile --quiet --no-header $(UNIVERSAL) --generate-hashes --extra dev pyproject.toml -o requirements/dev.txt
+	$(UV) pip compile --quiet --no-header --generate-hashes --extra dev --extra semantic --extra reference \
 		--no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) pyproject.toml -o requirements/semantic.txt
 	for image in "image" "image-semantic --extra semantic"; do \
 		set -- $$image; file=requirements/$$1.txt; shift; rm -f $$file; \
-		$(UV) pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --constraint requirements/semantic.txt \
+		$(UV) pip compile --quiet --no-header --generate-hashes --constraint requirements/semantic.txt \
 		$(addprefix --extra ,$(IMAGE)) "$$@" --no-emit-package torch $(if $(LINKS),--find-links $(LINKS)) \
 		pyproject.toml -o $$file || exit; \
 	done
