@@ -143,13 +143,13 @@ def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
 def main() -> None:
     """Print the figures."""
     all_modules = modules()
-    print(f"lines of the product (with grafana): {lines(*MAY_IMPORT, 'grafana'):,}")  # noqa: T201
-    print(f"lines of tests: {lines('tests'):,}; of benchmarks: {lines('benchmarks'):,}")  # noqa: T201
-    print(f"modules: {len(all_modules)}; with one importer: {len(single_importers(all_modules))}")  # noqa: T201
-    print(f"imports against the design: {len(forbidden(all_modules))}")  # noqa: T201
-    print(f"circles: {circles(all_modules)}")  # noqa: T201
+    print(f"lines of the product (with grafana): {lines(*MAY_IMPORT, 'grafana'):,}")
+    print(f"lines of tests: {lines('tests'):,}; of benchmarks: {lines('benchmarks'):,}")
+    print(f"modules: {len(all_modules)}; with one importer: {len(single_importers(all_modules))}")
+    print(f"imports against the design: {len(forbidden(all_modules))}")
+    print(f"circles: {circles(all_modules)}")
     for room in (*MAY_IMPORT, "grafana"):
-        print(f"  {room}: {len(files(room))} files, {lines(room):,} lines")  # noqa: T201
+        print(f"  {room}: {len(files(room))} files, {lines(room):,} lines")
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def main() -> int:
     """Print every place; 1 if there is one."""
     found = list(places())
     for one in found:
-        print(one)  # noqa: T201
+        print(one)
     return 1 if found else 0
 
 
