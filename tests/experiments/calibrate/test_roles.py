@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.roles import _hand_out, roles, specificity
+from evenkeel.experiments.calibrate.calibrate import _hand_out, roles, specificity
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts
 
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED
