@@ -14,7 +14,6 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.registry import heuristics, metrics
 from evenkeel.metrics.similarity import bert_score, embeddings
-from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Wanted
     from evenkeel.metrics.protocol import BatchMetric, Metric
+    from evenkeel.metrics.similarity.embeddings import Embeddings
 
 FLOOR: Final = "rouge_l"
 """What every other metric has to beat."""

@@ -117,7 +117,7 @@ _UNEQUAL: Final = 0.9
 _SHIFTED: Final = 0.25
 """Share of them that it is asked about the qualities of."""
 _REQUEST_TOKENS: Final = 500
-"""What a rewriter is told besides the text."""
+"""Length of a request to the rewriter without the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ def factors_of(expected: Planned, costs: Costs, booked: Mapping[str, Spend]) -> 
         expected: By rule of thumb.
         costs: Of this run.
         booked: Spent on these issues by this run and earlier ones: what remembered rulings and texts cost
-            stands nowhere else.
+            is recorded nowhere else.
     """
     found = {}
     for payee, one in expected.expenses.items():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 ATTEMPTS: Final = 3
-"""Calls for one issue; from the second on the model is told what was wrong."""
+"""Calls for one issue; from the second on the model reads what was wrong."""
 _LEAST_TURNS: Final = 4
 _LEAST_WORDS: Final = 60
 _SAME_ISSUE: Final = 85

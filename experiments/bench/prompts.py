@@ -108,7 +108,7 @@ class Case:
     free: PromptView
     """The prompt for a free answer; the original if it asks for one."""
     variants: tuple[Variant, ...]
-    """The identical resend first."""
+    """The control first."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Kind → why there is no variant of it."""
 
@@ -141,7 +141,7 @@ async def make_case(
         item: Id of the issue.
         task: The task.
         view: The original.
-        kinds: What to apply; the identical resend and the free form are there anyway.
+        kinds: What to apply; the control and the free form are there anyway.
         severity: Of the kinds that have degrees, in [0, 1].
         seed: Of all choices.
         rewrite: Writes texts anew; None = kinds that need that are left out.

@@ -111,7 +111,7 @@ class Trial:
 
     @property
     def shifted(self) -> bool:
-        """Whether the content moved."""
+        """Whether the content changed."""
         return self.rating is not None and self.rating < _SAME
 
     @property
@@ -160,7 +160,7 @@ class Rounds:
         self._watch = watch
 
     async def make(self, model: ModelUnderTest, case: Case, run: int) -> Round:
-        """Ask for the original, its identical resend and all variants, and compare.
+        """Ask for the original, its control and all variants, and compare.
 
         The original is asked first; if it is not answered, no variant is asked.
 

@@ -1,4 +1,4 @@
-"""The inverted-rating attack: the judge is told that an expert gave the opposite rating."""
+"""The inverted-rating attack: the judge reads that an expert gave the opposite rating."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls to a judge: each question once, a few at a time, remembered in a file that outlives a killed run."""
+"""Calls to a judge: each question once, a few at a time, remembered in a file that survives a killed run."""
 
 from __future__ import annotations
 

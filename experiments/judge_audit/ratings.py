@@ -112,7 +112,7 @@ def read_ratings(
     Long: one row a rating, with `rater` and `rating`. Wide: one row an item and metric, and one
     column a person, named `rater_…` (see `RATER_PREFIXES`) or listed in `rater_columns`. Nested (JSON
     only): `ratings` is a list, or an object by rater. All have `item` and `metric`; `scale` ("1-5")
-    unless `scales` has it; `text` and `context` where a judge shall be asked.
+    unless `scales` has it; `text` and `context` where a judge will be asked.
 
     Raises: InputError naming file, line and field.
     """

@@ -81,7 +81,7 @@ def is_missing(value: Any) -> bool:
 def read_rows(path: Path) -> list[Row]:
     """All rows of a file, at least one. Suffixes: .jsonl, .json, .csv, .tsv; .gz on top of each.
 
-    What a file without one of these suffixes holds is told from its first character.
+    The first character says what a file without one of these suffixes holds.
     """
     text = _text(path)
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()

@@ -99,7 +99,7 @@ def _picture(report: Report) -> Section:
             lines = {line.name: line for line in found.categories[whole.route, whole.model]}
             cells = (_heat(lines[one], one) if one in lines else None for one in categories)
             rows.append((Cell(whole.route, whole.model), _heat(whole, "all"), *cells))
-    names = ("all", *("resend" if one == BASELINE_CATEGORY else one for one in categories))
+    names = ("all", *("control" if one == BASELINE_CATEGORY else one for one in categories))
     columns = (Column("Route, model"), *map(_points, names))
     left_out = len(found.models) - len(rows)
     more = f" The {len(rows)} least robust models of {len(found.models)}." if left_out else ""
@@ -108,7 +108,7 @@ def _picture(report: Report) -> Section:
         (Table(columns, tuple(rows), heat=True, legend=True),) if rows else (),
         key="picture",
         about="Answers out of 100 that kept their quality, by category of the rewording, with the 95 % "
-        f"interval. “Resend” is the very same request sent again.{more}",
+        f"interval. “Control” is the same request sent again.{more}",
         on=_HTML,
     )
 
@@ -437,7 +437,7 @@ def _change_for_machines(change: ChangeSides | None) -> dict[str, Any] | None:
 
 
 def as_csv(report: Report) -> str:
-    """A head, and a line for each line of each table; nothing stands for what was not measured."""
+    """A head, and a line for each line of each table; an empty cell is one that was not measured."""
     heads = [name if part == "value" else f"{name}_{part}" for name in _MEASURES for part in _PARTS]
     rows = [
         (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.figures import listing
 from evenkeel.experiments.kit.arguments import InputError
-from evenkeel.experiments.report.folding import Folder
+from evenkeel.experiments.report.counts import Folder
 from evenkeel.experiments.report.period import Period, read_period, span_of
 from evenkeel.experiments.report.sides import Sides, change_sides
 from evenkeel.experiments.report.tables import Rules, make_tables
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evenkeel.core.verdict import Scorer
-    from evenkeel.experiments.report.folding import Cost
+    from evenkeel.experiments.report.counts import Cost
     from evenkeel.experiments.report.sides import ChangeSides
     from evenkeel.experiments.report.tables import Line, Tables
     from evenkeel.monitor.changes import ChangeRecord
@@ -92,7 +92,7 @@ class Report:
     exchanges: int
     """Exchanges that were replayed."""
     trials: int
-    """Trials, the identical resends and those without a rating among them."""
+    """Trials, the controls and those without a rating among them."""
     scorers: Mapping[Scorer, int]
     """Ratings by who gave them."""
     first_at: float

@@ -37,36 +37,39 @@ if TYPE_CHECKING:
 
 DAY_S: Final = 86_400
 ABOUT_MEAN: Final = (
-    "The mean of the categories, the identical resend one of them, is the score of `evenkeel bench`; its "
-    "interval is wide, since it holds for all categories together."
+    "The mean of the categories, including the control, is the score that evenkeel bench reports. Its "
+    "interval is wide because it holds for all categories together."
 )
 HEADINGS: Final = {
     "content_delta": "Content delta",
     "quality_delta": "Quality delta",
     "robustness": "Robustness",
     "noise_floor": "Noise floor",
-    "excess": "Excess",
+    "excess": "Points above noise",
     "mean_of_categories": "Mean of categories",
 }
 GLOSSARY: Final = (
-    ("Trial", "A request that was sent again with a small change that keeps its meaning, and its answer."),
+    ("Trial", "A request that was reworded, with its meaning kept, and sent again; and its answer."),
     (
         "Content delta",
-        "Trials out of 100 whose answer says something else than the original's. Lower is better.",
+        "Trials out of 100 whose answer says something different from the original's. Lower is better.",
     ),
     (
         "Quality delta",
-        "Of 100 answers whose content moved, those with another quality, faithfulness say. Lower is better.",
+        "Of 100 answers whose content changed, those whose quality changed, too. Lower is better.",
     ),
     ("Robustness", "Trials out of 100 whose answer kept its quality. Higher is better."),
     (
         "Noise floor",
-        "The content delta of the very same request sent again: how much the model moves by itself.",
+        "The content delta of the control, the same request sent again: how often a model contradicts itself.",
     ),
-    ("Excess", "Content delta minus that of the identical resend of the same request: what the change does."),
+    (
+        "Points above noise",
+        "Content delta minus that of the control of the same request: what the rewording does.",
+    ),
     (
         "[lower, upper]",
-        "There the true value lies with 95 % confidence, however often one looks. Few trials give no figure.",
+        "The true value lies in there with 95 % confidence, however often you look. Too few trials give no figure.",
     ),
 )
 """What the figures mean."""
@@ -83,9 +86,9 @@ def tone(measure: str, found: Difference | None) -> Tone:
 
 
 def line_name(name: str) -> str:
-    """A line's name for people: "spelling", "format: yaml", "identical resend"."""
+    """A line's name for people: "spelling", "format: yaml", "control"."""
     if name in RESEND:
-        return "identical resend"
+        return "control"
     if not name:
         return "all perturbations"
     return rewordings.label(name).replace("_", " ") if "." in name else name
@@ -126,7 +129,7 @@ def headline(report: Report) -> str:
     whole = report.tables.whole
     if whole is None or whole.robustness is None:
         return "Too little was measured for a figure."
-    return f"{points(whole.robustness)} of 100 answers keep their quality when the question wobbles."
+    return f"{points(whole.robustness)} of 100 answers keep their quality when the question is reworded."
 
 
 def summary(report: Report) -> list[str]:
@@ -159,8 +162,8 @@ def _measured(report: Report) -> Iterator[str]:
     when = Period(report.first_at, report.last_at + 1).words
     yield (
         f"{count(report.exchanges, 'request')} on {count(len(routes), 'route')} ({named}) "
-        f"{'was' if report.exchanges == 1 else 'were'} sent again, unchanged and with small changes that "
-        f"keep the meaning: {count(report.trials, 'trial')}, {when}."
+        f"{'was' if report.exchanges == 1 else 'were'} sent again, as they were and reworded "
+        f"with their meaning kept: {count(report.trials, 'trial')}, {when}."
     )
     if report.scorers:
         said = [f"{number(times)} {scorer_words(scorer)}" for scorer, times in sorted(report.scorers.items())]
@@ -177,16 +180,16 @@ def _overall(report: Report) -> Iterator[str]:
         return
     low, high = (number(100 * end, 1) for end in (whole.robustness.lower, whole.robustness.upper))
     yield (
-        f"That is, of 100 requests with a small change, {points(whole.robustness)} got an answer of the same "
-        f"quality as the original's; with 95 % confidence it is between {low} and {high}."
+        f"Of 100 reworded requests, {points(whole.robustness)} got an answer of the same quality as the "
+        f"original; with 95 % confidence between {low} and {high}."
     )
     if whole.content_delta is None:
         return
-    text = f"The content of the answer moved in {points_text(whole.content_delta)} of 100"
+    text = f"The content of the answer changed in {points_text(whole.content_delta)} of 100"
     if whole.noise_floor is not None and whole.excess is not None:
         text += (
-            f"; where the very same request is sent again it moves in {points_text(whole.noise_floor)}, so "
-            f"that the changes themselves account for {points_text(whole.excess)}"
+            f"; when the same request is sent again it changes in {points_text(whole.noise_floor)}, so the "
+            f"rewordings account for {points_text(whole.excess)}"
         )
     yield f"{text}."
 
@@ -209,13 +212,13 @@ def _weakest(report: Report) -> Iterator[str]:
         f"{line_name(line.name)}{f' on {_where(line)}' if several else ''} ({points(line.robustness)})"
         for line in known[:_NAMED]
     ]
-    yield f"Weakest single changes: {listing(named)}."
+    yield f"Weakest rewordings: {listing(named)}."
     tested = [line for line in known if line.excess is not None]
     above = sum(line.excess is not None and line.excess.lower > 0 for line in tested)
     yield (
         f"Of {count(len(tested), 'perturbation')} with a figure, "
-        f"{number(above)} {'moves' if above == 1 else 'move'} answers more often than an identical resend "
-        "does, beyond its interval."
+        f"{number(above)} {'changes' if above == 1 else 'change'} answers more often than the control, "
+        "beyond its interval."
     )
 
 
@@ -236,16 +239,16 @@ def _changes(report: Report) -> Iterator[str]:
     if report.change is None and not others:
         yield "No change was noticed."
     for change in others[:_NAMED]:
-        yield f"Change, {change_line(change)}"
+        yield f"Change: {change_line(change)}"
     if len(others) > _NAMED:
         yield f"{count(len(others) - _NAMED, 'more change')} below."
 
 
 def _sides(change: ChangeSides) -> Iterator[str]:
-    told = change.report
+    found = change.report
     yield (
-        f"Noticed {date_and_time(told.at)}. Compared are {count(change.before_exchanges, 'request')} before "
-        f"and {number(change.after_exchanges)} after."
+        f"Noticed {date_and_time(found.at)}. Compares {count(change.before_exchanges, 'request')} before "
+        f"with {number(change.after_exchanges)} after."
     )
     together = [line for table in change.tables for line in table.lines if not line.name]
     for line in together:
@@ -267,7 +270,7 @@ def _sides(change: ChangeSides) -> Iterator[str]:
     if worse:
         named = [line_name(name) for name in worse[:_NAMED]]
         more = [f"{number(len(worse) - _NAMED)} more"] if len(worse) > _NAMED else []
-        yield f"Worse one by one, beyond both intervals: {listing([*named, *more])}."
+        yield f"Worse on their own, beyond both intervals: {listing([*named, *more])}."
 
 
 def _gaps(report: Report) -> Iterator[str]:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core import rewordings
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.report.folding import LANGUAGE_KINDS, CellKey, Folder, GroupKey, worth_a_table
+from evenkeel.experiments.report.counts import (
+    LANGUAGE_KINDS,
+    CellKey,
+    Folder,
+    GroupKey,
+    worth_a_table,
+)
 from evenkeel.experiments.report.tables import Rules, cell_line, group_line
 from evenkeel.monitor.changes.report import Sides as BothSides
 from evenkeel.monitor.estimate import Counts
@@ -16,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.experiments.report.folding import Group, Kind
+    from evenkeel.experiments.report.counts import Group, Kind
     from evenkeel.experiments.report.tables import Line
     from evenkeel.monitor.changes.record import ChangeRecord, Tally
     from evenkeel.monitor.changes.report import ChangeReport, Difference
@@ -118,7 +124,7 @@ def change_sides(report: ChangeReport, sides: Sides | None, rules: Rules) -> Cha
     """A change with the tables of its two sides.
 
     Each figure's intervals hold together, over all lines of its table and both sides, with probability
-    1 − alpha: a difference whose interval leaves out zero has moved.
+    1 − alpha: a difference whose interval leaves out zero is a change.
     """
     comparison = report.comparison
     tables: tuple[SideTable, ...] = ()
@@ -165,7 +171,7 @@ class _Maker:
         yield SideTable(
             "sides-kinds",
             "Before and after, by perturbation",
-            "Formats and languages included; the identical resend shows the noise.",
+            "Formats and languages included; the control shows the noise.",
             self._cells(),
         )
 

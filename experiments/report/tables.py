@@ -9,20 +9,20 @@ import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings
 from evenkeel.core import rewordings
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE
-from evenkeel.experiments.report.folding import CellKey, GroupKey, worth_a_table
+from evenkeel.experiments.report.counts import CellKey, GroupKey, worth_a_table
 from evenkeel.monitor.estimate import Counts, rollup_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evenkeel.core.rewordings import Category
-    from evenkeel.experiments.report.folding import Folder, Group, Kind
+    from evenkeel.experiments.report.counts import Folder, Group, Kind
 
 
 MEASURES: Final = ("content_delta", "quality_delta", "robustness", "noise_floor", "excess")
 """In the order of the columns."""
 BASELINE_CATEGORY: Final = "baseline"
-"""The resend among the categories."""
+"""The control among the categories."""
 RESEND: Final = frozenset((BASELINE, BASELINE_CATEGORY))
 """Names of its lines."""
 
@@ -49,7 +49,7 @@ class Line:
     quality_worse: Estimate | None = None
     quality_better: Estimate | None = None
     mean_of_categories: Estimate | None = None
-    """Of their robustness, the resend one of them: comparable with `evenkeel bench`. Only of a model."""
+    """Of their robustness, the control one of them: comparable with `evenkeel bench`. Only of a model."""
 
     @property
     def measured(self) -> bool:
@@ -169,13 +169,13 @@ class Tables:
     models: tuple[Line, ...]
     """One for each model of each route."""
     categories: Mapping[tuple[str, str], tuple[Line, ...]]
-    """By route and model; the identical resend is one of them."""
+    """By route and model; the control is one of them."""
     all: tuple[Table, ...]
     """In the order of reading, those without a line left out."""
 
     @property
     def kinds(self) -> Iterator[Line]:
-        """The line of every single perturbation, the resend aside."""
+        """The line of every single perturbation, the control aside."""
         for table in self.all:
             if table.key in {"kinds", "formats", "languages"}:
                 yield from table.lines
@@ -212,14 +212,14 @@ class _Maker:
             Table(
                 "difficulty",
                 "How hard the categories are",
-                "Over all routes and models, the easiest first. Excess is the drop from the resend.",
+                "Over all routes and models, the easiest first. Points above noise: the drop from the control.",
                 "category",
                 tuple(self._difficulty()),
             ),
             Table(
                 "categories",
                 "Categories of perturbations",
-                "By route and model. The identical resend shows the model's own noise.",
+                "By route and model. The control shows the model's own noise.",
                 "category",
                 tuple(line for lines in categories.values() for line in lines),
             ),
@@ -255,7 +255,7 @@ class _Maker:
             Table(
                 "kinds",
                 "Single perturbations",
-                "General, positional and compound ones; formats and languages stand above.",
+                "General, positional and compound ones; formats and languages have their own tables.",
                 "perturbation",
                 tuple(
                     self._single(

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.gate import Gate, GateReport, GateRules, Measure, Shares, log_evidence
 from evenkeel.monitor.estimate import proportion
-from evenkeel.stores.changes import GoldenRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from evenkeel.stores.changes import GoldenRun
 
 
 _VERSION: Final = 1

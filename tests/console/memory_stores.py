@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
     from evenkeel.stores.verdict_log import Narrow
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from evenkeel.experiments.bench.costs import batches_of, margin, settled
+from evenkeel.core.budget import Spend
+from evenkeel.experiments.bench.costs import Measured, batches_of, margin, settled
 from evenkeel.experiments.bench.report import matrices
 from evenkeel.experiments.bench.scores import make_tables
 from evenkeel.experiments.bench.trials import Trial
+from evenkeel.stores.sqlite.database import Database
 
 
 def test_languages_stand_against_languages():
@@ -34,3 +36,20 @@ def test_costs_are_settled_once_they_are_known_to_a_tenth():
     assert not settled([0.8, 1.0, 1.2], 0.15)
     assert margin([1.0], 0.1) == 0.9
     assert margin([0.0, 0.0], 0.5) == 0.5
+
+
+def test_spending_of_killed_runs_adds_up(tmp_path):
+    """What one process booked another finds, by payee, and no other plan's."""
+    for _ in range(2):
+        database = Database(tmp_path / "journal")
+        Measured(database).add_spent("plan", {"m": Spend(10, 0.25), "the judge": Spend(0, 0.0)})
+        database.close()
+    database = Database(tmp_path / "journal")
+    known = Measured(database)
+    assert known.spent("plan") == {"m": Spend(20, 0.5)}
+    assert known.spent("other") == {}
+    assert known.estimate_usd("plan") is None
+    known.put("plan", {"m": 1.5}, 0.75)
+    assert known.estimate_usd("plan") == 0.75
+    assert known.get("plan") == {"m": 1.5}
+    database.close()

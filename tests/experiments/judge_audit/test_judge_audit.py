@@ -94,24 +94,6 @@ def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_p
     assert f"the judge kept {kept}" in shown
 
 
-def test_a_judge_equal_to_one_person_has_the_alpha_worked_by_hand(tmp_path):
-    """(1,1,1), (2,2,2), (1,2,1): 1 − 8·1/20 with both people, 4/9 with their mode, 7/9 with the median."""
-    path = write_ratings(tmp_path / "r.csv", [(1, 1), (2, 2), (1, 2)], scale="1-2")
-    report = tmp_path / "a.json"
-    with Scripted(lambda number, *_: [1, 2, 1][number]) as judge:
-        run(
-            path, *asking(judge), "--json", report, "--yes", "--strategies", "knowledge", "--attack", "none"
-        )  # fmt: skip
-    (metric,) = json.loads(report.read_text())["ratings"]["metrics"]
-    (strategy,) = metric["strategies"]
-    assert metric["people"]["value"] == pytest.approx(4 / 9)
-    assert strategy["plain"]["all_raters"]["value"] == pytest.approx(0.6)
-    assert strategy["plain"]["with_mode"]["value"] == pytest.approx(4 / 9)
-    assert strategy["plain"]["with_median"]["value"] == pytest.approx(7 / 9)
-    assert strategy["attacked"] is None
-    assert len(judge.prompts) == 3
-
-
 def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tmp_path):
     """Three of five tickets give no rating, for three reasons."""
     path = write_ratings(tmp_path / "r.csv", [(1, 2), (2, 2), (3, 3), (4, 4), (5, 5)])

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 
 import pytest
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.kit.asking import Asker, Call, UnusableError, call_key, work_through
+from evenkeel.experiments.kit.asking import (
+    Asker,
+    Call,
+    Service,
+    UnusableError,
+    advised,
+    call_key,
+    unwritable,
+    work_through,
+)
 from evenkeel.experiments.kit.cost import BudgetUsedUpError, Costs, Estimate, PayeeBudget
 from evenkeel.experiments.kit.journal import Answers
 from evenkeel.llm.price import ModelPrice, Prices
@@ -165,3 +175,48 @@ def test_work_is_done_a_few_at_a_time_and_the_first_error_ends_it():
     with pytest.raises(BudgetUsedUpError):
         asyncio.run(work_through(range(100), work, concurrency=3))
     assert len(begun) < 40
+
+
+def service():
+    return Service("the judge j", variable="THE_KEY", option="--judge")
+
+
+def test_a_service_that_never_answers_ends_the_run():
+    """At the fifth failure, with the name of the variable for the key."""
+    judge = service()
+    for _ in range(4):
+        judge.failed("unauthorized", "The endpoint rejected the key.")
+    with pytest.raises(UnusableError, match=r"the judge j does not answer.*THE_KEY.*--judge-key-env"):
+        judge.failed("circuit_open", "left alone")
+
+
+def test_a_service_that_has_answered_once_may_fail():
+    """A later fault may pass; what it left unrated is asked again by the next run."""
+    judge = service()
+    judge.answered()
+    for _ in range(100):
+        judge.failed("connection", "refused")
+
+
+def test_what_lies_with_an_answer_is_no_fault_of_the_service():
+    """A pair that cannot be rated says nothing about the judge."""
+    judge = service()
+    for _ in range(100):
+        judge.failed("no_text", "the answer has no text")
+
+
+def test_advice_replaces_that_for_other_commands():
+    """What a replay advises after the semicolon is about `evenkeel up`."""
+    said = advised(
+        "unauthorized", "the upstream answered 401; set a shadow credential", variable="V", key_option="--k"
+    )
+    assert said == "the upstream answered 401; put its key into the variable V, or name another one with --k"
+    assert advised("too_large", "the answer is too large.") == "the answer is too large"
+
+
+def test_a_full_disk_is_named(tmp_path):
+    """The message names the file and says how to go on."""
+    told = str(unwritable(tmp_path / "j", sqlite3.OperationalError("database or disk is full")))
+    assert str(tmp_path / "j") in told
+    assert "make room" in told
+    assert "same command again" in told

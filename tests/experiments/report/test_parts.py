@@ -13,8 +13,8 @@ from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.experiments.kit.arguments import InputError
+from evenkeel.experiments.report.counts import Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.findings import alerts_of
-from evenkeel.experiments.report.folding import Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.period import Period, period_of, read_period, span_of
 from evenkeel.experiments.report.sentences import tone
 from evenkeel.experiments.report.sides import Stretch

@@ -1,4 +1,4 @@
-"""What is counted of the verdicts of a period. The estimates are those of the monitor, made the same way."""
+"""Counts of the verdicts of a period, from which the monitor's estimates are made."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Folder:
         """Begin with nothing.
 
         Args:
-            by_model: Whether models are told apart; a change may be one of the model.
+            by_model: Whether models are counted apart; a change may be one of the model.
             max_models_per_route: Further ones share a name, as in the monitor.
         """
         self._by_model = by_model
@@ -97,7 +97,7 @@ class Folder:
         self.unscored: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """By route: shifted trials of which a quality could not be measured, by reason."""
         self.resends: Counter[str] = Counter()
-        """By route: identical resends, one for each exchange."""
+        """By route: controls, one for each exchange."""
         self.verdicts = 0
         self.rated = 0
         self.first_at: float | None = None
