@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import random
 import socket
 import struct
@@ -306,6 +307,24 @@ def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Await
 
         yield go
         assert faults == [], "a callback raised"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(name: str, obj: object) -> None:
+    """A test that is a coroutine function runs on each of the two event loops."""
+    if name.startswith("test") and inspect.iscoroutinefunction(obj):
+        pytest.mark.usefixtures("run")(obj)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run such a test by the fixture `run`."""
+    test = pyfuncitem.function
+    if not inspect.iscoroutinefunction(test):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
+    pyfuncitem.funcargs["run"](lambda: test(**given))
+    return True
 
 
 @pytest.fixture(name="queue")

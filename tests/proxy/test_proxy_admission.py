@@ -28,107 +28,88 @@ async def ended(client):
     return received
 
 
-def test_one_too_many_is_answered_and_the_others_are_served(run, relay, eventually):
+async def test_one_too_many_is_answered_and_the_others_are_served(relay, eventually):
     """Over the limit a request gets a 503 that the SDK repeats; who leaves makes room for another."""
-
-    async def main():
-        async with relay(OK, limits=Limits(max_connections=2)) as rig:
-            first, second, third = [await rig.client() for _ in range(3)]
-            third.send(POST)
-            answer = await third.rest()
-            status, error = error_of(answer)
-            assert (status, error["code"], error["type"]) == (503, "too_many_connections", "server_error")
-            assert b"\r\nretry-after: 1\r\n" in answer
-            assert b"\r\nconnection: close\r\n" in answer
-            for client in (first, second, first):
-                client.send(POST)
-                assert await client.answer() == OK
-            assert rig.counter("proxy_connections") == 2
-            assert rig.counter("proxy_connections_refused", reason="full") == 1
-            assert rig.counter("proxy_connections_open") == 2
-            assert rig.counter("proxy_connections_limit") == 2
-            first.leave()
-            await eventually(lambda: rig.counter("proxy_connections_open") == 1)
-            fourth = await rig.client()
-            fourth.send(POST)
-            assert await fourth.answer() == OK
-            assert rig.counter("proxy_connections_refused") == 1
-            assert rig.upstream.received.count(b"POST") == 4
-
-    run(main)
+    async with relay(OK, limits=Limits(max_connections=2)) as rig:
+        first, second, third = [await rig.client() for _ in range(3)]
+        third.send(POST)
+        answer = await third.rest()
+        status, error = error_of(answer)
+        assert (status, error["code"], error["type"]) == (503, "too_many_connections", "server_error")
+        assert b"\r\nretry-after: 1\r\n" in answer
+        assert b"\r\nconnection: close\r\n" in answer
+        for client in (first, second, first):
+            client.send(POST)
+            assert await client.answer() == OK
+        assert rig.counter("proxy_connections") == 2
+        assert rig.counter("proxy_connections_refused", reason="full") == 1
+        assert rig.counter("proxy_connections_open") == 2
+        assert rig.counter("proxy_connections_limit") == 2
+        first.leave()
+        await eventually(lambda: rig.counter("proxy_connections_open") == 1)
+        fourth = await rig.client()
+        fourth.send(POST)
+        assert await fourth.answer() == OK
+        assert rig.counter("proxy_connections_refused") == 1
+        assert rig.upstream.received.count(b"POST") == 4
 
 
-def test_the_answer_to_head_has_no_body(run, relay):
+async def test_the_answer_to_head_has_no_body(relay):
     """A refused HEAD is answered by a head alone."""
-
-    async def main():
-        async with relay(OK, limits=Limits(max_connections=1)) as rig:
-            await rig.client()
-            answer = await rig.exchange(HEAD)
-            assert answer.startswith(b"HTTP/1.1 503 ")
-            assert answer.endswith(b"\r\n\r\n")
-
-    run(main)
+    async with relay(OK, limits=Limits(max_connections=1)) as rig:
+        await rig.client()
+        answer = await rig.exchange(HEAD)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert answer.endswith(b"\r\n\r\n")
 
 
-def test_a_stream_goes_on_while_others_are_turned_away(run, relay):
+async def test_a_stream_goes_on_while_others_are_turned_away(relay):
     """An answer under way arrives to its end, however many come and are refused meanwhile."""
 
-    async def main():
-        def begin(wire):
-            wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
+    def begin(wire):
+        wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
 
-        async with relay(begin, limits=Limits(max_connections=1)) as rig:
-            streaming = await rig.client()
-            streaming.send(GET)
-            await streaming.until(EVENT)
-            for _ in range(20):
-                refused = await rig.client()
-                refused.send(GET)
-                heard = await ended(refused)
-                assert not heard or error_of(heard)[0] == 503
-                refused.leave()
-            rig.upstream.wires[0].write(LAST)
-            assert await streaming.until(LAST) == LAST
-            assert rig.counter("proxy_connections_refused") == 20
-
-    run(main)
+    async with relay(begin, limits=Limits(max_connections=1)) as rig:
+        streaming = await rig.client()
+        streaming.send(GET)
+        await streaming.until(EVENT)
+        for _ in range(20):
+            refused = await rig.client()
+            refused.send(GET)
+            heard = await ended(refused)
+            assert not heard or error_of(heard)[0] == 503
+            refused.leave()
+        rig.upstream.wires[0].write(LAST)
+        assert await streaming.until(LAST) == LAST
+        assert rig.counter("proxy_connections_refused") == 20
 
 
-def test_who_says_nothing_is_not_waited_for(run, relay):
+async def test_who_says_nothing_is_not_waited_for(relay):
     """One in eight, at least one, may wait to be told; the next is closed at once, the first in a while."""
-
-    async def main():
-        async with relay(OK, limits=Limits(max_connections=1, linger_s=0.05)) as rig:
-            served = await rig.client()
-            silent = await rig.client()
-            assert await ended(await rig.client()) == b""
-            assert await ended(silent) == b""
-            assert (await rig.exchange(POST)).startswith(b"HTTP/1.1 503 ")
-            served.send(POST)
-            assert await served.answer() == OK
-            assert rig.counter("proxy_connections_refused") == 3
-
-    run(main)
+    async with relay(OK, limits=Limits(max_connections=1, linger_s=0.05)) as rig:
+        served = await rig.client()
+        silent = await rig.client()
+        assert await ended(await rig.client()) == b""
+        assert await ended(silent) == b""
+        assert (await rig.exchange(POST)).startswith(b"HTTP/1.1 503 ")
+        served.send(POST)
+        assert await served.answer() == OK
+        assert rig.counter("proxy_connections_refused") == 3
 
 
-def test_one_address_does_not_take_the_place_of_another(run, relay):
+async def test_one_address_does_not_take_the_place_of_another(relay):
     """With a limit for each address a greedy one is refused and others are not."""
-
-    async def main():
-        async with relay(OK, limits=Limits(max_connections=3, max_connections_per_address=1)) as rig:
-            first = await rig.client()
-            status, _ = error_of(await rig.exchange(POST))
-            assert status == 503
-            reader, writer = await asyncio.open_connection("127.0.0.1", rig.port, local_addr=("127.0.0.2", 0))
-            for read, write in ((first.reader, first.writer), (reader, writer)):
-                write.write(POST)
-                assert await asyncio.wait_for(read.readexactly(len(OK)), 5) == OK
-            writer.transport.abort()
-            assert rig.counter("proxy_connections_refused", reason="address") == 1
-            assert rig.counter("proxy_connections_refused", reason="full") == 0
-
-    run(main)
+    async with relay(OK, limits=Limits(max_connections=3, max_connections_per_address=1)) as rig:
+        first = await rig.client()
+        status, _ = error_of(await rig.exchange(POST))
+        assert status == 503
+        reader, writer = await asyncio.open_connection("127.0.0.1", rig.port, local_addr=("127.0.0.2", 0))
+        for read, write in ((first.reader, first.writer), (reader, writer)):
+            write.write(POST)
+            assert await asyncio.wait_for(read.readexactly(len(OK)), 5) == OK
+        writer.transport.abort()
+        assert rig.counter("proxy_connections_refused", reason="address") == 1
+        assert rig.counter("proxy_connections_refused", reason="full") == 0
 
 
 def seen(rig):
@@ -136,38 +117,30 @@ def seen(rig):
     return rig.counter("proxy_connections") + rig.counter("proxy_connections_refused")
 
 
-def test_who_resets_the_connection_makes_room_again(run, relay, eventually):
+async def test_who_resets_the_connection_makes_room_again(relay, eventually):
     """Before anything is sent, in a head, in a request, or refused: none is counted for ever, or twice."""
-
-    async def main():
-        limits = Limits(max_connections=8, max_connections_per_address=4)
-        async with relay(lambda wire: None, limits=limits) as rig:
-            for number, said in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):
-                for _ in range(6):
-                    with socket.create_connection(("127.0.0.1", rig.port)) as client:
-                        client.send(said)
-                        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                await eventually(lambda come=6 * number: seen(rig) == come)
-                await eventually(lambda: rig.counter("proxy_connections_open") == 0)
-            await eventually(lambda: not rig.plane._turned_away)
-            admission = rig.plane._admission
-            assert (admission._connected, admission._address_of) == ({}, {})
-
-    run(main)
+    limits = Limits(max_connections=8, max_connections_per_address=4)
+    async with relay(lambda wire: None, limits=limits) as rig:
+        for number, said in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):
+            for _ in range(6):
+                with socket.create_connection(("127.0.0.1", rig.port)) as client:
+                    client.send(said)
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            await eventually(lambda come=6 * number: seen(rig) == come)
+            await eventually(lambda: rig.counter("proxy_connections_open") == 0)
+        await eventually(lambda: not rig.plane._turned_away)
+        admission = rig.plane._admission
+        assert (admission._connected, admission._address_of) == ({}, {})
 
 
-def test_draining_waits_for_nobody_who_was_turned_away(run, relay):
+async def test_draining_waits_for_nobody_who_was_turned_away(relay):
     """A refused connection is closed when the data plane stops."""
-
-    async def main():
-        async with relay(OK, limits=Limits(max_connections=1, linger_s=60.0)) as rig:
-            served, refused = await rig.client(), await rig.client()
-            served.send(POST)
-            assert await served.answer() == OK
-            await rig.plane.drain(5)
-            assert await ended(refused) == b""
-
-    run(main)
+    async with relay(OK, limits=Limits(max_connections=1, linger_s=60.0)) as rig:
+        served, refused = await rig.client(), await rig.client()
+        served.send(POST)
+        assert await served.answer() == OK
+        await rig.plane.drain(5)
+        assert await ended(refused) == b""
 
 
 @pytest.mark.parametrize(

@@ -23,56 +23,48 @@ def post(body=BODY, path=b"/v1/chat/completions", extra=b""):
     )
 
 
-def test_sampled_exchange_holds_both_bodies_and_no_credentials(run, relay, eventually):
+async def test_sampled_exchange_holds_both_bodies_and_no_credentials(relay, eventually):
     """Bodies, notes, time and allowed headers arrive; keys, cookies and query credentials do not."""
     ticks = iter(range(1000))
-
-    async def main():
-        async with relay(OK, clock=lambda: 1234.5, timer=lambda: next(ticks) / 4) as rig:
-            client = await rig.client()
-            extra = b"X-Evenkeel-Task: triage\r\nx-evenkeel-prompt-version: 7\r\n"
-            extra += b"X-Evenkeel-Session: s\xc3\xa9\r\n"
-            client.send(post(path=b"/v1/chat/completions?api-version=2&API%5FKEY=k&a=b", extra=extra))
-            assert await client.answer() == OK
-            await eventually(lambda: rig.queue.exchanges)
-            [found] = rig.queue.exchanges
-            assert (found.method, found.path) == ("POST", "/v1/chat/completions?api-version=2&a=b")
-            assert (found.request_body, found.response_body, found.status) == (BODY, ANSWER, 200)
-            assert found.request_headers == (("content-type", "application/json"),)
-            assert found.response_headers == (("content-type", "application/json"), ("x-request-id", "up-1"))
-            assert (found.task, found.prompt_version, found.session) == ("triage", "7", "sé")
-            assert (found.route, found.received_at) == ("main", 1234.5)
-            assert len(found.id) == 16
-            assert int(found.id, 16) >= 0
-            assert found.duration_s > 0
-            assert "secret" not in repr(found)
-            assert b"X-Evenkeel" not in rig.upstream.received
-
-    run(main)
+    async with relay(OK, clock=lambda: 1234.5, timer=lambda: next(ticks) / 4) as rig:
+        client = await rig.client()
+        extra = b"X-Evenkeel-Task: triage\r\nx-evenkeel-prompt-version: 7\r\n"
+        extra += b"X-Evenkeel-Session: s\xc3\xa9\r\n"
+        client.send(post(path=b"/v1/chat/completions?api-version=2&API%5FKEY=k&a=b", extra=extra))
+        assert await client.answer() == OK
+        await eventually(lambda: rig.queue.exchanges)
+        [found] = rig.queue.exchanges
+        assert (found.method, found.path) == ("POST", "/v1/chat/completions?api-version=2&a=b")
+        assert (found.request_body, found.response_body, found.status) == (BODY, ANSWER, 200)
+        assert found.request_headers == (("content-type", "application/json"),)
+        assert found.response_headers == (("content-type", "application/json"), ("x-request-id", "up-1"))
+        assert (found.task, found.prompt_version, found.session) == ("triage", "7", "sé")
+        assert (found.route, found.received_at) == ("main", 1234.5)
+        assert len(found.id) == 16
+        assert int(found.id, 16) >= 0
+        assert found.duration_s > 0
+        assert "secret" not in repr(found)
+        assert b"X-Evenkeel" not in rig.upstream.received
 
 
-def test_streamed_and_compressed_bodies_are_kept_as_sent(run, relay, eventually):
+async def test_streamed_and_compressed_bodies_are_kept_as_sent(relay, eventually):
     """Only the transfer coding is taken off: events stay events and gzip stays gzip."""
     packed = gzip.compress(b"data: 1\n\ndata: [DONE]\n\n")
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer += (
         b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (packed[:9], packed[9:])) + b"0\r\n\r\n"
     )
-
-    async def main():
-        async with relay(answer) as rig:
-            client = await rig.client()
-            client.send(
-                b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-            )
-            await client.until(b"0\r\n\r\n")
-            await eventually(lambda: rig.queue.exchanges)
-            [found] = rig.queue.exchanges
-            assert (found.request_body, found.response_body) == (b"abcde", packed)
-            assert found.response_headers == (("content-encoding", "gzip"),)
-
-    run(main)
+    async with relay(answer) as rig:
+        client = await rig.client()
+        client.send(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+        )
+        await client.until(b"0\r\n\r\n")
+        await eventually(lambda: rig.queue.exchanges)
+        [found] = rig.queue.exchanges
+        assert (found.request_body, found.response_body) == (b"abcde", packed)
+        assert found.response_headers == (("content-encoding", "gzip"),)
 
 
 @pytest.mark.parametrize(
@@ -85,38 +77,30 @@ def test_streamed_and_compressed_bodies_are_kept_as_sent(run, relay, eventually)
         b"/openai/deployments/gpt/chat/completions?api-version=2024-10-21",
     ],
 )
-def test_text_endpoints_are_eligible(run, relay, eventually, path):
+async def test_text_endpoints_are_eligible(relay, eventually, path):
     """Chat and older completions, responses and Anthropic-style messages are captured."""
-
-    async def main():
-        async with relay(OK) as rig:
-            client = await rig.client()
-            client.send(post(path=path))
-            assert await client.answer() == OK
-            await eventually(lambda: rig.queue.exchanges)
-            assert rig.queue.exchanges[0].path == path.decode()
-
-    run(main)
+    async with relay(OK) as rig:
+        client = await rig.client()
+        client.send(post(path=path))
+        assert await client.answer() == OK
+        await eventually(lambda: rig.queue.exchanges)
+        assert rig.queue.exchanges[0].path == path.decode()
 
 
-def test_trace_context_passes_and_is_kept(run, relay, eventually):
+async def test_trace_context_passes_and_is_kept(relay, eventually):
     """The trace headers reach the upstream untouched, and the exchange."""
     trace = b"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nTraceState: a=1,b=2\r\n"
-
-    async def main():
-        async with relay(OK) as rig:
-            client = await rig.client()
-            client.send(post(extra=trace))
-            assert await client.answer() == OK
-            await eventually(lambda: rig.queue.exchanges)
-            assert trace in rig.upstream.received
-            assert rig.queue.exchanges[0].request_headers == (
-                ("content-type", "application/json"),
-                ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
-                ("tracestate", "a=1,b=2"),
-            )
-
-    run(main)
+    async with relay(OK) as rig:
+        client = await rig.client()
+        client.send(post(extra=trace))
+        assert await client.answer() == OK
+        await eventually(lambda: rig.queue.exchanges)
+        assert trace in rig.upstream.received
+        assert rig.queue.exchanges[0].request_headers == (
+            ("content-type", "application/json"),
+            ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+            ("tracestate", "a=1,b=2"),
+        )
 
 
 @pytest.mark.parametrize(
@@ -130,96 +114,72 @@ def test_trace_context_passes_and_is_kept(run, relay, eventually):
         post(path=b"/v1/models?x=/chat/completions"),
     ],
 )
-def test_other_requests_are_not_eligible(run, relay, request_bytes):
+async def test_other_requests_are_not_eligible(relay, request_bytes):
     """Only POST to the end of an API that keeps no conversation can be replayed."""
-
-    async def main():
-        async with relay(OK) as rig:
-            client = await rig.client()
-            client.send(request_bytes)
-            assert await client.answer() == OK
-            assert rig.counter("exchanges_eligible") == 0
-
-    run(main)
+    async with relay(OK) as rig:
+        client = await rig.client()
+        client.send(request_bytes)
+        assert await client.answer() == OK
+        assert rig.counter("exchanges_eligible") == 0
 
 
-def test_replay_is_forwarded_with_its_mark_and_never_sampled(run, relay):
+async def test_replay_is_forwarded_with_its_mark_and_never_sampled(relay):
     """The loop guard reaches the upstream, so that an evenkeel behind it sees it too."""
-
-    async def main():
-        async with relay(OK) as rig:
-            client = await rig.client()
-            client.send(post(extra=b"x-evenkeel-replay: 1\r\n"))
-            await client.answer()
-            assert b"\r\nx-evenkeel-replay: 1\r\n" in rig.upstream.received
-            assert rig.counter("exchanges_skipped", reason="replay") == 1
-            assert rig.counter("exchanges_sampled") == 0
-
-    run(main)
+    async with relay(OK) as rig:
+        client = await rig.client()
+        client.send(post(extra=b"x-evenkeel-replay: 1\r\n"))
+        await client.answer()
+        assert b"\r\nx-evenkeel-replay: 1\r\n" in rig.upstream.received
+        assert rig.counter("exchanges_skipped", reason="replay") == 1
+        assert rig.counter("exchanges_sampled") == 0
 
 
-def test_failed_answer_is_skipped_by_status(run, relay):
+async def test_failed_answer_is_skipped_by_status(relay):
     """An error is no answer to compare with."""
-
-    async def main():
-        async with relay(b"HTTP/1.1 429 Slow Down\r\nContent-Length: 0\r\n\r\n") as rig:
-            client = await rig.client()
-            client.send(post())
-            await client.until(b"\r\n\r\n")
-            assert rig.counter("exchanges_skipped", reason="status") == 1
-
-    run(main)
+    async with relay(b"HTTP/1.1 429 Slow Down\r\nContent-Length: 0\r\n\r\n") as rig:
+        client = await rig.client()
+        client.send(post())
+        await client.until(b"\r\n\r\n")
+        assert rig.counter("exchanges_skipped", reason="status") == 1
 
 
-def test_large_exchange_is_skipped_and_still_delivered(run, relay):
+async def test_large_exchange_is_skipped_and_still_delivered(relay):
     """Too large for the queue is not too large for the user."""
-
-    async def main():
-        async with relay(OK, max_exchange_bytes=len(BODY) + len(ANSWER) - 1) as rig:
-            client = await rig.client()
-            client.send(post())
-            assert await client.answer() == OK
-            assert rig.counter("exchanges_skipped", reason="too_large") == 1
-            assert rig.counter("exchanges_eligible") == 1
-
-    run(main)
+    async with relay(OK, max_exchange_bytes=len(BODY) + len(ANSWER) - 1) as rig:
+        client = await rig.client()
+        client.send(post())
+        assert await client.answer() == OK
+        assert rig.counter("exchanges_skipped", reason="too_large") == 1
+        assert rig.counter("exchanges_eligible") == 1
 
 
-def test_exchange_of_the_largest_size_is_taken(run, relay, eventually):
+async def test_exchange_of_the_largest_size_is_taken(relay, eventually):
     """The limit itself is allowed."""
-
-    async def main():
-        async with relay(OK, max_exchange_bytes=len(BODY) + len(ANSWER)) as rig:
-            client = await rig.client()
-            client.send(post())
-            await client.answer()
-            await eventually(lambda: rig.counter("exchanges_queued") == 1)
-
-    run(main)
+    async with relay(OK, max_exchange_bytes=len(BODY) + len(ANSWER)) as rig:
+        client = await rig.client()
+        client.send(post())
+        await client.answer()
+        await eventually(lambda: rig.counter("exchanges_queued") == 1)
 
 
-def test_cut_answers_are_skipped_by_cause(run, relay, eventually):
+async def test_cut_answers_are_skipped_by_cause(relay, eventually):
     """Truncated by the upstream and left by the client are told apart."""
     start = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart"
-
-    async def main():
-        async with relay(lambda wire: wire.write(start)) as rig:
-            first, second = await rig.client(), await rig.client()
-            first.send(post())
-            await first.until(b"part")
-            rig.upstream.wires[0].close()
-            await first.rest()
-            assert rig.counter("exchanges_skipped", reason="truncated") == 1
-            second.send(post())
-            await second.until(b"part")
-            second.leave()
-            await eventually(lambda: rig.counter("exchanges_skipped", reason="client_left") == 1)
-            assert rig.queue.exchanges == []
-
-    run(main)
+    async with relay(lambda wire: wire.write(start)) as rig:
+        first, second = await rig.client(), await rig.client()
+        first.send(post())
+        await first.until(b"part")
+        rig.upstream.wires[0].close()
+        await first.rest()
+        assert rig.counter("exchanges_skipped", reason="truncated") == 1
+        second.send(post())
+        await second.until(b"part")
+        second.leave()
+        await eventually(lambda: rig.counter("exchanges_skipped", reason="client_left") == 1)
+        assert rig.queue.exchanges == []
 
 
-def test_sampling_rate_is_followed_and_repeats(run, relay, eventually):
+async def test_sampling_rate_is_followed_and_repeats(relay, eventually):
     """The same ids give the same sample: about the rate, and identical in two runs."""
 
     async def once():
@@ -232,33 +192,26 @@ def test_sampling_rate_is_followed_and_repeats(run, relay, eventually):
             assert rig.counter("exchanges_eligible") == 100
             return [found.id for found in rig.queue.exchanges]
 
-    async def main():
-        first = await once()
-        assert first == await once()
-        assert 15 <= len(first) <= 45
-
-    run(main)
+    first = await once()
+    assert first == await once()
+    assert 15 <= len(first) <= 45
 
 
 @pytest.mark.parametrize("kind", ["raises", "blocks", "full"])
-def test_no_fault_of_the_queue_reaches_the_user(run, relay, queue, eventually, kind):
+async def test_no_fault_of_the_queue_reaches_the_user(relay, queue, eventually, kind):
     """A queue that fails, hangs or has no room changes no answer and delays none."""
-
-    async def main():
-        if kind == "raises":
-            queue.fail = OSError("disk full")
-        if kind == "blocks":
-            queue.gate.clear()
-        async with relay(OK, queue=queue, max_bytes=1 if kind == "full" else 3000) as rig:
-            client = await rig.client()
-            for _ in range(30):
-                client.send(post())
-                assert await client.answer() == OK
-            reason = "store_error" if kind == "raises" else "queue_full"
-            await eventually(lambda: rig.counter("exchanges_skipped", reason=reason) > 0)
-            assert rig.counter("handoff_bytes") <= 3000
-
-    run(main)
+    if kind == "raises":
+        queue.fail = OSError("disk full")
+    if kind == "blocks":
+        queue.gate.clear()
+    async with relay(OK, queue=queue, max_bytes=1 if kind == "full" else 3000) as rig:
+        client = await rig.client()
+        for _ in range(30):
+            client.send(post())
+            assert await client.answer() == OK
+        reason = "store_error" if kind == "raises" else "queue_full"
+        await eventually(lambda: rig.counter("exchanges_skipped", reason=reason) > 0)
+        assert rig.counter("handoff_bytes") <= 3000
 
 
 @pytest.mark.parametrize(

@@ -9,56 +9,44 @@ import pytest
 from tests.proxy.plain import GET, OK, POST
 
 
-def test_drain_lets_requests_finish_and_closes_the_rest(run, relay):
+async def test_drain_lets_requests_finish_and_closes_the_rest(relay):
     """Idle connections close at once; an answer in flight says close, arrives, and is the last."""
-
-    async def main():
-        async with relay(lambda wire: None) as rig:
-            idle = await rig.client()
-            busy = await rig.client()
-            busy.send(POST)
-            await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
-            await asyncio.wait_for(rig.upstream.wires[0].started.wait(), 5)
-            draining = asyncio.create_task(rig.plane.drain(5))
-            assert await idle.rest() == b""
-            with pytest.raises(OSError):  # noqa: PT011 - refused or reset, by platform
-                await (await rig.client()).read(1)
-            rig.upstream.wires[0].write(OK)
-            assert await busy.rest() == b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
-            await asyncio.wait_for(draining, 1)
-
-    run(main)
+    async with relay(lambda wire: None) as rig:
+        idle = await rig.client()
+        busy = await rig.client()
+        busy.send(POST)
+        await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
+        await asyncio.wait_for(rig.upstream.wires[0].started.wait(), 5)
+        draining = asyncio.create_task(rig.plane.drain(5))
+        assert await idle.rest() == b""
+        with pytest.raises(OSError):  # noqa: PT011 - refused or reset, by platform
+            await (await rig.client()).read(1)
+        rig.upstream.wires[0].write(OK)
+        assert await busy.rest() == b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+        await asyncio.wait_for(draining, 1)
 
 
-def test_drain_ends_with_the_last_stream(run, relay):
+async def test_drain_ends_with_the_last_stream(relay):
     """An answer that had begun before, and so did not say close, ends its connection all the same."""
-
-    async def main():
-        async with relay(
-            lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        ) as rig:
-            client = await rig.client()
-            client.send(GET)
-            await client.until(b"\r\n\r\n")
-            draining = asyncio.create_task(rig.plane.drain(10))
-            await asyncio.sleep(0)
-            rig.upstream.wires[0].write(b"0\r\n\r\n")
-            assert await client.rest() == b"0\r\n\r\n"
-            await asyncio.wait_for(draining, 2)
-
-    run(main)
+    async with relay(
+        lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    ) as rig:
+        client = await rig.client()
+        client.send(GET)
+        await client.until(b"\r\n\r\n")
+        draining = asyncio.create_task(rig.plane.drain(10))
+        await asyncio.sleep(0)
+        rig.upstream.wires[0].write(b"0\r\n\r\n")
+        assert await client.rest() == b"0\r\n\r\n"
+        await asyncio.wait_for(draining, 2)
 
 
-def test_drain_is_finite(run, relay):
+async def test_drain_is_finite(relay):
     """What has not finished in time is dropped."""
-
-    async def main():
-        async with relay(lambda wire: None) as rig:
-            client = await rig.client()
-            client.send(POST)
-            await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
-            await rig.plane.drain(0.05)
-            assert rig.counter("proxy_in_flight") == 0
-            await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
-
-    run(main)
+    async with relay(lambda wire: None) as rig:
+        client = await rig.client()
+        client.send(POST)
+        await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
+        await rig.plane.drain(0.05)
+        assert rig.counter("proxy_in_flight") == 0
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)

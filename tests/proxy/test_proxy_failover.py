@@ -34,115 +34,97 @@ def deaf_port():
 
 
 @pytest.mark.parametrize("size", [2, 40_000])
-def test_refused_request_goes_to_the_next_upstream(run, relay, fake_upstream, unused_port, size):
+async def test_refused_request_goes_to_the_next_upstream(relay, fake_upstream, unused_port, size):
     """The client sees the second one's answer; path, host and body are what that one needs."""
     body = b"b" * size
-
-    async def main():
-        async with (
-            fake_upstream(OK) as second,
-            relay(
-                OK,
-                url=f"http://127.0.0.1:{unused_port}/first/base",
-                fallbacks=[f"http://127.0.0.1:{second.port}/2"],
-                rules={"inject": ((b"x-key", b"k"),)},
-            ) as rig,
-        ):
-            client = await rig.client()
-            client.send(
-                b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nContent-Length: %d\r\n\r\n" % size + body
-            )
-            assert await client.answer() == OK
-            assert second.received == (
-                b"POST /2/x?q HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-A: 1\r\nContent-Length: %d\r\n"
-                b"x-key: k\r\n\r\n" % (second.port, size) + body
-            )
-            assert rig.counter("proxy_failovers") == 1
-            assert rig.counter("proxy_upstream_errors", reason="upstream_refused") == 1
-            assert rig.counter("proxy_requests", status_class="2xx") == 1
-            assert rig.counter("proxy_requests", status_class="5xx") == 0
-
-    run(main)
+    async with (
+        fake_upstream(OK) as second,
+        relay(
+            OK,
+            url=f"http://127.0.0.1:{unused_port}/first/base",
+            fallbacks=[f"http://127.0.0.1:{second.port}/2"],
+            rules={"inject": ((b"x-key", b"k"),)},
+        ) as rig,
+    ):
+        client = await rig.client()
+        client.send(b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nContent-Length: %d\r\n\r\n" % size + body)
+        assert await client.answer() == OK
+        assert second.received == (
+            b"POST /2/x?q HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-A: 1\r\nContent-Length: %d\r\n"
+            b"x-key: k\r\n\r\n" % (second.port, size) + body
+        )
+        assert rig.counter("proxy_failovers") == 1
+        assert rig.counter("proxy_upstream_errors", reason="upstream_refused") == 1
+        assert rig.counter("proxy_requests", status_class="2xx") == 1
+        assert rig.counter("proxy_requests", status_class="5xx") == 0
 
 
-def test_an_exchange_says_which_upstream_answered(run, relay, fake_upstream, unused_port, eventually):
+async def test_an_exchange_says_which_upstream_answered(relay, fake_upstream, unused_port, eventually):
     """A captured exchange names the fallback that took it, so that its replays go there too."""
+    async with (
+        fake_upstream(OK) as second,
+        relay(
+            OK,
+            url=f"http://127.0.0.1:{unused_port}",
+            fallbacks=[f"http://127.0.0.1:{second.port}"],
+        ) as rig,
+    ):
+        client = await rig.client()
+        client.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+        assert await client.answer() == OK
+        await eventually(lambda: rig.queue.exchanges)
+        assert rig.queue.exchanges[0].upstream == 1
 
-    async def main():
+
+async def test_upload_that_arrives_during_the_failover_is_whole(relay, fake_upstream):
+    """What comes while the first upstream is being tried reaches the second, in order."""
+    with deaf_port() as port:
         async with (
             fake_upstream(OK) as second,
             relay(
                 OK,
-                url=f"http://127.0.0.1:{unused_port}",
+                upstream_port=port,
                 fallbacks=[f"http://127.0.0.1:{second.port}"],
+                timeouts=Timeouts(connect_s=0.1),
             ) as rig,
         ):
             client = await rig.client()
-            client.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+            client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+            await asyncio.sleep(0.02)  # a second segment, while the first upstream is deaf
+            client.send(b"3\r\ntwo\r\n0\r\n\r\n")
             assert await client.answer() == OK
-            await eventually(lambda: rig.queue.exchanges)
-            assert rig.queue.exchanges[0].upstream == 1
-
-    run(main)
+            assert second.wires[0].bodies == [b"onetwo"]
+            assert rig.counter("proxy_upstream_errors", reason="upstream_connect_timeout") == 1
 
 
-def test_upload_that_arrives_during_the_failover_is_whole(run, relay, fake_upstream):
-    """What comes while the first upstream is being tried reaches the second, in order."""
-
-    async def main():
-        with deaf_port() as port:
-            async with (
-                fake_upstream(OK) as second,
-                relay(
-                    OK,
-                    upstream_port=port,
-                    fallbacks=[f"http://127.0.0.1:{second.port}"],
-                    timeouts=Timeouts(connect_s=0.1),
-                ) as rig,
-            ):
-                client = await rig.client()
-                client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
-                await asyncio.sleep(0.02)  # a second segment, while the first upstream is deaf
-                client.send(b"3\r\ntwo\r\n0\r\n\r\n")
-                assert await client.answer() == OK
-                assert second.wires[0].bodies == [b"onetwo"]
-                assert rig.counter("proxy_upstream_errors", reason="upstream_connect_timeout") == 1
-
-    run(main)
-
-
-def test_failed_upstream_is_passed_over_and_then_asked_again(run, relay, fake_upstream, unused_port):
+async def test_failed_upstream_is_passed_over_and_then_asked_again(relay, fake_upstream, unused_port):
     """During its rest it is not tried; after it, it is the first choice again."""
     late = [0.0]
-
-    async def main():
-        async with (
-            fake_upstream(OK) as second,
-            relay(
-                OK,
-                upstream_port=unused_port,
-                fallbacks=[f"http://127.0.0.1:{second.port}"],
-                limits=Limits(linger_s=0.04),
-                timer=lambda: time.perf_counter() + late[0],
-            ) as rig,
-        ):
-            client = await rig.client()
-            for _ in range(5):
-                client.send(POST)
-                assert await client.answer() == OK
-            assert rig.counter("proxy_failovers") == 1
-            assert second.wires[0].requests == 5
-            late[0] = rig.plane.limits.upstream_rest_s
+    async with (
+        fake_upstream(OK) as second,
+        relay(
+            OK,
+            upstream_port=unused_port,
+            fallbacks=[f"http://127.0.0.1:{second.port}"],
+            limits=Limits(linger_s=0.04),
+            timer=lambda: time.perf_counter() + late[0],
+        ) as rig,
+    ):
+        client = await rig.client()
+        for _ in range(5):
             client.send(POST)
             assert await client.answer() == OK
-            lane = rig.plane.lanes["main"]
-            # By the sweep or by this request: the first was asked, refused, and rests again.
-            while rig.counter("proxy_failovers") < 2:
-                client.send(POST)
-                assert await client.answer() == OK
-            assert lane.pool is not lane.first
-
-    run(main)
+        assert rig.counter("proxy_failovers") == 1
+        assert second.wires[0].requests == 5
+        late[0] = rig.plane.limits.upstream_rest_s
+        client.send(POST)
+        assert await client.answer() == OK
+        lane = rig.plane.lanes["main"]
+        # By the sweep or by this request: the first was asked, refused, and rests again.
+        while rig.counter("proxy_failovers") < 2:
+            client.send(POST)
+            assert await client.answer() == OK
+        assert lane.pool is not lane.first
 
 
 def test_choice_of_an_upstream_by_rest_and_order():
@@ -166,48 +148,40 @@ def test_choice_of_an_upstream_by_rest_and_order():
     assert lane.pool is one
 
 
-def test_all_upstreams_down_is_a_502_that_names_the_last(run, relay, unused_port):
+async def test_all_upstreams_down_is_a_502_that_names_the_last(relay, unused_port):
     """Each is tried once a request, resting or not."""
-
-    async def main():
-        with socket.socket() as bound:  # bound, not listening: refuses
-            bound.bind(("127.0.0.1", 0))
-            other = bound.getsockname()[1]
-            fallbacks = [f"http://127.0.0.1:{other}"]
-            async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
-                client = await rig.client()
-                for number in (1, 2):
-                    client.send(POST)
-                    text = await client.answer()
-                    assert text.startswith(b"HTTP/1.1 502 ")
-                    assert f":{other} " in json.loads(text.partition(b"\r\n\r\n")[2])["error"]["message"]
-                    assert rig.counter("proxy_upstream_errors", reason="upstream_refused") == 2 * number
-                    assert rig.counter("proxy_failovers") == number
-                assert rig.counter("proxy_in_flight") == 0
-
-    run(main)
-
-
-def test_upstream_that_hangs_up_unanswered_is_left_for_safe_requests(run, relay, fake_upstream):
-    """A GET goes on to the next upstream; a POST that may have been read does not."""
-
-    async def main():
-        async with (
-            fake_upstream(OK) as second,
-            relay(lambda wire: wire.close(), fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
-        ):
+    with socket.socket() as bound:  # bound, not listening: refuses
+        bound.bind(("127.0.0.1", 0))
+        other = bound.getsockname()[1]
+        fallbacks = [f"http://127.0.0.1:{other}"]
+        async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
             client = await rig.client()
-            client.send(POST)
-            assert (await client.answer()).startswith(b"HTTP/1.1 502 ")
-            assert second.wires == []
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert await client.answer() == OK
-            assert rig.counter("proxy_failovers") == 1
+            for number in (1, 2):
+                client.send(POST)
+                text = await client.answer()
+                assert text.startswith(b"HTTP/1.1 502 ")
+                assert f":{other} " in json.loads(text.partition(b"\r\n\r\n")[2])["error"]["message"]
+                assert rig.counter("proxy_upstream_errors", reason="upstream_refused") == 2 * number
+                assert rig.counter("proxy_failovers") == number
+            assert rig.counter("proxy_in_flight") == 0
 
-    run(main)
+
+async def test_upstream_that_hangs_up_unanswered_is_left_for_safe_requests(relay, fake_upstream):
+    """A GET goes on to the next upstream; a POST that may have been read does not."""
+    async with (
+        fake_upstream(OK) as second,
+        relay(lambda wire: wire.close(), fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
+    ):
+        client = await rig.client()
+        client.send(POST)
+        assert (await client.answer()).startswith(b"HTTP/1.1 502 ")
+        assert second.wires == []
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await client.answer() == OK
+        assert rig.counter("proxy_failovers") == 1
 
 
-def test_stale_connection_is_no_reason_to_leave_an_upstream(run, relay, fake_upstream):
+async def test_stale_connection_is_no_reason_to_leave_an_upstream(relay, fake_upstream):
     """A kept connection that dies unanswered is replaced by one to the same upstream."""
 
     def answer(wire):
@@ -216,54 +190,44 @@ def test_stale_connection_is_no_reason_to_leave_an_upstream(run, relay, fake_ups
         else:
             wire.write(OK)
 
-    async def main():
-        async with (
-            fake_upstream(OK) as second,
-            relay(answer, fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
-        ):
-            client = await rig.client()
-            for _ in range(2):
-                client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                assert await client.answer() == OK
-            assert (rig.counter("proxy_retries"), rig.counter("proxy_failovers")) == (1, 0)
-            assert second.wires == []
-
-    run(main)
+    async with (
+        fake_upstream(OK) as second,
+        relay(answer, fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
+    ):
+        client = await rig.client()
+        for _ in range(2):
+            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await client.answer() == OK
+        assert (rig.counter("proxy_retries"), rig.counter("proxy_failovers")) == (1, 0)
+        assert second.wires == []
 
 
-def test_answer_that_broke_off_is_not_asked_for_elsewhere(run, relay, fake_upstream):
+async def test_answer_that_broke_off_is_not_asked_for_elsewhere(relay, fake_upstream):
     """After the first byte the client knows the truth: truncated, or a 502."""
 
     def answer(wire):
         wire.write(b"HTTP/1.1 200 OK\r\nConte")
         wire.close()
 
-    async def main():
-        async with (
-            fake_upstream(OK) as second,
-            relay(answer, fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
-        ):
-            client = await rig.client()
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert b'"upstream_answer_truncated"' in await client.answer()
-            assert second.wires == []
-
-    run(main)
+    async with (
+        fake_upstream(OK) as second,
+        relay(answer, fallbacks=[f"http://127.0.0.1:{second.port}"]) as rig,
+    ):
+        client = await rig.client()
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b'"upstream_answer_truncated"' in await client.answer()
+        assert second.wires == []
 
 
-def test_client_that_leaves_during_a_failover_leaves_nothing_open(run, relay, eventually, unused_port):
+async def test_client_that_leaves_during_a_failover_leaves_nothing_open(relay, eventually, unused_port):
     """The second attempt to connect ends with the client, too."""
-
-    async def main():
-        with deaf_port() as port:
-            fallbacks = [f"http://127.0.0.1:{port}"]
-            async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
-                client = await rig.client()
-                client.send(POST)
-                await eventually(lambda: rig.counter("proxy_failovers") == 1)
-                client.leave()
-                pool = rig.plane.lanes["main"].pools[1]
-                await eventually(lambda: not pool._connecting and not pool._open)
-                assert rig.counter("proxy_disconnects") == 1
-
-    run(main)
+    with deaf_port() as port:
+        fallbacks = [f"http://127.0.0.1:{port}"]
+        async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
+            client = await rig.client()
+            client.send(POST)
+            await eventually(lambda: rig.counter("proxy_failovers") == 1)
+            client.leave()
+            pool = rig.plane.lanes["main"].pools[1]
+            await eventually(lambda: not pool._connecting and not pool._open)
+            assert rig.counter("proxy_disconnects") == 1

@@ -53,24 +53,20 @@ def test_repeating_follows_method_key_and_policy(raw, policy, unread, repeat):
     assert may_repeat(parse_request(raw), policy, unread=unread) is repeat
 
 
-def test_kernel_tells_the_state_of_a_connection(run):
+async def test_kernel_tells_the_state_of_a_connection():
     """Established while both sides are open, not established once the peer has closed."""
     if not hasattr(socket, "TCP_INFO"):
         pytest.skip("this kernel does not tell")
-
-    async def main():
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            loop = asyncio.get_running_loop()
-            transport, _ = await loop.create_connection(asyncio.Protocol, *listener.getsockname())
-            peer, _ = listener.accept()
-            assert tcp_info(transport).established
-            transport.pause_reading()
-            peer.close()
-            assert not tcp_info(transport).established
-            transport.abort()
-            await asyncio.sleep(0)
-
-    run(main)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_connection(asyncio.Protocol, *listener.getsockname())
+        peer, _ = listener.accept()
+        assert tcp_info(transport).established
+        transport.pause_reading()
+        peer.close()
+        assert not tcp_info(transport).established
+        transport.abort()
+        await asyncio.sleep(0)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +90,7 @@ def certificate(tmp_path_factory):
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_tls_upstream_is_verified(run, relay, certificate, trusted):
+async def test_tls_upstream_is_verified(relay, certificate, trusted):
     """A trusted certificate is talked to, with its name; any other is a 502 that says so."""
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
@@ -109,24 +105,21 @@ def test_tls_upstream_is_verified(run, relay, certificate, trusted):
         def data_received(self, data):
             self.transport.write(OK)
 
-    async def main():
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(Answerer, "127.0.0.1", 0, ssl=server_side)
-        port = server.sockets[0].getsockname()[1]
-        async with relay(OK, url=f"https://localhost:{port}", tls=client_side) as rig:
-            client = await rig.client()
-            for _ in range(2):
-                client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                text = await client.answer()
-                assert text == OK if trusted else b'"upstream_tls_failed"' in text
-            assert set(names) == {"localhost"}
-        server.close()
-        await asyncio.sleep(0.01)
-
-    run(main)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(Answerer, "127.0.0.1", 0, ssl=server_side)
+    port = server.sockets[0].getsockname()[1]
+    async with relay(OK, url=f"https://localhost:{port}", tls=client_side) as rig:
+        client = await rig.client()
+        for _ in range(2):
+            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            text = await client.answer()
+            assert text == OK if trusted else b'"upstream_tls_failed"' in text
+        assert set(names) == {"localhost"}
+    server.close()
+    await asyncio.sleep(0.01)
 
 
-def test_unix_socket_upstream_is_reached(run, relay, tmp_path):
+async def test_unix_socket_upstream_is_reached(relay, tmp_path):
     """An upstream on the same machine needs no port."""
     path = tmp_path / "m.sock"
 
@@ -138,14 +131,11 @@ def test_unix_socket_upstream_is_reached(run, relay, tmp_path):
             assert b"\r\nHost: localhost\r\n" in data
             self.transport.write(OK)
 
-    async def main():
-        server = await asyncio.get_running_loop().create_unix_server(Answerer, str(path))
-        async with relay(OK, url="http+unix://" + str(path).replace("/", "%2F")) as rig:
-            client = await rig.client()
-            for _ in range(2):
-                client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-                assert await client.answer() == OK
-        server.close()
-        await server.wait_closed()
-
-    run(main)
+    server = await asyncio.get_running_loop().create_unix_server(Answerer, str(path))
+    async with relay(OK, url="http+unix://" + str(path).replace("/", "%2F")) as rig:
+        client = await rig.client()
+        for _ in range(2):
+            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await client.answer() == OK
+    server.close()
+    await server.wait_closed()

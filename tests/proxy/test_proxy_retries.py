@@ -12,7 +12,7 @@ import pytest
 from tests.proxy.plain import GET, OK, POST, error_of
 
 
-def test_idempotent_request_is_repeated_once(run, relay):
+async def test_idempotent_request_is_repeated_once(relay):
     """A GET on a kept connection that dies unanswered is sent once more, on a fresh one."""
 
     def answer(wire):
@@ -21,30 +21,23 @@ def test_idempotent_request_is_repeated_once(run, relay):
         else:
             wire.write(OK)
 
-    async def main():
-        async with relay(answer) as rig:
-            client = await rig.client()
-            for _ in range(2):
-                client.send(GET)
-                assert await client.answer() == OK
-            assert len(rig.upstream.wires) == 2
-            assert rig.counter("proxy_retries") == 1
-            assert rig.counter("proxy_requests", status_class="2xx") == 2
-
-    run(main)
-
-
-def test_request_is_not_repeated_on_a_fresh_connection(run, relay):
-    """A connection that was never used has no excuse: even a GET fails at once."""
-
-    async def main():
-        async with relay(lambda wire: wire.close()) as rig:
-            client = await rig.client()
+    async with relay(answer) as rig:
+        client = await rig.client()
+        for _ in range(2):
             client.send(GET)
-            assert error_of(await client.answer())[0] == 502
-            assert len(rig.upstream.wires) == 1
+            assert await client.answer() == OK
+        assert len(rig.upstream.wires) == 2
+        assert rig.counter("proxy_retries") == 1
+        assert rig.counter("proxy_requests", status_class="2xx") == 2
 
-    run(main)
+
+async def test_request_is_not_repeated_on_a_fresh_connection(relay):
+    """A connection that was never used has no excuse: even a GET fails at once."""
+    async with relay(lambda wire: wire.close()) as rig:
+        client = await rig.client()
+        client.send(GET)
+        assert error_of(await client.answer())[0] == 502
+        assert len(rig.upstream.wires) == 1
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
@@ -70,7 +63,7 @@ def test_post_that_was_read_is_not_repeated(run, relay, end):
 
 
 @pytest.mark.parametrize(("policy", "header"), [("always", b""), ("never", b"Idempotency-Key: k\r\n")])
-def test_post_is_repeated_if_policy_or_client_says_so(run, relay, policy, header):
+async def test_post_is_repeated_if_policy_or_client_says_so(relay, policy, header):
     """An Idempotency-Key counts more than a careful policy."""
 
     def answer(wire):
@@ -79,18 +72,15 @@ def test_post_is_repeated_if_policy_or_client_says_so(run, relay, policy, header
         else:
             wire.write(OK)
 
-    async def main():
-        async with relay(answer, retry=policy) as rig:
-            client = await rig.client()
-            for _ in range(2):
-                client.send(b"POST / HTTP/1.1\r\nHost: x\r\n" + header + b"Content-Length: 2\r\n\r\nhi")
-                assert await client.answer() == OK
-            assert rig.upstream.wires[1].bodies == [b"hi"]
-
-    run(main)
+    async with relay(answer, retry=policy) as rig:
+        client = await rig.client()
+        for _ in range(2):
+            client.send(b"POST / HTTP/1.1\r\nHost: x\r\n" + header + b"Content-Length: 2\r\n\r\nhi")
+            assert await client.answer() == OK
+        assert rig.upstream.wires[1].bodies == [b"hi"]
 
 
-def test_post_that_cannot_have_been_read_is_repeated(run, relay):
+async def test_post_that_cannot_have_been_read_is_repeated(relay):
     """The upstream closes before the request is written, unnoticed until then: it is sent again."""
     armed = []
 
@@ -100,61 +90,50 @@ def test_post_that_cannot_have_been_read_is_repeated(run, relay):
             armed.pop().close()
         return time.perf_counter()
 
-    async def main():
-        async with relay(OK, timer=timer) as rig:
-            # A second upstream whose socket can be closed synchronously, from inside the relay's turn.
-            listener = socket.create_server(("127.0.0.1", 0))
-            listener.setblocking(False)
-            pool = rig.plane.lanes["main"].pool
-            pool.upstream = replace(pool.upstream, port=listener.getsockname()[1])
-            client = await rig.client()
-            loop = asyncio.get_running_loop()
-            client.send(POST)
-            peer, _ = await loop.sock_accept(listener)
-            await loop.sock_recv(peer, 1000)
-            await loop.sock_sendall(peer, OK)
-            assert await client.answer() == OK
-            pool.upstream = replace(pool.upstream, port=rig.upstream.port)
-            armed.append(peer)
-            client.send(POST)
-            assert await client.answer() == OK
-            assert not armed
-            assert rig.counter("proxy_retries") == 1
-            assert rig.upstream.wires[0].bodies == [b"hi"]
-            listener.close()
-
-    run(main)
+    async with relay(OK, timer=timer) as rig:
+        # A second upstream whose socket can be closed synchronously, from inside the relay's turn.
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setblocking(False)
+        pool = rig.plane.lanes["main"].pool
+        pool.upstream = replace(pool.upstream, port=listener.getsockname()[1])
+        client = await rig.client()
+        loop = asyncio.get_running_loop()
+        client.send(POST)
+        peer, _ = await loop.sock_accept(listener)
+        await loop.sock_recv(peer, 1000)
+        await loop.sock_sendall(peer, OK)
+        assert await client.answer() == OK
+        pool.upstream = replace(pool.upstream, port=rig.upstream.port)
+        armed.append(peer)
+        client.send(POST)
+        assert await client.answer() == OK
+        assert not armed
+        assert rig.counter("proxy_retries") == 1
+        assert rig.upstream.wires[0].bodies == [b"hi"]
+        listener.close()
 
 
-def test_idle_connection_closed_by_the_upstream_is_not_used(run, relay, eventually):
+async def test_idle_connection_closed_by_the_upstream_is_not_used(relay, eventually):
     """A close that is seen between requests costs nothing: not even a retry."""
-
-    async def main():
-        async with relay(OK) as rig:
-            client = await rig.client()
-            client.send(POST)
-            await client.answer()
-            rig.upstream.wires[0].close()
-            await eventually(lambda: not rig.plane.lanes["main"].pool._open)
-            client.send(POST)
-            assert await client.answer() == OK
-            assert rig.counter("proxy_retries") == 0
-
-    run(main)
+    async with relay(OK) as rig:
+        client = await rig.client()
+        client.send(POST)
+        await client.answer()
+        rig.upstream.wires[0].close()
+        await eventually(lambda: not rig.plane.lanes["main"].pool._open)
+        client.send(POST)
+        assert await client.answer() == OK
+        assert rig.counter("proxy_retries") == 0
 
 
 @pytest.mark.parametrize(
     "answer", [OK, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"]
 )
-def test_unasked_bytes_end_an_idle_connection(run, relay, answer):
+async def test_unasked_bytes_end_an_idle_connection(relay, answer):
     """An upstream that speaks out of turn is not trusted with another request."""
-
-    async def main():
-        async with relay(answer + b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad") as rig:
-            client = await rig.client()
-            for _ in range(2):
-                client.send(GET)
-                assert await client.read(len(answer)) == answer
-            assert len(rig.upstream.wires) == 2
-
-    run(main)
+    async with relay(answer + b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad") as rig:
+        client = await rig.client()
+        for _ in range(2):
+            client.send(GET)
+            assert await client.read(len(answer)) == answer
+        assert len(rig.upstream.wires) == 2

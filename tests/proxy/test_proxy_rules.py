@@ -162,71 +162,59 @@ def test_injected_values_are_not_shown():
     assert "secret" not in repr(route("r", inject=((b"authorization", b"Bearer secret"),)))
 
 
-def test_injected_fields_replace_the_clients(run, relay):
+async def test_injected_fields_replace_the_clients(relay):
     """All of the client's fields of that name go, in any case; the others stay as they were."""
-
-    async def main():
-        inject = ((b"Authorization", b"Bearer ours"), (b"api-key", b"k2"))
-        async with relay(OK, rules={"inject": inject}) as rig:
-            host = b"Host: 127.0.0.1:%d\r\n" % rig.upstream.port
-            client = await rig.client()
-            client.send(
-                b"GET /a HTTP/1.1\r\nAUTHORIZATION: Bearer theirs\r\nHost: x\r\nX-A: 1\r\n"
-                b"Connection: keep-alive\r\nauthorization:again\r\nX-B: 2\r\n\r\n"
-            )
-            assert await client.answer() == OK
-            client.send(b"GET /b HTTP/1.0\r\n\r\n")
-            await client.answer()
-            ours = b"Authorization: Bearer ours\r\napi-key: k2\r\n\r\n"
-            assert rig.upstream.received == (
-                b"GET /a HTTP/1.1\r\n" + host + b"X-A: 1\r\nX-B: 2\r\n" + ours + b"GET /b HTTP/1.1\r\n"
-                + host + ours
-            )  # fmt: skip
-
-    run(main)
+    inject = ((b"Authorization", b"Bearer ours"), (b"api-key", b"k2"))
+    async with relay(OK, rules={"inject": inject}) as rig:
+        host = b"Host: 127.0.0.1:%d\r\n" % rig.upstream.port
+        client = await rig.client()
+        client.send(
+            b"GET /a HTTP/1.1\r\nAUTHORIZATION: Bearer theirs\r\nHost: x\r\nX-A: 1\r\n"
+            b"Connection: keep-alive\r\nauthorization:again\r\nX-B: 2\r\n\r\n"
+        )
+        assert await client.answer() == OK
+        client.send(b"GET /b HTTP/1.0\r\n\r\n")
+        await client.answer()
+        ours = b"Authorization: Bearer ours\r\napi-key: k2\r\n\r\n"
+        assert rig.upstream.received == (
+            b"GET /a HTTP/1.1\r\n" + host + b"X-A: 1\r\nX-B: 2\r\n" + ours + b"GET /b HTTP/1.1\r\n"
+            + host + ours
+        )  # fmt: skip
 
 
-def test_injected_credentials_are_never_captured(run, relay, eventually):
+async def test_injected_credentials_are_never_captured(relay, eventually):
     """An exchange holds neither the client's key nor ours."""
-
-    async def main():
-        async with relay(OK, rules={"inject": ((b"authorization", b"Bearer ours"),)}) as rig:
-            client = await rig.client()
-            client.send(
-                b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer theirs\r\n"
-                b"Content-Length: 2\r\n\r\n{}"
-            )
-            assert await client.answer() == OK
-            await eventually(lambda: rig.queue.exchanges)
-            assert "ours" not in repr(rig.queue.exchanges)
-            assert "theirs" not in repr(rig.queue.exchanges)
-
-    run(main)
+    async with relay(OK, rules={"inject": ((b"authorization", b"Bearer ours"),)}) as rig:
+        client = await rig.client()
+        client.send(
+            b"POST /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer theirs\r\n"
+            b"Content-Length: 2\r\n\r\n{}"
+        )
+        assert await client.answer() == OK
+        await eventually(lambda: rig.queue.exchanges)
+        assert "ours" not in repr(rig.queue.exchanges)
+        assert "theirs" not in repr(rig.queue.exchanges)
 
 
-def test_requests_of_one_connection_take_their_own_routes(run, relay, fake_upstream):
+async def test_requests_of_one_connection_take_their_own_routes(relay, fake_upstream):
     """Routes are chosen request by request, by key and by a private header that is not forwarded."""
-
-    async def main():
-        async with fake_upstream(OK.replace(b"ok", b"B!")) as second:
-            other = Upstream.parse(f"http://127.0.0.1:{second.port}")
-            others = [
-                Route("by key", other, key_fingerprints=(DIGITS,)),
-                Route("by header", other, headers=(("x-evenkeel-route", "canary"),)),
-            ]
-            async with relay(OK, others=others) as rig:
-                client = await rig.client()
-                for line, body in (
-                    (b"Authorization: Bearer " + KEY.encode(), b"B!"),
-                    (b"Authorization: Bearer other", b"ok"),
-                    (b"X-Evenkeel-Route: canary", b"B!"),
-                ):
-                    client.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n\r\n")
-                    assert (await client.answer()).endswith(body)
-                assert rig.counter("proxy_requests", route="by key", status_class="2xx") == 1
-                assert rig.counter("proxy_requests", route="by header", status_class="2xx") == 1
-                assert b"Evenkeel" not in second.received
-                assert b"Bearer " + KEY.encode() in second.received
-            await asyncio.sleep(0)
-
-    run(main)
+    async with fake_upstream(OK.replace(b"ok", b"B!")) as second:
+        other = Upstream.parse(f"http://127.0.0.1:{second.port}")
+        others = [
+            Route("by key", other, key_fingerprints=(DIGITS,)),
+            Route("by header", other, headers=(("x-evenkeel-route", "canary"),)),
+        ]
+        async with relay(OK, others=others) as rig:
+            client = await rig.client()
+            for line, body in (
+                (b"Authorization: Bearer " + KEY.encode(), b"B!"),
+                (b"Authorization: Bearer other", b"ok"),
+                (b"X-Evenkeel-Route: canary", b"B!"),
+            ):
+                client.send(b"GET / HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n\r\n")
+                assert (await client.answer()).endswith(body)
+            assert rig.counter("proxy_requests", route="by key", status_class="2xx") == 1
+            assert rig.counter("proxy_requests", route="by header", status_class="2xx") == 1
+            assert b"Evenkeel" not in second.received
+            assert b"Bearer " + KEY.encode() in second.received
+        await asyncio.sleep(0)

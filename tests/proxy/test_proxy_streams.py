@@ -163,32 +163,28 @@ def test_truncated_answer_never_has_a_clean_end(data):
         assert written.startswith(b"HTTP/1.1 502 Bad Gateway")
 
 
-def test_every_event_is_forwarded_when_it_arrives(run, relay):
+async def test_every_event_is_forwarded_when_it_arrives(relay):
     """A client sees each event before the upstream sends the next one."""
-
-    async def main():
-        async with relay(
-            lambda wire: wire.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-            )
-        ) as rig:
-            client = await rig.client()
-            client.send(GET)
-            await client.until(b"\r\n\r\n")
-            wire = rig.upstream.wires[0]
-            for event in EVENTS:
-                wire.write(b"%x\r\n%b\r\n" % (len(event), event))
-                assert await client.until(b"\n\n\r\n") == b"%x\r\n%b\r\n" % (len(event), event)
-            wire.write(b"0\r\n\r\n")
-            assert await client.until(b"0\r\n\r\n") == b"0\r\n\r\n"
-            client.send(GET)
-            await client.until(b"\r\n\r\n")
-            assert len(rig.upstream.wires) == 1
-
-    run(main)
+    async with relay(
+        lambda wire: wire.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+    ) as rig:
+        client = await rig.client()
+        client.send(GET)
+        await client.until(b"\r\n\r\n")
+        wire = rig.upstream.wires[0]
+        for event in EVENTS:
+            wire.write(b"%x\r\n%b\r\n" % (len(event), event))
+            assert await client.until(b"\n\n\r\n") == b"%x\r\n%b\r\n" % (len(event), event)
+        wire.write(b"0\r\n\r\n")
+        assert await client.until(b"0\r\n\r\n") == b"0\r\n\r\n"
+        client.send(GET)
+        await client.until(b"\r\n\r\n")
+        assert len(rig.upstream.wires) == 1
 
 
-def test_hundred_streams_at_once_do_not_mix(run, relay):
+async def test_hundred_streams_at_once_do_not_mix(relay):
     """Each of many concurrent streams carries its own events."""
 
     def answer(wire):
@@ -199,15 +195,10 @@ def test_hundred_streams_at_once_do_not_mix(run, relay):
             wire.write(b"%x\r\n%b\r\n" % (len(event), event))
         wire.write(b"0\r\n\r\n")
 
-    async def main():
-        async with relay(answer) as rig:
+    async with relay(answer) as rig:
 
-            async def one(number):
-                text = await rig.exchange(
-                    b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % number
-                )
-                assert Answer(text).body == b"".join(b"/%d %d\n" % (number, i) for i in range(5))
+        async def one(number):
+            text = await rig.exchange(b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % number)
+            assert Answer(text).body == b"".join(b"/%d %d\n" % (number, i) for i in range(5))
 
-            await asyncio.gather(*map(one, range(100)))
-
-    run(main)
+        await asyncio.gather(*map(one, range(100)))

@@ -12,36 +12,28 @@ from evenkeel.proxy import Limits, Timeouts
 from tests.proxy.plain import GET, OK, POST, error_of
 
 
-def test_upstream_that_does_not_begin_is_a_504(run, relay):
+async def test_upstream_that_does_not_begin_is_a_504(relay):
     """The first-byte timeout answers, and cancels the call."""
-
-    async def main():
-        async with relay(lambda wire: None, timeouts=Timeouts(first_byte_s=0.08)) as rig:
-            client = await rig.client()
-            client.send(POST)
-            status, error = error_of(await client.answer())
-            assert (status, error["code"]) == (504, "upstream_first_byte_timeout")
-            await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
-
-    run(main)
+    async with relay(lambda wire: None, timeouts=Timeouts(first_byte_s=0.08)) as rig:
+        client = await rig.client()
+        client.send(POST)
+        status, error = error_of(await client.answer())
+        assert (status, error["code"]) == (504, "upstream_first_byte_timeout")
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
 
 
-def test_upstream_that_stops_is_cut_off(run, relay):
+async def test_upstream_that_stops_is_cut_off(relay):
     """The idle timeout ends a stalled stream as truncated."""
     start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n"
-
-    async def main():
-        async with relay(lambda wire: wire.write(start), timeouts=Timeouts(idle_s=0.08)) as rig:
-            client = await rig.client()
-            client.send(GET)
-            assert await client.rest() == start
-            assert rig.counter("proxy_upstream_errors", reason="upstream_idle_timeout") == 1
-
-    run(main)
+    async with relay(lambda wire: wire.write(start), timeouts=Timeouts(idle_s=0.08)) as rig:
+        client = await rig.client()
+        client.send(GET)
+        assert await client.rest() == start
+        assert rig.counter("proxy_upstream_errors", reason="upstream_idle_timeout") == 1
 
 
 @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"])
-def test_request_that_takes_too_long_in_all_is_ended(run, relay, start):
+async def test_request_that_takes_too_long_in_all_is_ended(relay, start):
     """However busily an upstream drips, the total timeout holds: a 504, or a stream cut off."""
 
     async def drip(wire):
@@ -50,115 +42,96 @@ def test_request_that_takes_too_long_in_all_is_ended(run, relay, start):
             wire.write(b"1\r\nx\r\n" if start else b"HTTP/1.1 102 Wait\r\n\r\n")
             await asyncio.sleep(0.01)  # real time is what is tested here
 
-    async def main():
-        dripping = []
-        async with relay(
-            lambda wire: dripping.append(asyncio.create_task(drip(wire))), timeouts=Timeouts(total_s=0.1)
-        ) as rig:
-            client = await rig.client()
-            client.send(POST)
-            text = await client.until(b"}}") if not start else await client.rest()
-            dripping[0].cancel()
-            assert rig.counter("proxy_upstream_errors", reason="upstream_total_timeout") == 1
-            if start:
-                assert text.endswith(b"x\r\n")
-            else:
-                assert b"HTTP/1.1 504 " in text
-                assert b'"upstream_total_timeout"' in text
-            await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
-
-    run(main)
+    dripping = []
+    async with relay(
+        lambda wire: dripping.append(asyncio.create_task(drip(wire))), timeouts=Timeouts(total_s=0.1)
+    ) as rig:
+        client = await rig.client()
+        client.send(POST)
+        text = await client.until(b"}}") if not start else await client.rest()
+        dripping[0].cancel()
+        assert rig.counter("proxy_upstream_errors", reason="upstream_total_timeout") == 1
+        if start:
+            assert text.endswith(b"x\r\n")
+        else:
+            assert b"HTTP/1.1 504 " in text
+            assert b'"upstream_total_timeout"' in text
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
 
 
-def test_total_timeout_counts_connecting_and_spares_tunnels(run, relay, eventually):
+async def test_total_timeout_counts_connecting_and_spares_tunnels(relay, eventually):
     """It runs while nothing is connected, blames a slow upload on the client, and ends no WebSocket."""
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
     late = [0.0]
-
-    async def main():
-        timeouts = Timeouts(total_s=5)
-        async with relay(
-            lambda wire: wire.write(switching), timeouts=timeouts, timer=lambda: time.perf_counter() + late[0]
-        ) as rig:
-            tunnel, upload = await rig.client(), await rig.client()
-            tunnel.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
-            assert await tunnel.until(b"\r\n\r\n") == switching
-            upload.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
-            await eventually(lambda: len(rig.upstream.wires) == 2)
-            late[0] = 6
-            assert error_of(await upload.rest())[0] == 408
-            rig.upstream.wires[0].write(b"still here")
-            assert await tunnel.read(10) == b"still here"
-        full = socket.create_server(("127.0.0.1", 0), backlog=0)
-        filler = [socket.socket() for _ in range(4)]
-        for sock in filler:
-            sock.setblocking(False)
-            sock.connect_ex(full.getsockname())
-        timeouts = Timeouts(total_s=0.08)
-        async with relay(OK, upstream_port=full.getsockname()[1], timeouts=timeouts) as rig:
-            client = await rig.client()
-            client.send(POST)
-            status, error = error_of(await client.answer())
-            assert (status, error["code"]) == (504, "upstream_total_timeout")
-        for sock in (full, *filler):
-            sock.close()
-
-    run(main)
+    timeouts = Timeouts(total_s=5)
+    async with relay(
+        lambda wire: wire.write(switching), timeouts=timeouts, timer=lambda: time.perf_counter() + late[0]
+    ) as rig:
+        tunnel, upload = await rig.client(), await rig.client()
+        tunnel.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+        assert await tunnel.until(b"\r\n\r\n") == switching
+        upload.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+        await eventually(lambda: len(rig.upstream.wires) == 2)
+        late[0] = 6
+        assert error_of(await upload.rest())[0] == 408
+        rig.upstream.wires[0].write(b"still here")
+        assert await tunnel.read(10) == b"still here"
+    full = socket.create_server(("127.0.0.1", 0), backlog=0)
+    filler = [socket.socket() for _ in range(4)]
+    for sock in filler:
+        sock.setblocking(False)
+        sock.connect_ex(full.getsockname())
+    timeouts = Timeouts(total_s=0.08)
+    async with relay(OK, upstream_port=full.getsockname()[1], timeouts=timeouts) as rig:
+        client = await rig.client()
+        client.send(POST)
+        status, error = error_of(await client.answer())
+        assert (status, error["code"]) == (504, "upstream_total_timeout")
+    for sock in (full, *filler):
+        sock.close()
 
 
-def test_tunnel_in_which_nothing_moves_is_closed(run, relay, eventually):
+async def test_tunnel_in_which_nothing_moves_is_closed(relay, eventually):
     """The idle timeout ends a tunnel on both sides."""
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
-
-    async def main():
-        async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(idle_s=0.08)) as rig:
-            client = await rig.client()
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
-            assert await client.rest() == switching
-            await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
-            await eventually(lambda: rig.counter("proxy_in_flight") == 0)
-
-    run(main)
+    async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(idle_s=0.08)) as rig:
+        client = await rig.client()
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+        assert await client.rest() == switching
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
+        await eventually(lambda: rig.counter("proxy_in_flight") == 0)
 
 
-def test_slow_but_steady_stream_is_not_cut_off(run, relay):
+async def test_slow_but_steady_stream_is_not_cut_off(relay):
     """A stream may last longer than every timeout if something keeps coming."""
     timeouts = Timeouts(first_byte_s=0.2, idle_s=0.2)
-
-    async def main():
-        async with relay(
-            lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
-            timeouts=timeouts,
-        ) as rig:
-            client = await rig.client()
-            client.send(GET)
-            await client.until(b"\r\n\r\n")
-            for _ in range(8):
-                await asyncio.sleep(0.05)  # real time is what is tested here
-                rig.upstream.wires[0].write(b"1\r\nx\r\n")
-                assert await client.read(6) == b"1\r\nx\r\n"
-
-    run(main)
+    async with relay(
+        lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        timeouts=timeouts,
+    ) as rig:
+        client = await rig.client()
+        client.send(GET)
+        await client.until(b"\r\n\r\n")
+        for _ in range(8):
+            await asyncio.sleep(0.05)  # real time is what is tested here
+            rig.upstream.wires[0].write(b"1\r\nx\r\n")
+            assert await client.read(6) == b"1\r\nx\r\n"
 
 
-def test_upstream_that_does_not_accept_is_a_504(run, relay):
+async def test_upstream_that_does_not_accept_is_a_504(relay):
     """The connect timeout has its own error."""
-
-    async def main():
-        full = socket.create_server(("127.0.0.1", 0), backlog=0)
-        filler = [socket.socket() for _ in range(4)]
-        for sock in filler:
-            sock.setblocking(False)
-            sock.connect_ex(full.getsockname())
-        async with relay(OK, upstream_port=full.getsockname()[1], timeouts=Timeouts(connect_s=0.1)) as rig:
-            client = await rig.client()
-            client.send(POST)
-            status, error = error_of(await client.answer())
-            assert (status, error["code"]) == (504, "upstream_connect_timeout")
-        for sock in (full, *filler):
-            sock.close()
-
-    run(main)
+    full = socket.create_server(("127.0.0.1", 0), backlog=0)
+    filler = [socket.socket() for _ in range(4)]
+    for sock in filler:
+        sock.setblocking(False)
+        sock.connect_ex(full.getsockname())
+    async with relay(OK, upstream_port=full.getsockname()[1], timeouts=Timeouts(connect_s=0.1)) as rig:
+        client = await rig.client()
+        client.send(POST)
+        status, error = error_of(await client.answer())
+        assert (status, error["code"]) == (504, "upstream_connect_timeout")
+    for sock in (full, *filler):
+        sock.close()
 
 
 def test_slow_head_is_cut_off_however_busily_it_drips(run, relay):
@@ -180,50 +153,38 @@ def test_slow_head_is_cut_off_however_busily_it_drips(run, relay):
     run(main)
 
 
-def test_silent_client_and_stalled_upload_are_let_go(run, relay):
+async def test_silent_client_and_stalled_upload_are_let_go(relay):
     """A connection without requests is closed; an upload that stops is a 408."""
-
-    async def main():
-        limits = Limits(client_idle_s=0.08)
-        async with relay(OK, limits=limits, timeouts=Timeouts(idle_s=0.08)) as rig:
-            assert await (await rig.client()).rest() == b""
-            text = await rig.exchange(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
-            assert error_of(text)[0] == 408
-
-    run(main)
+    limits = Limits(client_idle_s=0.08)
+    async with relay(OK, limits=limits, timeouts=Timeouts(idle_s=0.08)) as rig:
+        assert await (await rig.client()).rest() == b""
+        text = await rig.exchange(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
+        assert error_of(text)[0] == 408
 
 
-def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off(run, relay, eventually):
+async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off(relay, eventually):
     """It is waited for until it has sent all and closes, but not for ever."""
     late = [0.0]
-
-    async def main():
-        limits = Limits(linger_s=0.1)
-        async with relay(OK, limits=limits, timer=lambda: time.perf_counter() + late[0]) as rig:
-            client = await rig.client()
-            client.send(b"nonsense\r\n\r\n")
-            assert error_of(await client.rest())[0] == 400
-            [refused] = rig.plane._clients
-            for _ in range(10):
-                await asyncio.sleep(0.03)  # real time is what is tested here
-                client.send(b"more")
-            assert not refused.transport.is_closing()
-            late[0] = limits.client_idle_s
-            await eventually(refused.transport.is_closing)
-
-    run(main)
+    limits = Limits(linger_s=0.1)
+    async with relay(OK, limits=limits, timer=lambda: time.perf_counter() + late[0]) as rig:
+        client = await rig.client()
+        client.send(b"nonsense\r\n\r\n")
+        assert error_of(await client.rest())[0] == 400
+        [refused] = rig.plane._clients
+        for _ in range(10):
+            await asyncio.sleep(0.03)  # real time is what is tested here
+            client.send(b"more")
+        assert not refused.transport.is_closing()
+        late[0] = limits.client_idle_s
+        await eventually(refused.transport.is_closing)
 
 
-def test_idle_upstream_connection_is_closed_in_time(run, relay):
+async def test_idle_upstream_connection_is_closed_in_time(relay):
     """Unused connections do not pile up."""
-
-    async def main():
-        async with relay(OK, limits=Limits(upstream_idle_s=0.06)) as rig:
-            client = await rig.client()
-            client.send(GET)
-            await client.answer()
-            await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 2)
-            client.send(GET)
-            assert await client.answer() == OK
-
-    run(main)
+    async with relay(OK, limits=Limits(upstream_idle_s=0.06)) as rig:
+        client = await rig.client()
+        client.send(GET)
+        await client.answer()
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 2)
+        client.send(GET)
+        assert await client.answer() == OK
