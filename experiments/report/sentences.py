@@ -61,7 +61,7 @@ GLOSSARY: Final = (
     ("Robustness", "Trials out of 100 whose answer kept its quality. Higher is better."),
     (
         "Noise floor",
-        "The content delta of the control, the same request sent again: how often a model contradicts itself.",
+        "The content delta of the control, the same request sent again: how much a model varies by itself.",
     ),
     (
         "Points above noise",
@@ -69,7 +69,7 @@ GLOSSARY: Final = (
     ),
     (
         "[lower, upper]",
-        "The true value lies in there with 95 % confidence, however often you look. Too few trials give no figure.",
+        "Holds the true value with 95 % confidence, however often you look. Too few trials give no figure.",
     ),
 )
 """What the figures mean."""

@@ -212,7 +212,7 @@ class _Maker:
             Table(
                 "difficulty",
                 "How hard the categories are",
-                "Over all routes and models, the easiest first. Points above noise: the drop from the control.",
+                "Over all routes and models, easiest first. Points above noise: the drop from the control.",
                 "category",
                 tuple(self._difficulty()),
             ),
