@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evenkeel.stores.archive import (
     KEPT_BYTES,
@@ -21,57 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.stores.redis.connection import RedisStore, Value
-
-_SHARED: Final = """
--- KEYS 1 bodies, 2 hash id -> "bytes route", 3 ids of all routes by turn, 4 turns, 5 bytes held,
---      6 set of routes, 7 ids by the time they were kept
--- ARGV 1 prefix of the ids of a route, 2 kept of a route, 3 bytes kept, 4 now, 5 seconds kept
-local prefix, per_route, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local dropped = 0
-local function drop(id)
-  local size, route = string.match(redis.call('HGET', KEYS[2], id), '^(%d+) (.*)$')
-  redis.call('HDEL', KEYS[1], id)
-  redis.call('HDEL', KEYS[2], id)
-  redis.call('ZREM', KEYS[3], id)
-  redis.call('ZREM', KEYS[7], id)
-  redis.call('ZREM', prefix .. route, id)
-  redis.call('DECRBY', KEYS[5], size)
-  dropped = dropped + 1
-end
-local function prune()
-  local before = tonumber(ARGV[4]) - tonumber(ARGV[5])
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', before)) do drop(id) end
-  for _, route in ipairs(redis.call('SMEMBERS', KEYS[6])) do
-    local excess = redis.call('ZCARD', prefix .. route) - per_route
-    if excess > 0 then
-      for _, id in ipairs(redis.call('ZRANGE', prefix .. route, 0, excess - 1)) do drop(id) end
-    end
-  end
-  while tonumber(redis.call('GET', KEYS[5]) or '0') > most_bytes do
-    local oldest = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-    if not oldest then break end
-    drop(oldest)
-  end
-end
-"""
-
-_PUT: Final = (
-    _SHARED
-    + """
--- 6 id, 7 route, 8 body
-if redis.call('HSETNX', KEYS[1], ARGV[6], ARGV[8]) == 0 then return 0 end
-local size, turn = string.len(ARGV[8]), redis.call('INCR', KEYS[4])
-redis.call('HSET', KEYS[2], ARGV[6], size .. ' ' .. ARGV[7])
-redis.call('ZADD', KEYS[3], turn, ARGV[6])
-redis.call('ZADD', KEYS[7], ARGV[4], ARGV[6])
-redis.call('ZADD', prefix .. ARGV[7], turn, ARGV[6])
-redis.call('SADD', KEYS[6], ARGV[7])
-redis.call('INCRBY', KEYS[5], size)
-prune()
-return 1
-"""
-)
-_PRUNE: Final = _SHARED + "prune() return dropped"
 
 
 class RedisExchangeArchive:
@@ -103,8 +52,8 @@ class RedisExchangeArchive:
         self._keys = tuple(store.key("archive", name) for name in names)
         self._bodies, _, self._ids, *_ = self._keys
         self._of_route = store.key("archive", "ids:")
-        self._put = Script(store, _PUT)
-        self._prune = Script(store, _PRUNE)
+        self._put = Script(store, "archive_shared", "archive_put")
+        self._prune = Script(store, "archive_shared", "archive_prune")
 
     def put(self, exchange: ArchivedExchange) -> bool:
         """As `ExchangeArchive`."""

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from evenkeel.stores.redis.connection import Script
 
 if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore
-
-_PUT: Final = """
--- KEYS 1 bodies, 2 sorted set key -> turn, 3 turns; ARGV 1 key, 2 body, 3 entries kept
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('ZADD', KEYS[2], redis.call('INCR', KEYS[3]), ARGV[1])
-local excess = redis.call('ZCARD', KEYS[2]) - tonumber(ARGV[3])
-if excess > 0 then
-  local oldest = redis.call('ZPOPMIN', KEYS[2], excess)
-  for i = 1, #oldest, 2 do redis.call('HDEL', KEYS[1], oldest[i]) end
-end
-"""
 
 
 class RedisCache:
@@ -36,7 +25,7 @@ class RedisCache:
         self._tag = tag
         self._kept = kept
         self._keys = tuple(store.key(tag, name) for name in ("bodies", "order", "turns"))
-        self._put = Script(store, _PUT)
+        self._put = Script(store, "cache_put")
 
     def __len__(self) -> int:
         return int(self._store.client.hlen(self._keys[0]))

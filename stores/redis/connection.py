@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = str | bytes | int | float
 
+_SCRIPTS = files(__package__).joinpath("scripts")
 _RETRIES = 4
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
@@ -129,10 +131,16 @@ class RedisStore:
 class Script:
     """A Lua script, sent in full only where the server does not know it yet."""
 
-    def __init__(self, store: RedisStore, text: str) -> None:
+    def __init__(self, store: RedisStore, *names: str) -> None:
+        """Read it; nothing is sent yet.
+
+        Args:
+            store: the Redis.
+            names: of files in `scripts/`, which follow each other in one script.
+        """
         self._store = store
-        self._text = text
-        self._digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+        self._text = "\n".join(_SCRIPTS.joinpath(f"{name}.lua").read_text("utf-8") for name in names)
+        self._digest = hashlib.sha1(self._text.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, keys: Sequence[str], *arguments: Value) -> Any:
         """Run it; all its keys must share a tag."""

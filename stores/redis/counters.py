@@ -19,17 +19,6 @@ _SILENT_S: Final = 15.0
 """A process publishes every second; one that has been silent for so long is taken for dead."""
 _FORGOTTEN_S: Final = 86_400.0
 
-_REPLACE: Final = """
--- KEYS 1 snapshots, 2 times
--- ARGV 1 source, 2 its snapshot as it was read, 3 total before, 4 total now, 5 the total's name
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-if (redis.call('HGET', KEYS[1], ARGV[5]) or '') ~= ARGV[3] then return 0 end
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('HDEL', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[1], ARGV[5], ARGV[4])
-return 1
-"""
-
 
 class RedisCounterStore:
     """Latest snapshot of each process. Counters of a process that ended are kept, its gauges not.
@@ -51,7 +40,7 @@ class RedisCounterStore:
         self._group = f"{group} " if group else ""
         self._clock = clock
         self._snapshots, self._times = (store.key("counters", name) for name in ("snapshots", "times"))
-        self._replace = Script(store, _REPLACE)
+        self._replace = Script(store, "counters_replace")
 
     def publish(self, source: str, snapshot: Snapshot) -> None:
         """Replace the snapshot of one process."""

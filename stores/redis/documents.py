@@ -19,24 +19,7 @@ Command: TypeAlias = "list[Value]"
 
 _EVERYTHING: Final[Mapping[str, Field]] = MappingProxyType({})
 
-_COMMIT: Final = """
--- KEYS 1 revision; ARGV 1 revision the caller saw; then commands: number of words, words
-if (redis.call('GET', KEYS[1]) or '0') ~= ARGV[1] then return 0 end
-redis.call('INCR', KEYS[1])
-local at = 2
-while at <= #ARGV do
-  local last = at + tonumber(ARGV[at])
-  redis.call(unpack(ARGV, at + 1, last))
-  at = last + 1
-end
-return 1
-"""
 
-_PUSH: Final = """
--- KEYS 1 list, newest first; ARGV 1 body, 2 how many are kept
-if redis.call('LINDEX', KEYS[1], 0) ~= ARGV[1] then redis.call('LPUSH', KEYS[1], ARGV[1]) end
-redis.call('LTRIM', KEYS[1], 0, ARGV[2] - 1)
-"""
 # A command whose answer was lost is sent again: the same as the newest is that one.
 
 
@@ -81,8 +64,8 @@ class RedisDocuments:
     def __init__(self, store: RedisStore) -> None:
         self._store = store
         self.seal = store.seal
-        self._commit = Script(store, _COMMIT)
-        self._push = Script(store, _PUSH)
+        self._commit = Script(store, "documents_commit")
+        self._push = Script(store, "documents_push")
 
     def open(self, *collections: Collection[Any]) -> None:
         """As `Documents`: nothing has to be made."""

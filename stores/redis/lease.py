@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evenkeel.stores.redis.connection import Script
 
 if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore
-
-_HOLD: Final = """
--- KEYS 1 the lease; ARGV 1 holder, 2 length in ms
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
-"""
-_LEAVE: Final = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-"""
 
 
 class RedisLease:
@@ -39,8 +28,8 @@ class RedisLease:
         self._key = store.key("main", f"lease:{name}")
         self._holder = holder
         self._length_ms = round(length_s * 1000)
-        self._hold = Script(store, _HOLD)
-        self._leave = Script(store, _LEAVE)
+        self._hold = Script(store, "lease_hold")
+        self._leave = Script(store, "lease_leave")
 
     def hold(self) -> bool:
         """Take or renew it; False while another one has it."""

@@ -23,40 +23,6 @@ if TYPE_CHECKING:
 _TREND_KEPT_PER_CELL: Final = 2_000
 _EVENTS_KEPT: Final = 10_000
 
-_COMMIT: Final = """
--- KEYS 1 head, 2 parts, 3 events, 4 their order, 5 those not delivered
--- ARGV 1 commit the caller went out from, 2 new offset, 3 state, 4 whole, 5 prefix of trends,
---      6 points kept, 7 events kept; then three numbers, 11 this commit, and so many parts (name, body),
---      events (id, body), points (cell, body)
-local there = redis.call('HGET', KEYS[1], 'commit') or ''
-if there ~= ARGV[1] then return there == ARGV[11] and 1 or 0 end
-redis.call('HSET', KEYS[1], 'offset', ARGV[2], 'state', ARGV[3], 'commit', ARGV[11])
-if ARGV[4] == '1' then redis.call('DEL', KEYS[2]) end
-local at = 12
-for _ = 1, tonumber(ARGV[8]) do
-  redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1])
-  at = at + 2
-end
-for _ = 1, tonumber(ARGV[9]) do
-  if redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) == 1 then
-    redis.call('RPUSH', KEYS[4], ARGV[at])
-    redis.call('RPUSH', KEYS[5], ARGV[at])
-  end
-  at = at + 2
-end
-while redis.call('LLEN', KEYS[4]) > tonumber(ARGV[7]) do
-  local oldest = redis.call('LPOP', KEYS[4])
-  redis.call('HDEL', KEYS[3], oldest)
-  redis.call('LREM', KEYS[5], 1, oldest)
-end
-for _ = 1, tonumber(ARGV[10]) do
-  redis.call('RPUSH', ARGV[5] .. ARGV[at], ARGV[at + 1])
-  redis.call('LTRIM', ARGV[5] .. ARGV[at], -tonumber(ARGV[6]), -1)
-  at = at + 2
-end
-return 1
-"""
-
 
 class OtherMonitorError(Exception):
     """Another monitor wrote this checkpoint in between. The state has to be read again."""
@@ -80,7 +46,7 @@ class RedisMonitorStore:
         self._events, self._order, self._waiting = (
             store.key("main", f"alert-{name}") for name in ("events", "order", "waiting")
         )
-        self._commit = Script(store, _COMMIT)
+        self._commit = Script(store, "monitor_commit")
 
     def load(self) -> tuple[bytes | None, int]:
         """The last committed checkpoint and the log offset it includes.

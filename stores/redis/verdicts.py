@@ -22,69 +22,6 @@ _EVIDENCE_S: Final = 30 * 86_400.0
 _LISTED: Final = 5_000
 """Verdicts of one route, kind or cell that `latest` can give."""
 
-_APPEND: Final = """
--- KEYS 1 log, 2 hash verdict id -> number, 3 last number, 4 ids that have evidence, 5 figures
--- ARGV 1 prefix, 2 verdict id, 3 exchange id, 4 route, 5 kind, 6 body, 7 evidence or '', 8 its time to live,
---      9 pieces of evidence kept, 10 verdicts kept, 11 length of the lists
-local log, ids, prefix = KEYS[1], KEYS[2], ARGV[1]
-if redis.call('HEXISTS', ids, ARGV[2]) == 1 then return 0 end
-local number = redis.call('INCR', KEYS[3])
-redis.call('XADD', log, number .. '-0', 'id', ARGV[2], 'exchange', ARGV[3], 'body', ARGV[6])
-redis.call('HSET', ids, ARGV[2], number)
-redis.call('RPUSH', prefix .. 'verdicts-of:' .. ARGV[3], number)
-for _, list in ipairs({'route:' .. ARGV[4], 'kind:' .. ARGV[5], 'cell:' .. ARGV[4] .. ' ' .. ARGV[5]}) do
-  redis.call('LPUSH', prefix .. 'latest-' .. list, number)
-  redis.call('LTRIM', prefix .. 'latest-' .. list, 0, tonumber(ARGV[11]) - 1)
-end
-if ARGV[7] ~= '' then
-  redis.call('SET', prefix .. 'evidence:' .. ARGV[2], ARGV[7], 'PX', ARGV[8])
-  redis.call('RPUSH', KEYS[4], ARGV[2])
-  while redis.call('LLEN', KEYS[4]) > tonumber(ARGV[9]) do
-    redis.call('DEL', prefix .. 'evidence:' .. redis.call('LPOP', KEYS[4]))
-  end
-end
-local excess = redis.call('XLEN', log) - tonumber(ARGV[10])
-if excess > 0 then
-  for _, old in ipairs(redis.call('XRANGE', log, '-', '+', 'COUNT', excess)) do
-    redis.call('HDEL', ids, old[2][2])
-    redis.call('DEL', prefix .. 'verdicts-of:' .. old[2][4])
-    redis.call('XDEL', log, old[1])
-    redis.call('HINCRBY', KEYS[5], 'verdicts_trimmed', 1)
-  end
-end
-return number
-"""
-
-_BODIES: Final = """
--- KEYS 1 log, 2 list of numbers; ARGV 1 first, 2 last place in the list
-local bodies = {}
-for _, number in ipairs(redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[2])) do
-  local entry = redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0')[1]
-  if entry then bodies[#bodies + 1] = entry[2][6] end
-end
-return bodies
-"""
-
-_APPROVE: Final = """
--- KEYS 1 ids of approvals, 2 last number of the log, 3 approvals by number; ARGV 1 id, 2 body
-if redis.call('SADD', KEYS[1], ARGV[1]) == 0 then return 0 end
-local number = redis.call('INCR', KEYS[2])
-redis.call('ZADD', KEYS[3], number, ARGV[2])
-return number
-"""
-
-_ENTRIES: Final = """
--- KEYS 1 log, 2 approvals by number; ARGV 1 offset, 2 limit
--- In one step, so that neither an approval nor a verdict before it is passed over.
-local after = '(' .. ARGV[1]
-local found = {{}, redis.call('ZRANGEBYSCORE', KEYS[2], after, '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[2])}
-for _, entry in ipairs(redis.call('XRANGE', KEYS[1], after .. '-0', '+', 'COUNT', ARGV[2])) do
-  table.insert(found[1], entry[1])
-  table.insert(found[1], entry[2][6])
-end
-return found
-"""
-
 
 class RedisVerdictLog:
     """`VerdictLog` on a Redis stream. An offset is the number of an entry: they have no gaps.
@@ -121,10 +58,10 @@ class RedisVerdictLog:
         self._approved, self._approved_ids = (
             store.key("main", name) for name in ("log-approvals", "log-approval-ids")
         )
-        self._approve = Script(store, _APPROVE)
-        self._entries = Script(store, _ENTRIES)
-        self._append = Script(store, _APPEND)
-        self._bodies = Script(store, _BODIES)
+        self._approve = Script(store, "verdicts_approve")
+        self._entries = Script(store, "verdicts_entries")
+        self._append = Script(store, "verdicts_append")
+        self._bodies = Script(store, "verdicts_bodies")
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store a verdict and its evidence in one step; False if the id is there already."""

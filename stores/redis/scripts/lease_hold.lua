@@ -1,0 +1,5 @@
+-- KEYS 1 the lease; ARGV 1 holder, 2 length in ms
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
