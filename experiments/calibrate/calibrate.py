@@ -1,7 +1,8 @@
 """From a score table to a calibration: sensitivities, roles and thresholds.
 
 A role says which metric watches a failure mode, and which one confirms it. The source (WorkflowPerturb,
-appendix C) gives reasons in prose, not a formula. This is a rule that gives its choices back from its figures:
+appendix C) gives reasons in prose, not a formula. This is a rule that gives its choices back from its
+figures:
 
 - **Primary**: every failure mode gets a metric family of its own, so that an alert names the mode.
   Of all ways to hand families out, the one with the largest sum of sensitivities is taken. That is how
