@@ -1,4 +1,5 @@
-"""What the wheel holds: the folders at the top become sub-packages of `evenkeel`; the documentation is shipped."""
+"""What the wheel holds: the folders at the top become sub-packages of `evenkeel`; the documentation is
+shipped."""
 
 from __future__ import annotations
 

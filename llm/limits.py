@@ -20,8 +20,8 @@ _LONGEST_PAUSE_S = 600.0
 class Bucket:
     """A token bucket with a queue: who takes more than is there waits until it has run in again.
 
-    Those who wait as asked take at most `per_minute` in any 60 seconds. Only a single one that wants more than
-    the tenth that fits in may exceed it, and waits longer for it. Does no I/O.
+    Those who wait as asked take at most `per_minute` in any 60 seconds. Only a single one that wants more
+    than the tenth that fits in may exceed it, and waits longer for it. Does no I/O.
     """
 
     def __init__(self, per_minute: float, clock: Callable[[], float]) -> None:

@@ -1,4 +1,5 @@
-"""The structure of the code, measured: imports, circles, lines. `python -m tests.house` prints the figures."""
+"""The structure of the code, measured: imports, circles, lines. `python -m tests.house` prints the
+figures."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from evenkeel.metrics.cascade import BandsError
-from evenkeel.metrics.quality.bundles import bundles_by
-from evenkeel.metrics.quality.prompts import custom_prompt
+from evenkeel.metrics.quality.bundles import bundles_by, custom_prompt
 from evenkeel.metrics.similarity.embeddings import name_of
 from evenkeel.metrics.similarity.meaning import endpoint_encoder
 from evenkeel.metrics.tasks import task_named

@@ -1,27 +1,21 @@
-"""Which metrics a task is measured by: one table, in which one more task is one entry."""
+"""Which metrics a task is measured by: one table, in which one more task is one entry.
+
+The prompts of the judged qualities are in `prompts.toml`; an application's own are described in words.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.metrics.entity import SlotMatch, SlotRouge
-from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
+from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, prompts_of, rubric_prompt
+from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.citations import CitationsProxy
 from evenkeel.metrics.quality.grounding import CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.quality.measurement import Agreement, EachSide
-from evenkeel.metrics.quality.prompts import (
-    ANSWER_COMPLETENESS,
-    ANSWER_FAITHFULNESS,
-    CASE_COMPLETENESS,
-    CASE_FAITHFULNESS,
-    CHAT_COMPLETENESS,
-    CHAT_FAITHFULNESS,
-    CITATIONS,
-    CONCISENESS,
-    RELEVANCE,
-)
 from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
 from evenkeel.metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
 from evenkeel.metrics.tasks import Task, nearest, task_named
@@ -35,6 +29,14 @@ if TYPE_CHECKING:
     from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric, StandIn
 
 _PROXY: Final = "_proxy"
+_PROMPTS: Final = prompts_of(__package__)
+
+RESERVED: Final = frozenset(
+    ("similarity", "probe", "faithfulness", "completeness", "relevance", "citations", "conciseness")
+)
+"""Names that mean something already."""
+_LONGEST_NAME: Final = 40
+_FIRST_VERSION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,20 @@ _GROUNDED: Final[tuple[StandIn, ...]] = (FaithfulnessProxy(), CompletenessProxy(
 
 BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
     {
-        Task.CASE_SUMMARY: Bundle((CASE_FAITHFULNESS, CASE_COMPLETENESS), _GROUNDED, TOOL_QUALITIES),
-        Task.CHAT_SUMMARY: Bundle((CHAT_FAITHFULNESS, CHAT_COMPLETENESS), _GROUNDED, TOOL_QUALITIES),
+        Task.CASE_SUMMARY: Bundle(
+            (_PROMPTS["case_faithfulness"], _PROMPTS["case_completeness"]), _GROUNDED, TOOL_QUALITIES
+        ),
+        Task.CHAT_SUMMARY: Bundle(
+            (_PROMPTS["chat_faithfulness"], _PROMPTS["chat_completeness"]), _GROUNDED, TOOL_QUALITIES
+        ),
         Task.QUESTION_ANSWERING: Bundle(
-            (ANSWER_FAITHFULNESS, ANSWER_COMPLETENESS, RELEVANCE, CITATIONS, CONCISENESS),
+            (
+                _PROMPTS["answer_faithfulness"],
+                _PROMPTS["answer_completeness"],
+                _PROMPTS["relevance"],
+                _PROMPTS["citations"],
+                _PROMPTS["conciseness"],
+            ),
             (*_GROUNDED, CitationsProxy()),
             TOOL_QUALITIES,
         ),
@@ -124,7 +136,15 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
     """
     known = {
         prompt.name: prompt
-        for prompt in (FAITHFULNESS, COMPLETENESS, RELEVANCE, CITATIONS, CONCISENESS, *bundle.judged, *custom)
+        for prompt in (
+            FAITHFULNESS,
+            COMPLETENESS,
+            _PROMPTS["relevance"],
+            _PROMPTS["citations"],
+            _PROMPTS["conciseness"],
+            *bundle.judged,
+            *custom,
+        )
     }
     wanted = list(names)
     for name in wanted:
@@ -159,3 +179,33 @@ def bundles_by(
         except ValueError as error:
             raise ValueError(f"task {task.value!r}: {error}") from error
     return {**BUNDLES, **changed}
+
+
+def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prompt:
+    """What a judge is asked about a quality that is described in words.
+
+    The version follows from the words, in the millions: two wordings under one name are never taken for
+    the same metric.
+
+    Args:
+        name: Snake case, up to 40 characters, e.g. "politeness".
+        description: What to look at, in whole sentences.
+        scale: What 3 (best), 2 and 1 mean; exactly these, as all ratings add up to one score.
+
+    Raises: ValueError naming the quality and what is wrong with it.
+    """
+    if name in RESERVED:
+        raise ValueError(f"the quality {name!r} is built in; choose another name")
+    if name.endswith(_PROXY):
+        raise ValueError(
+            f"the quality {name!r} is judged, and names in _proxy are for stand-ins without a judge"
+        )
+    if len(name) > _LONGEST_NAME:
+        raise ValueError(f"the quality {name!r} has a name of more than {_LONGEST_NAME} characters")
+    if tuple(sorted(scale)) != SCALE:
+        given = ", ".join(str(step) for step in sorted(scale)) or "nothing"
+        raise ValueError(f"the quality {name!r} must say what 3, 2 and 1 mean; it says {given}")
+    texts = [name, " ".join(description.split()), *(" ".join(scale[step].split()) for step in SCALE)]
+    digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
+    version = _FIRST_VERSION + int.from_bytes(digest[:4], "big") // 4
+    return rubric_prompt(name, description, scale, version=version)

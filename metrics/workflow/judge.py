@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge.prompts import Prompt
+from evenkeel.metrics.judge.prompts import prompts_of
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.workflow.compare import read_both
@@ -25,39 +25,7 @@ if TYPE_CHECKING:
 _BEST = 5
 CALLS = 3
 
-WORKFLOW = Prompt(
-    name="workflow_judge",
-    version=1,
-    role="You are an engineer who reviews procedures before they are put to use.",
-    question="""\
-How well does the candidate workflow do what the reference workflow does? The reference was approved. \
-Both are given as numbered steps ("Node") and as pairs of numbers ("Edge") that say which step has to be \
-done before which.
-
-Go about it like this:
-1. Go through the steps and edges of both workflows.
-2. Find for each step of the reference the step of the candidate that does the same, whatever its wording.
-3. Note what is missing, what was added, what is merged, and what comes in another order.
-4. Settle on a first rating by the scale.
-5. Check yourself: does what you noted fit the words of the scale for that rating, and those for no other \
-rating better? If it does not, change the rating. Only the rating after this check is given.
-
-Name in the explanation which steps are missing, added, merged or out of order, by their numbers.
-Example: a reference of eight steps and a candidate without the one that files a receipt: 4.
-Example: the same eight steps, two that depend on each other exchanged: 3.
-Example: the same steps and three that have nothing to do with the task: 2.
-Example: all eight steps in other words: 5.
-Example: a workflow for another task: 0.""",
-    scale="""\
-Scale:
-5 - Does all that the reference does, in an order that it allows.
-4 - One step of little weight is missing; everything else is there.
-3 - A small change of order, or one step of little weight added or missing that one would notice.
-2 - Several steps that matter are missing, or wrong ones were added.
-1 - The logic is broken: it would not reach its end.
-0 - Has nothing to do with the task, or is wrong altogether.""",
-    steps=(0, 1, 2, 3, 4, _BEST),
-)
+WORKFLOW = prompts_of(__package__)["workflow_judge"]
 """Rubric, anchors and self-check follow appendix B.6 of WorkflowPerturb; the wording is our own."""
 
 

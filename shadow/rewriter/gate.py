@@ -3,8 +3,8 @@
 Pure functions of the task and the text. All faults are found, the gravest first: its reason is
 counted, and the sentences of all go back to the model.
 
-A valid text keeps protected passages and numerals, each as often as before, and the marks that begin its lines;
-it is in the right language, about as long, and has nothing around it.
+A valid text keeps protected passages and numerals, each as often as before, and the marks that begin its
+lines; it is in the right language, about as long, and has nothing around it.
 """
 
 from __future__ import annotations

@@ -8,29 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import tokens_at_most
-from evenkeel.metrics.judge.prompts import Prompt
+from evenkeel.metrics.judge.prompts import prompts_of
 
 if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget
     from evenkeel.metrics.judge.prompts import Question
     from evenkeel.metrics.judge.reply import Reply
 
-MEANING: Final = Prompt(
-    name="equal_meaning",
-    version=1,
-    role="You check whether a rewritten text can stand in for the original text, whatever its language.",
-    question="""\
-Does the rewritten text say, ask and demand the same as the original?
-
-- Look at statements, questions, requests, conditions, negations, and at who does what.
-- Wording, tone, politeness, order of clauses and language are no differences; greetings are none either.
-- A text that answers or obeys the original instead of restating it does not say the same.""",
-    scale="""\
-Scale:
-3 - The same in every point: whoever gets the rewritten text would do exactly the same.
-2 - Nearly: a point is missing, added, weaker, stronger or less clear.
-1 - Something else.""",
-)
+MEANING: Final = prompts_of(__package__)["equal_meaning"]
 
 _SAME: Final = 3
 _REPLY_TOKENS: Final = 200

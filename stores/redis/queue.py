@@ -1,10 +1,10 @@
 """The distributed queue: a Redis stream with a group of workers.
 
-Every operation is one atomic script, `scripts/queue_*.lua`. Their `KEYS`: 1 the stream of exchanges that wait or are held, 2 the
-hash exchange id → "entry size", 3 the hash of figures (`bytes`, `lease_ms`, counters), 4 the stream of dead
-letters. `ARGV` begins with 1 the prefix of payloads, 2 that of dead payloads, 3 how many dead letters are
-kept, 4 Unix time in seconds. Payloads are keys of their own, so that the server forgets them when their time
-is over.
+Every operation is one atomic script, `scripts/queue_*.lua`. Their `KEYS`: 1 the stream of exchanges that
+wait or are held, 2 the hash exchange id → "entry size", 3 the hash of figures (`bytes`, `lease_ms`,
+counters), 4 the stream of dead letters. `ARGV` begins with 1 the prefix of payloads, 2 that of dead
+payloads, 3 how many dead letters are kept, 4 Unix time in seconds. Payloads are keys of their own, so that
+the server forgets them when their time is over.
 """
 
 from __future__ import annotations

@@ -18,12 +18,13 @@ from evenkeel.metrics.judge import JudgedQuality, Reply
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.quality.bundles import (
     BUNDLES,
+    RESERVED,
     Bundle,
     bundles_by,
     chosen,
+    custom_prompt,
 )
 from evenkeel.metrics.quality.measurement import measure_all
-from evenkeel.metrics.quality.prompts import RESERVED, custom_prompt
 from evenkeel.metrics.tasks import Task, find_task
 
 if TYPE_CHECKING:
