@@ -1,5 +1,6 @@
 """What the wheel holds: the folders at the top become sub-packages of `evenkeel`; the documentation is
-shipped."""
+shipped.
+"""
 
 from __future__ import annotations
 

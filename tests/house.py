@@ -1,5 +1,6 @@
 """The structure of the code, measured: imports, circles, lines. `python -m tests.house` prints the
-figures."""
+figures.
+"""
 
 from __future__ import annotations
 
