@@ -146,7 +146,7 @@ def main() -> None:
     """Print the figures."""
     all_modules = modules()
     print(f"lines of the product (with grafana): {lines(*MAY_IMPORT, 'grafana'):,}")
-    print(f"lines of tests: {lines('tests'):,}; of benchmarks: {lines('benchmarks'):,}")
+    print(f"lines of tests: {lines('tests', 'testing'):,}; of benchmarks: {lines('benchmarks'):,}")
     print(f"modules: {len(all_modules)}; with one importer: {len(single_importers(all_modules))}")
     print(f"imports against the design: {len(forbidden(all_modules))}")
     print(f"circles: {circles(all_modules)}")

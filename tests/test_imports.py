@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
-from tests.house import MAY_IMPORT, ROOT, circles, forbidden, modules
+import pytest
+
+from tests.house import MAY_IMPORT, ROOT, circles, files, forbidden, modules
 
 
 def test_rooms_import_only_what_the_design_allows():
@@ -56,3 +59,25 @@ def test_clients_are_loaded_by_those_who_use_them() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "others"),
+    [("tests", ("benchmarks",)), ("benchmarks", ("tests",)), ("testing", ("benchmarks", "tests"))],
+)
+def test_tests_and_benchmarks_do_not_import_each_other(folder: str, others: tuple[str, ...]):
+    """What both need is in `testing/`, which imports neither."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in files(folder)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _imported(node)
+        if name.partition(".")[0] in others
+    ]
+    assert found == []
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []

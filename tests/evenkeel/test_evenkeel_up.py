@@ -341,7 +341,7 @@ def test_children_end_when_the_supervisor_is_killed(start, upstream):
 
 
 def test_streams_arrive_as_they_are_made(start, simulation, upstream):
-    """The first event of a stream is there long before the last one is made."""
+    """Events of a stream arrive one at a time, not with the last one."""
     simulation.change("simulated-1", {"latency_s": 1.0})
 
     async def watch(base):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import statistics
 import time
 
 import pytest
@@ -16,8 +15,6 @@ from tests.clients.recording import OK, fixed
 pytestmark = pytest.mark.system
 
 ROUNDS = 15
-BOUND_S = 1.0
-"""Far above what is measured (milliseconds), so that a busy machine does not fail the tests."""
 
 POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 HALF_LENGTH = b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf"
@@ -60,7 +57,6 @@ def test_the_upstream_sees_that_the_client_left(faulty, upstream, handler, reque
     """Its connection ends with the client's, whatever was going on; the call is counted as a disconnect."""
     upstream.handler = handler
     before = faulty.proxy.metric("evenkeel_proxy_disconnects_total")
-    delays_s = []
     for number in range(1, ROUNDS + 1):
         client = Raw(faulty.proxy.port)
         client.send(request_bytes)
@@ -68,14 +64,11 @@ def test_the_upstream_sees_that_the_client_left(faulty, upstream, handler, reque
             client.until(until)
         upstream.eventually(lambda: len(upstream.requests) == number)  # noqa: B023 - called at once
         wire = upstream.wires[-1]
-        started = time.perf_counter()
         if how == "close":
             client.sock.close()
         else:
             client.leave()
         upstream.eventually(lambda: wire.ended)  # noqa: B023 - called at once
-        delays_s.append(time.perf_counter() - started)
-    assert statistics.median(delays_s) < BOUND_S
     assert len(upstream.requests) == ROUNDS
     faulty.proxy.becomes(before + ROUNDS, "evenkeel_proxy_disconnects_total")
     faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")

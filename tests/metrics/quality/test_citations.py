@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -137,11 +136,9 @@ def test_headings_questions_and_lead_ins_are_no_sentences() -> None:
 
 
 @pytest.mark.parametrize("piece", ["[1]", "[", "a. ", "sources:\n", "doc ", '{"sources":', "- ", "("])
-def test_hostile_answers_take_no_unusual_time(piece: str) -> None:
-    """Fifty thousand characters of any one pattern are rated within a second."""
-    start = time.process_time()
-    rated(piece * (50_000 // len(piece)))
-    assert time.process_time() - start < 1
+def test_hostile_answers_are_rated_in_linear_time(piece: str) -> None:
+    """Half a million characters of any one pattern; quadratic time would exceed the time limit."""
+    assert rated(piece * (500_000 // len(piece))) in {1, 2, 3}
 
 
 @settings(max_examples=100, deadline=None)

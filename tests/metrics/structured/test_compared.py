@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 
 import pytest
@@ -140,7 +139,6 @@ def test_the_wanted_format_is_found_where_it_is_small() -> None:
 
 def test_texts_beyond_the_limits_are_errors_not_free_text() -> None:
     """Five megabytes are refused at once, deep nesting as soon as it is met."""
-    started = time.process_time()
     for text, why in (
         ("[" + "1," * 2_500_000 + "1]", "too_large"),
         ("x" * (LONGEST + 1), "too_large"),
@@ -151,7 +149,6 @@ def test_texts_beyond_the_limits_are_errors_not_free_text() -> None:
         assert isinstance(structure, UnreadableError)
         assert structure.reason == why
         assert reason(JsonRouge().score(pair(text, JSON))) == why
-    assert time.process_time() - started < 5
 
 
 @settings(max_examples=150, deadline=None)
@@ -237,12 +234,10 @@ def test_a_null_is_a_value_that_is_left_out() -> None:
 
 
 def test_long_lists_are_paired_in_order() -> None:
-    """A thousand changed items on either side take milliseconds."""
-    started = time.process_time()
-    pairs = align(tuple(f"item {i}" for i in range(1000)), tuple(f"thing {i}" for i in range(1000)))
-    assert len(pairs) == 1000
+    """Twenty thousand changed items on either side: far too many to compare each with each."""
+    pairs = align(tuple(f"item {i}" for i in range(20_000)), tuple(f"thing {i}" for i in range(20_000)))
+    assert len(pairs) == 20_000
     assert pairs[7] == ("item 7", "thing 7")
-    assert time.process_time() - started < 2
 
 
 # --- JSONRouge

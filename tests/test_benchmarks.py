@@ -1,0 +1,40 @@
+"""Benchmarks run, with their smallest arguments."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.house import ROOT
+
+PUBLIC_DATA = pytest.mark.shared_data
+
+# Left out: they need chromium (`console`), wrk (`proxy`, `reload`,
+# `soak`), or minutes whatever they are given (`chaos`, `live_changes`,
+# `calibration`, `metrics`, `monitor`, `offline`, `perturbations`, `protection`, `workflowperturb`).
+BENCHMARKS = (
+    pytest.param("cascade", marks=PUBLIC_DATA),
+    "crowd --clients 20",
+    "degradations --most 2",
+    "detection --runs 100 --nominal 300",
+    "gate --runs 1 --goldens 8 --decisions",
+    "metric_cost",
+    "report --verdicts 500",
+    "scaling --seconds 2",
+    "templates --edits 1 --requests 20",
+    "tracing",
+    "worker --exchanges 5",
+)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_a_benchmark_runs(benchmark: str) -> None:
+    """It exits with 0 and prints figures."""
+    name, *arguments = benchmark.split()
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip()
