@@ -105,9 +105,17 @@ def settings_options(command: Any) -> Any:
         click.option("--task", help="Task of the requests, e.g. case_summary."),
         click.option("--budget-usd", type=float, metavar="USD", help="Most spent on replays a day.  [10]"),
         click.option("--budget-tokens", type=int, metavar="N", help="Most tokens a day.  [5000000]"),
-        click.option("--judge-model", metavar="NAME", help="Model that rates answers; none: cheap metrics."),
-        click.option("--judge-url", metavar="URL", help="Its endpoint.  [https://api.openai.com/v1]"),
-        click.option("--judge-key-env", metavar="VARIABLE", help="Holds its key.  [EVENKEEL_JUDGE_API_KEY]"),
+        click.option(
+            "--judge-model", metavar="NAME", help="Model that rates answers; without one, heuristics do."
+        ),
+        click.option(
+            "--judge-url", metavar="URL", help="Endpoint of the judge.  [https://api.openai.com/v1]"
+        ),
+        click.option(
+            "--judge-key-env",
+            metavar="VARIABLE",
+            help="Variable that holds its key.  [EVENKEEL_JUDGE_API_KEY]",
+        ),
         click.option("--webhook", metavar="URL", help="Gets each alert as a JSON POST."),
         click.option("--simulated", is_flag=True, default=None, hidden=True),
     ]
