@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from evenkeel.reference.alerts import RULES, alerts_page
-from evenkeel.reference.command_line import command_line_page
 from evenkeel.reference.metrics import metrics_page
-from evenkeel.reference.pages import data_plane_page, settings_page
+from evenkeel.reference.pages import RULES, alerts_page, command_line_page, data_plane_page, settings_page
 from evenkeel.reference.perturbations import measured, perturbations_page
 
 

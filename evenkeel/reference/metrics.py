@@ -9,6 +9,7 @@ from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
+from evenkeel.reference import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -133,60 +134,6 @@ _ABSENT: Final = (
     ),
 )
 
-_SECTIONS: Final = (
-    (
-        "Estimates of a cell",
-        "A cell is a route, a model and a perturbation. Everything since the cell began.",
-        r"evenkeel_(robustness_score|content_delta|quality_|excess(_(lower|upper|observations))?$)",
-    ),
-    (
-        "Estimates of a cell in a window",
-        "`window` is `1h`, `24h`, `500` or `since_change`.",
-        r"evenkeel_window_",
-    ),
-    (
-        "Counters of verdicts",
-        "What the estimates are made of. They are read from the verdict log, so they survive restarts.",
-        r"evenkeel_(verdict|pairs|rated_trials|last_score)",
-    ),
-    ("Alerts", "What the monitor has decided, and on which evidence.", r"evenkeel_(alert|excess_|drift_)"),
-    (
-        "Noise and judge",
-        (
-            "These belong to a route and model; join with `on (route, model)`. "
-            "`evenkeel_judge_human_agreement` is over all routes: `decided_by` is who rated, `source` how "
-            "the verdicts came to be labelled, `drawn` by chance or `chosen` by people."
-        ),
-        r"evenkeel_(noise|judge_|cascade|ratings)",
-    ),
-    (
-        "Several cells together",
-        (
-            "`level` is `category`, `model`, `route` or `all`; labels that it leaves open are empty. "
-            "`window` is as above, or `all`. Every exchange weighs the same."
-        ),
-        r"evenkeel_rollup_",
-    ),
-    ("Changes", "What changed about a route.", r"evenkeel_(change|last_change|golden)"),
-    (
-        "The forwarded path",
-        'Of the data plane. Requests that no route takes are under `route="none"`.',
-        r"evenkeel_proxy_",
-    ),
-    (
-        "From traffic to verdicts",
-        "Where exchanges go. Counters of all processes together; they begin at 0 when the service starts.",
-        r"evenkeel_(exchanges|redaction|handoff|queue|dead_letters|trials|worker|rewrites|embeddings|sampling)",
-    ),
-    ("Money", "Days are those of UTC.", r"evenkeel_(spend|budget)"),
-    (
-        "Settings and store",
-        "Of the process that supervises, or of a role without supervisor.",
-        r"evenkeel_(settings|store|verdicts_trimmed)",
-    ),
-    ("evenkeel itself", "", r"evenkeel_"),
-)
-
 
 def documented() -> list[Series]:
     """Every series that evenkeel can expose, those of the monitor first.
@@ -262,86 +209,17 @@ def _range(name: str, meaning: str) -> str:
     return next(values for pattern, values in _RANGES if re.fullmatch(pattern, name))
 
 
-_INTRODUCTION: Final = """\
-# Metrics
-
-Written by `make docs` from `monitor/export/` and `evenkeel/reference/metrics.py`.
-
-`GET /metrics` on the admin port, in the text format of Prometheus. A data plane on its own (`evenkeel
-proxy`) exposes the names that begin with `evenkeel_proxy_`, `evenkeel_exchanges_` and `evenkeel_handoff_`.
-Rules and alerts on these series: [docs/alerting.md](alerting.md).
-
-- Ratios are in [0, 1], times in seconds, money in US dollars.
-- An estimate that is not known is *absent*, never 0 or NaN. A rule on it then has nothing to fire on.
-- Beside each estimate stand `_lower` and `_upper`, the ends of a 95 % interval that holds at all times of
-  looking together, and `_observations`, how much lies behind it.
-- Labels are bounded: routes come from the settings; a route has at most 20 models, more are counted under
-  `model="other"`.
-- `scorer` says who decided the ratings, `judge` or `metrics` (no judge); it is on estimates only.
-- Where several monitors run, each exports estimates, counters of verdicts, queue, coverage and day's spend:
-  take their `max` (over `instance`) before adding anything up.
-- `absent` says when a name has no series at all; a cell, route or reason that did not occur has none in any
-  case.
-"""
-
-_RECOMPUTED: Final = """
-## Everything from counters
-
-The gauges have no need to be believed: each estimate follows from counters, over any window and any set of
-labels. These expressions equal the gauges (`tests/evenkeel/test_evenkeel_metrics_page.py` compares them on a
-running system); with `increase(…[6h])` around each counter they are the estimate of six hours.
-
-Content delta, the share of answers that shifted:
-
-```promql
-sum by (route, model, perturbation) (evenkeel_verdicts_total{rating=~"1|2"})
-  / sum by (route, model, perturbation) (evenkeel_verdicts_total)
-```
-
-Quality delta, the share of the shifted answers that changed in quality:
-
-```promql
-sum by (route, model, perturbation) (evenkeel_verdict_quality_total{quality=~"worse|better|mixed"})
-  / sum by (route, model, perturbation) (evenkeel_verdict_quality_total{quality!="unscored"})
-```
-
-Robustness, one minus their product; NaN where nothing shifted, which is a robustness of 1:
-
-```promql
-1 - (
-  sum by (route, model, perturbation) (evenkeel_verdict_quality_total)
-    / sum by (route, model, perturbation) (evenkeel_verdicts_total)
-    * sum by (route, model, perturbation) (evenkeel_verdict_quality_total{quality=~"worse|better|mixed"})
-    / sum by (route, model, perturbation) (evenkeel_verdict_quality_total{quality!="unscored"})
-)
-```
-
-Excess over the noise, paired by exchange:
-
-```promql
-(
-  sum by (route, model, perturbation) (evenkeel_pairs_total{difference="1"})
-    - sum by (route, model, perturbation) (evenkeel_pairs_total{difference="-1"})
-)
-  / sum by (route, model, perturbation) (evenkeel_pairs_total)
-```
-
-Pooled over cells, these weigh every trial the same; `evenkeel_rollup_…` weighs every exchange the same. The
-intervals of single cells follow from the same counts ([design note
-0002](design/0002-trials-verdicts-and-intervals.md)); Prometheus can't compute them.
-"""
-
-
 def metrics_page() -> str:
-    """`docs/metrics.md`."""
+    """`docs/metrics.md`: each table of the template takes the series of its pattern that are left."""
     left = documented()
-    lines = [_INTRODUCTION]
-    for title, said, pattern in _SECTIONS:
+
+    def table(pattern: str) -> str:
+        nonlocal left
         here = [series for series in left if re.match(pattern, series.name)]
         left = [series for series in left if series not in here]
-        if here:
-            lines.append(f"\n## {title}\n\n{said + chr(10) * 2 if said else ''}{''.join(_table(here))}")
-    return "".join(lines) + _RECOMPUTED
+        return "".join(_table(here)).removesuffix("\n")
+
+    return page("metrics", table=table)
 
 
 def _table(series: Sequence[Series]) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from evenkeel.reference.alerts import RULES, alerts_page
+from evenkeel.reference.pages import RULES, alerts_page
 from tests.docs.documentation import DOCS, ROOT, text_of
 
 ONE_RULE = """

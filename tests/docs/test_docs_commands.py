@@ -9,7 +9,7 @@ import click
 import pytest
 
 from evenkeel.cli.main import main
-from evenkeel.reference.command_line import command_line_page
+from evenkeel.reference.pages import command_line_page
 from tests.docs.documentation import DOCS, PAGES, ROOT, all_blocks, blocks_of, inline_code_of, text_of
 
 WRITTEN = DOCS / "command-line.md"
