@@ -10,8 +10,7 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.judge.noise import JudgeNoise
-from evenkeel.metrics.judge.raters import JudgedQuality, JudgeRater
+from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
 from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measurement import measure_all

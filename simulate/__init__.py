@@ -3,7 +3,7 @@
 `cases` makes support cases from the catalogue in `topics`, `tasks` makes prompts of them. `model` answers
 prompts: it recognises topic, identifiers and language (`recognition`) and picks one of three answers; a
 hash of the prompt or a random draw decides which. The same `content`, in the languages of `phrases`, is put
-into every format (`forms`). A simulated `rewriter` and a simulated `judge` are served with it, for
+into every format. A simulated `rewriter` and a simulated `judge` are served with it, for
 evenkeel's own prompts, and simulated `embeddings`. `server` puts all of them behind HTTP under the `apis`,
 with a `simulation` whose models can be changed while it runs and which knows the truth about every delta.
 Nothing here is a language model.

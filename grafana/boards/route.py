@@ -219,7 +219,6 @@ GOLDENS: Final = rows(
 )
 
 
-_MODEL: Final = 'model="$model"'
 _BY_MODEL: Final = 'level="model"'
 _ROLLED: Final = (_BY_MODEL, *_HERE, _WINDOW)
 _rated_at = highest("evenkeel_rollup_last_score_timestamp_seconds", _BY_MODEL, *_HERE, by="route")

@@ -1,8 +1,8 @@
 """An LLM that rates: similarity of two answers, and the quality of one.
 
 `prompts` (what is asked, with the answers kept inside unforgeable markers) → `client` (one call to an
-`Endpoint`, behind a `cache`) → `reply` (a rating out of what came back) → `raters` (the judge behind the
-protocols that the heuristics share, one rating out of several calls). `noise` rates some pairs again.
+`Endpoint`, behind a cache) → `reply` (a rating out of what came back) → `raters` (the judge behind the
+protocols that the heuristics share, one rating out of several calls, some pairs rated again).
 
 `Judge` is loaded on first use: it brings the SDK, which nobody without a judge needs.
 """

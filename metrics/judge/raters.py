@@ -1,7 +1,8 @@
 """The judge as a rater of pairs and of single answers: several calls, and what they decide together.
 
 A judge may favour what stands first or what is called the reference. Showing a share of the pairs the
-other way round turns such a habit from a bias into noise, which the control shares.
+other way round turns such a habit from a bias into noise, which the control shares. How steady a judge is
+is measured by making a few of its ratings again.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from evenkeel.core.verdict import Failure
+from evenkeel.core.pair import draw
+from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_SWAPPED, Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import Rating
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.prompts import Prompt, Question
     from evenkeel.metrics.judge.reply import Reply
+    from evenkeel.metrics.protocol import Rater
 
 
 _SALT = b"evenkeel.judge.swap"
@@ -223,22 +226,18 @@ class JudgeRater(_Asking):
             self._judge, self._prompt, votes=self._votes, swap_share=self._swap_share, fresh=True
         )
 
-    async def rate(self, pair: Pair, *, fresh: bool = False) -> Rating:
+    async def rate(self, pair: Pair) -> Rating:
         """The judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
 
         Its details hold `swapped`, the share of the calls with swapped sides, if `swap_share` is not
         0; `cached`, the share of the calls that were remembered, if any; and those of `decide`.
-
-        Args:
-            pair: What is compared.
-            fresh: Ask whatever the judge remembers, and do not remember the reply.
         """
         sides = (render(pair.reference), render(pair.candidate))
 
         async def cast(number: int) -> Vote:
             swapped = swaps(sides, number, self._swap_share)
             question = self._question(sides[::-1] if swapped else sides)
-            reply = await self._judge.ask(question, vote=number, fresh=fresh or self._fresh)
+            reply = await self._judge.ask(question, vote=number, fresh=self._fresh)
             if swapped and isinstance(reply.outcome, Ruling):
                 ruling = replace(reply.outcome, explanation=relabelled(reply.outcome.explanation))
                 reply = replace(reply, outcome=ruling)
@@ -279,19 +278,79 @@ class JudgedQuality(_Asking):
         """Version of the prompt."""
         return self._prompt.version
 
-    async def rate(self, answer: Answer, context: str, *, fresh: bool = False) -> Rating:
+    async def rate(self, answer: Answer, context: str) -> Rating:
         """The judge's rating of the answer against its request.
 
         Args:
             answer: What is rated.
             context: The request it answers.
-            fresh: Ask whatever the judge remembers, and do not remember the reply.
 
         Returns: a rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
         """
         question = self._question((context, render(answer)))
 
         async def cast(number: int) -> Vote:
-            return Vote(await self._judge.ask(question, vote=number, fresh=fresh))
+            return Vote(await self._judge.ask(question, vote=number))
 
         return decide(await poll(cast, self._votes), self._votes, self._prompt)
+
+
+_PURPOSE: Final = "judge_noise"
+
+
+class JudgeNoise:
+    """Rates as its judge does, and measures on a share of the pairs how steady that judge is.
+
+    The rating is always the first one, so sampling changes no verdict, only its price: each sampled
+    pair costs three calls. Which pairs are sampled follows from their content, not from their
+    rating. The second and third rating are in the details; one that failed is absent there and
+    counted by `count`, never taken for a change.
+    """
+
+    def __init__(
+        self,
+        judge: Rater,
+        *,
+        fresh: Rater,
+        share: float = 0.02,
+        count: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Watch a judge.
+
+        Args:
+            judge: Gives the ratings.
+            fresh: The same judge with the same prompt, model and votes, but past any cache and
+                without sides swapped at random: a cached second rating would show no noise at all.
+            share: Of the pairs judged, in [0, 1].
+            count: Called with "again" and "swapped" for every rating made again, and with "failed_<reason>".
+
+        Raises:
+            ValueError: The share is outside [0, 1].
+        """
+        if not 0 <= share <= 1:
+            raise ValueError(f"share must be in [0, 1], not {share}")
+        self._judge = judge
+        self._fresh = fresh
+        self._share = share
+        self._count = count
+
+    async def rate(self, pair: Pair) -> Rating:
+        """The judge's rating; details, tokens and cost include what was judged again."""
+        rated = await self._judge.rate(pair)
+        if isinstance(rated.outcome, Failure) or draw(pair, _PURPOSE) >= self._share:
+            return rated
+        again = await self._fresh.rate(pair)
+        swapped = await self._fresh.rate(replace(pair, reference=pair.candidate, candidate=pair.reference))
+        details = dict(rated.details)
+        for kind, name, repeated in (("again", JUDGED_AGAIN, again), ("swapped", JUDGED_SWAPPED, swapped)):
+            if isinstance(repeated.outcome, Failure):
+                self._count(f"failed_{repeated.outcome.reason}")
+            else:
+                self._count(kind)
+                details[name] = float(repeated.outcome)
+        return replace(
+            rated,
+            details=details,
+            tokens=rated.tokens + again.tokens + swapped.tokens,
+            cost_usd=rated.cost_usd + again.cost_usd + swapped.cost_usd,
+        )

@@ -32,7 +32,7 @@ WORKFLOW = prompts_of(__package__)["workflow_judge"]
 class Asker(Protocol):
     """A judge, such as `evenkeel.metrics.judge.Judge`."""
 
-    async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
+    async def ask(self, question: Question, *, vote: int = 0) -> Reply:
         """What comes of a question. Never raises for what a model or a network can do."""
         ...
 
@@ -89,16 +89,13 @@ class WorkflowJudge:
         """What `score` gives for each pair, in order; a judge limits its own concurrency."""
         return list(await asyncio.gather(*(self.score(pair) for pair in pairs)))
 
-    async def judged(
-        self, reference: Workflow, candidate: Workflow, task: str = "", *, fresh: bool = False
-    ) -> JudgedWorkflow:
+    async def judged(self, reference: Workflow, candidate: Workflow, task: str = "") -> JudgedWorkflow:
         """Ask about two workflows.
 
         Args:
             reference: What was approved.
             candidate: What is rated.
             task: What both are for, in words; "" is left out.
-            fresh: Ask whatever the judge remembers, and do not remember the reply.
 
         Returns: the mean of the calls that gave a rating; a `Failure` if half of them or more failed, with
             their common reason or "too_few_votes". Tokens and cost are of all calls.
@@ -110,7 +107,7 @@ class WorkflowJudge:
         }
         question = WORKFLOW.fill(shown)
         replies = await asyncio.gather(
-            *(self._judge.ask(question, vote=number, fresh=fresh) for number in range(self._calls))
+            *(self._judge.ask(question, vote=number) for number in range(self._calls))
         )
         rulings = [reply.outcome for reply in replies if isinstance(reply.outcome, Ruling)]
         failures = [reply.outcome for reply in replies if isinstance(reply.outcome, Failure)]

@@ -12,12 +12,10 @@ from evenkeel.core.geometry import (
     BAND_FLOORS,
     BANDS,
     Interval,
-    Range,
     Scale,
     Tick,
     band,
     path,
-    ribbon,
     shares,
     shortened,
     spread,
@@ -34,20 +32,16 @@ def test_a_value_lies_between_the_ends_of_its_axis():
     assert scale.ticks((-1, 0.5)) == (Tick(100, "−1"), Tick(175, "0.5"))
 
 
-def test_a_range_holds_its_values_in_whole_steps():
-    """0.13 to 0.31 in tenths is 0.1 to 0.4; values beyond the limits do not stretch it."""
-    assert Range.holding([0.13, 0.31, None], step=0.1, least=0.1, within=(-1, 1)) == (0.1, 0.4)
-    assert Range.holding([0.5, 7.0, float("nan")], step=0.1, least=0.1, within=(-1, 1)) == (0.4, 1.0)
-    assert Range.holding([0.2], step=0.1, least=0.2, within=(-1, 1)) == (0.1, 0.3)
+def test_steps_are_multiples_with_both_ends():
+    """-0.1 to 0.35 in tenths ends at 0.3."""
     assert steps(-0.1, 0.35, 0.1) == [-0.1, 0.0, 0.1, 0.2, 0.3]
 
 
 def test_paths_go_through_their_points():
-    """A ribbon goes along its upper ends and back along the lower ones; a point has none."""
+    """A closed path goes back to its begin; there is none without points."""
     assert path([(0, 1), (2, 3)]) == "M0.0 1.0L2.0 3.0"
     assert path([]) == ""
-    assert ribbon([(0, 1, 2), (5, 3, 4)]) == "M0.0 2.0L5.0 4.0L5.0 3.0L0.0 1.0Z"
-    assert ribbon([(0, 1, 2)]) == ""
+    assert path([(0, 1), (2, 3)], closed=True) == "M0.0 1.0L2.0 3.0Z"
 
 
 def test_a_bar_is_split_by_its_counts():

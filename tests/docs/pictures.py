@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 from PIL import Image
 
-from evenkeel.simulate.demo.processes import free_port
+from evenkeel.simulate.demo import free_port
 from testing.chromium import browser
 
 if TYPE_CHECKING:

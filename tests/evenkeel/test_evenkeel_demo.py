@@ -9,8 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from evenkeel.simulate.demo.processes import DemoError, wait_for
-from evenkeel.simulate.demo.story import Comparison, Outcome, Row, compare
+from evenkeel.simulate.demo import Comparison, DemoError, Outcome, Row, compare, wait_for
 
 TRUTH = {
     "baseline_content_delta": 0.05,

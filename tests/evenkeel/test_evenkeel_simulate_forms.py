@@ -24,8 +24,7 @@ from evenkeel.simulate import (
     make_prompt,
     planted,
 )
-from evenkeel.simulate.forms import render, wanted_format
-from evenkeel.simulate.model import Form, Reading, read, say, tell
+from evenkeel.simulate.model import Form, Reading, read, render, say, tell, wanted_format
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.recognition import (
     Details,

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from evenkeel.simulate import Condition, Message, TaskName, make_case, make_prompt
-from evenkeel.simulate.forms import fill
-from evenkeel.simulate.model import Form, read, say
+from evenkeel.simulate.model import Form, fill, read, say
 from evenkeel.simulate.tasks import TASKS, task_of
 
 TASK = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)

@@ -29,7 +29,7 @@ from evenkeel.metrics.cascade import (
     CascadeRater,
 )
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.judge.noise import JudgeNoise
+from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
 from evenkeel.metrics.similarity.meaning import Measured

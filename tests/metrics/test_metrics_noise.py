@@ -26,7 +26,7 @@ from evenkeel.core.verdict import (
     Failure,
     Verdict,
 )
-from evenkeel.metrics.judge.noise import JudgeNoise
+from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.export import CellCollector

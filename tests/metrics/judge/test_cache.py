@@ -6,8 +6,8 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import JudgedQuality, JudgeRater
-from evenkeel.metrics.judge.cache import ruling_key
+from evenkeel.metrics.judge import JudgeRater
+from evenkeel.metrics.judge.client import ruling_key
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
 from evenkeel.metrics.judge.reply import Ruling
 from tests.llm.scripted import Canned, MemoryCache, Scripted, said
@@ -83,17 +83,14 @@ def test_judging_afresh_neither_reads_nor_writes() -> None:
         rater = JudgeRater(judge)
         ratings = [
             await rater.rate(PAIR),
-            await rater.rate(PAIR, fresh=True),
+            await rater.afresh().rate(PAIR),
             await rater.afresh().rate(PAIR),
             await rater.rate(PAIR),
         ]
-        quality = JudgedQuality(judge, FAITHFULNESS)
-        assert quality.prompt_version == "faithfulness@1"
-        qualities = [(await quality.rate(Answer("a"), "r", fresh=True)).outcome for _ in range(2)]
-        return [rating.outcome for rating in ratings], qualities, len(scripted.asked)
+        return [rating.outcome for rating in ratings], len(scripted.asked)
 
-    ratings, qualities, calls = run([rated(3), rated(1), rated(2), rated(1), rated(2)], scene, cache=cache)
-    assert (ratings, qualities, calls) == ([3, 1, 2, 3], [1, 2], 5)
+    ratings, calls = run([rated(3), rated(1), rated(2)], scene, cache=cache)
+    assert (ratings, calls) == ([3, 1, 2, 3], 3)
     assert len(cache) == 1
 
 
@@ -143,7 +140,7 @@ def test_a_broken_cache_does_not_stop_the_judge(caplog: pytest.LogCaptureFixture
 
     async def scene(judge: Judge, _: Scripted) -> Any:
         outcomes = [(await judge.ask(QUESTION)).outcome for _n in range(2)]
-        return outcomes, judge.cache_faults
+        return outcomes, judge._rulings.faults
 
     assert run([GOOD], scene, cache=Broken()) == ([Ruling(3, "the same")] * 2, 4)
     assert [record.message for record in caplog.records if record.name == "evenkeel.judge"] == [

@@ -24,8 +24,8 @@ class Scripted:
         self.outcomes = outcomes
         self.asked = []
 
-    async def ask(self, question, *, vote=0, fresh=False):
-        self.asked.append((question, vote, fresh))
+    async def ask(self, question, *, vote=0):
+        self.asked.append((question, vote))
         outcome = self.outcomes[vote]
         return Reply(Ruling(outcome, f"said {outcome}") if isinstance(outcome, int) else outcome, 10, 5, 0.25)
 
@@ -40,7 +40,7 @@ def test_three_calls_are_averaged_over_five() -> None:
     found, judge = judged(2, 3, 3)
     assert found.outcome == pytest.approx(8 / 15)
     assert (found.ratings, found.explanation, found.tokens, found.cost_usd) == ((2, 3, 3), "said 2", 45, 0.75)
-    assert [vote for _, vote, _ in judge.asked] == [0, 1, 2]
+    assert [vote for _, vote in judge.asked] == [0, 1, 2]
 
 
 def test_one_failed_call_is_left_out_and_two_are_a_failure() -> None:
@@ -57,10 +57,9 @@ def test_one_failed_call_is_left_out_and_two_are_a_failure() -> None:
 
 def test_the_question_shows_both_workflows_as_data_on_a_scale_of_six() -> None:
     """The task only if there is one; zero is a rating."""
-    found, judge = judged(0, 0, 0, task="Fill the printer.", fresh=True)
-    question, _, fresh = judge.asked[0]
+    found, judge = judged(0, 0, 0, task="Fill the printer.")
+    question, _ = judge.asked[0]
     assert found.outcome == 0.0
-    assert fresh
     assert question.scale == (0, 1, 2, 3, 4, 5)
     shown = question.messages[1].content
     for part in ("BEGIN TASK", "BEGIN REFERENCE WORKFLOW", "2: add paper", "(1,2) (2,END)", "Check yourself"):
