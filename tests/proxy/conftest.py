@@ -289,6 +289,19 @@ def unused_port_fixture() -> int:
         return port
 
 
+@pytest.fixture(name="deaf_port")
+def deaf_port_fixture() -> Iterator[int]:
+    """A port that neither accepts nor refuses: its backlog is full."""
+    full = socket.create_server(("127.0.0.1", 0), backlog=0)
+    filler = [socket.socket() for _ in range(4)]
+    for sock in filler:
+        sock.setblocking(False)
+        sock.connect_ex(full.getsockname())
+    yield full.getsockname()[1]
+    for sock in (full, *filler):
+        sock.close()
+
+
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Awaitable[Any]]], Any]]:
     """Runs a test's coroutine function on each of the two event loops."""

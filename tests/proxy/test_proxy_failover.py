@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import socket
 import time
@@ -16,21 +15,6 @@ from evenkeel.proxy.routing import Route
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 POST = b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
-
-
-@contextlib.contextmanager
-def deaf_port():
-    """A port that neither accepts nor refuses: its backlog is full."""
-    full = socket.create_server(("127.0.0.1", 0), backlog=0)
-    filler = [socket.socket() for _ in range(4)]
-    for sock in filler:
-        sock.setblocking(False)
-        sock.connect_ex(full.getsockname())
-    try:
-        yield full.getsockname()[1]
-    finally:
-        for sock in (full, *filler):
-            sock.close()
 
 
 @pytest.mark.parametrize("size", [2, 40_000])
@@ -76,25 +60,24 @@ async def test_an_exchange_says_which_upstream_answered(relay, fake_upstream, un
         assert rig.queue.exchanges[0].upstream == 1
 
 
-async def test_upload_that_arrives_during_the_failover_is_whole(relay, fake_upstream):
+async def test_upload_that_arrives_during_the_failover_is_whole(relay, fake_upstream, deaf_port):
     """What comes while the first upstream is being tried reaches the second, in order."""
-    with deaf_port() as port:
-        async with (
-            fake_upstream(OK) as second,
-            relay(
-                OK,
-                upstream_port=port,
-                fallbacks=[f"http://127.0.0.1:{second.port}"],
-                timeouts=Timeouts(connect_s=0.1),
-            ) as rig,
-        ):
-            client = await rig.client()
-            client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
-            await asyncio.sleep(0.02)  # a second segment, while the first upstream is deaf
-            client.send(b"3\r\ntwo\r\n0\r\n\r\n")
-            assert await client.answer() == OK
-            assert second.wires[0].bodies == [b"onetwo"]
-            assert rig.counter("proxy_upstream_errors", reason="upstream_connect_timeout") == 1
+    async with (
+        fake_upstream(OK) as second,
+        relay(
+            OK,
+            upstream_port=deaf_port,
+            fallbacks=[f"http://127.0.0.1:{second.port}"],
+            timeouts=Timeouts(connect_s=0.1),
+        ) as rig,
+    ):
+        client = await rig.client()
+        client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        await asyncio.sleep(0.02)  # a second segment, while the first upstream is deaf
+        client.send(b"3\r\ntwo\r\n0\r\n\r\n")
+        assert await client.answer() == OK
+        assert second.wires[0].bodies == [b"onetwo"]
+        assert rig.counter("proxy_upstream_errors", reason="upstream_connect_timeout") == 1
 
 
 async def test_failed_upstream_is_passed_over_and_then_asked_again(relay, fake_upstream, unused_port):
@@ -219,15 +202,16 @@ async def test_answer_that_broke_off_is_not_asked_for_elsewhere(relay, fake_upst
         assert second.wires == []
 
 
-async def test_client_that_leaves_during_a_failover_leaves_nothing_open(relay, eventually, unused_port):
+async def test_client_that_leaves_during_a_failover_leaves_nothing_open(
+    relay, eventually, unused_port, deaf_port
+):
     """The second attempt to connect ends with the client, too."""
-    with deaf_port() as port:
-        fallbacks = [f"http://127.0.0.1:{port}"]
-        async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
-            client = await rig.client()
-            client.send(POST)
-            await eventually(lambda: rig.counter("proxy_failovers") == 1)
-            client.leave()
-            pool = rig.plane.lanes["main"].pools[1]
-            await eventually(lambda: not pool._connecting and not pool._open)
-            assert rig.counter("proxy_disconnects") == 1
+    fallbacks = [f"http://127.0.0.1:{deaf_port}"]
+    async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
+        client = await rig.client()
+        client.send(POST)
+        await eventually(lambda: rig.counter("proxy_failovers") == 1)
+        client.leave()
+        pool = rig.plane.lanes["main"].pools[1]
+        await eventually(lambda: not pool._connecting and not pool._open)
+        assert rig.counter("proxy_disconnects") == 1

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.proxy.errors import Fault
-from evenkeel.proxy.framing import Framing, MessageError
+from evenkeel.proxy.framing import MessageError
 from evenkeel.proxy.request_head import (
     MAX_FIELDS,
     MAX_HEAD_BYTES,
@@ -16,7 +16,7 @@ from evenkeel.proxy.request_head import (
     parse_request,
     render_request,
 )
-from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response
+from evenkeel.proxy.response_head import parse_any_response, parse_response
 
 
 def rendered(raw, target=None, authority=b"up:1"):
@@ -81,39 +81,6 @@ def test_number_of_fields_is_limited_whichever_way_a_head_is_read(version):
     with pytest.raises(MessageError) as caught:
         parse_request(raw + b"A: a\r\n\r\n")
     assert caught.value.fault is Fault.HEAD_TOO_LARGE
-
-
-REQUEST = b"POST /v1/x?y HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: \t y \r\n\r\n"
-
-
-@pytest.mark.parametrize("size", range(len(REQUEST)))
-def test_beginning_of_a_request_waits_for_more(size):
-    """No prefix of a good head is refused or taken for a whole one."""
-    assert parse_request(REQUEST[:size]) is None
-
-
-def test_request_head_is_read_from_longer_data():
-    """What follows a head is not part of it."""
-    head = parse_request(REQUEST + b"abcGET")
-    assert (head.method, head.target, head.end) == (b"POST", b"/v1/x?y", len(REQUEST))
-    assert (head.framing, head.length, head.keep_alive) == (Framing.LENGTH, 3, True)
-
-
-@pytest.mark.parametrize(
-    ("version", "connection", "keep_alive"),
-    [
-        (b"1.1", b"", True),
-        (b"1.1", b"Connection: Close\r\n", False),
-        (b"1.1", b"Connection: x\r\nConnection: y , close\r\n", False),
-        (b"1.0", b"", False),
-        (b"1.0", b"Connection: Keep-Alive\r\n", True),
-    ],
-)
-def test_keep_alive_follows_version_and_connection(version, connection, keep_alive):
-    """HTTP/1.1 stays open unless told to close, HTTP/1.0 the other way round."""
-    assert (
-        parse_request(b"GET / HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, connection)).keep_alive is keep_alive
-    )
 
 
 def test_fields_named_by_connection_are_removed_but_never_those_that_frame():
@@ -272,64 +239,3 @@ def test_rendering_twice_changes_nothing_more(fields):
     if not parse_request(raw).upgrade:
         assert rendered(once) == once
     assert parse_request(once).method == b"GET"
-
-
-@pytest.mark.parametrize(
-    ("raw", "framing", "length"),
-    [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n", Framing.LENGTH, 7),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Framing.NONE, 0),
-        (b"HTTP/1.1 200\r\nTransfer-Encoding: Chunked \r\n\r\n", Framing.CHUNKED, 0),
-        (b"HTTP/1.0 200 OK\r\n\r\n", Framing.CLOSE, 0),
-        (b"HTTP/1.1 204 OK\r\nContent-Length: 7\r\n\r\n", Framing.NONE, 0),
-        (b"HTTP/1.1 304 OK\r\nTransfer-Encoding: chunked\r\n\r\n", Framing.NONE, 0),
-        (b"HTTP/1.1 100 Continue\r\n\r\n", Framing.NONE, 0),
-    ],
-)
-def test_response_framing(raw, framing, length):
-    """Length, chunks, close or nothing, as RFC 9112 has it."""
-    head = parse_response(raw, b"GET")
-    assert (head.framing, head.length) == (framing, length)
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
-        b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
-        b"HTTP/1.1 20 OK\r\n\r\n",
-        b"HTTP/2.0 200 OK\r\n\r\n",
-        b"<html>",
-        b"HTTP/1.1 200 OK\nA: b\n\n\r\n\r\n",
-    ],
-)
-def test_response_that_is_not_strict_is_refused(raw):
-    """An answer whose end is in doubt, or that is no answer, is garbage."""
-    with pytest.raises(MessageError) as caught:
-        parse_response(raw, b"GET")
-    assert caught.value.fault is Fault.GARBAGE
-
-
-RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX: y\r\n\r\n"
-
-
-@pytest.mark.parametrize("size", range(len(RESPONSE)))
-def test_beginning_of_a_response_waits_for_more(size):
-    """No prefix of a good head is refused or taken for a whole one."""
-    assert parse_response(RESPONSE[:size], b"GET") is None
-
-
-def test_unchanged_response_is_not_rendered():
-    """If nothing must change, the received bytes themselves are sent."""
-    assert render_response(parse_response(RESPONSE, b"GET"), minor=1, keep_alive=True) is None
-
-
-def test_switching_protocols_keeps_its_connection_fields():
-    """101 is the one answer whose Connection and Upgrade fields are for the client."""
-    raw = b"HTTP/1.1 101 Hi\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nKeep-Alive: 1\r\n\r\n"
-    head = parse_response(raw, b"GET")
-    assert render_response(head, minor=1, keep_alive=True) == raw.replace(b"Keep-Alive: 1\r\n", b"")

@@ -132,6 +132,10 @@ def test_a_body_that_is_a_request_stays_a_body():
         b"HTTP/1.1 200 OK\r\nX: y\r\n Set-Cookie: a=b\r\nContent-Length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nX: y\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        b"HTTP/1.1 20 OK\r\nContent-Length: 2\r\n\r\nok",
     ],
 )
 def test_an_answer_in_doubt_is_none(answer):
