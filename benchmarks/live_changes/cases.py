@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.live_changes.deployment import MODEL, OTHER_MODEL
-from benchmarks.live_changes.requests import Manner
+from benchmarks.live_changes.deployment import MODEL, OTHER_MODEL, Manner
 from evenkeel.monitor.changes.report import Cause
 from evenkeel.simulate import JUDGE_MODEL
 

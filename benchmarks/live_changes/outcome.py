@@ -17,8 +17,7 @@ from benchmarks.live_changes.cases import (
     SUMMARIES,
     settings,
 )
-from benchmarks.live_changes.deployment import MODEL, running
-from benchmarks.live_changes.requests import requests_of, send
+from benchmarks.live_changes.deployment import MODEL, requests_of, running, send
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.simulate import JUDGE_MODEL
