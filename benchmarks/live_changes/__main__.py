@@ -14,8 +14,15 @@ import httpx2
 
 from benchmarks.live_changes.cases import CASES
 from benchmarks.live_changes.deployment import NotMeasured
-from benchmarks.live_changes.outcome import run_case, run_quiet
-from benchmarks.live_changes.table import case_row, expected_alerts, head, most_alerts, quiet_line
+from benchmarks.live_changes.outcome import (
+    case_row,
+    expected_alerts,
+    head,
+    most_alerts,
+    quiet_line,
+    run_case,
+    run_quiet,
+)
 from benchmarks.proxy.machine import stop_when_told
 
 if TYPE_CHECKING:
