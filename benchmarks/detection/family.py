@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.detection.passages import EvidenceRuns
-from benchmarks.detection.streams import difference
+from benchmarks.detection.passages import EvidenceRuns, difference
 from evenkeel.monitor.detect import bets_against
 from evenkeel.monitor.detect.family import MOST_TOGETHER
 

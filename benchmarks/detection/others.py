@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.detection.cusum import best_bet, optimal
+from benchmarks.detection.passages import RATES, SHIFTS, Stream, best_bet, difference, optimal, rate, scores
 from benchmarks.detection.rates import delay, rate_bets, run_length
-from benchmarks.detection.streams import RATES, SHIFTS, Stream, difference, rate, scores
 from evenkeel.monitor.detect import Bets, bets_against
 
 if TYPE_CHECKING:

@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.detection.batches import BATCH, mean_delay
-from benchmarks.detection.cusum import optimal
-from benchmarks.detection.passages import EvidenceRuns, WindowRuns, lengths, passages
-from benchmarks.detection.streams import RATES, SHIFTS, rate
-from benchmarks.detection.tuning import tuned
+from benchmarks.detection.passages import (
+    RATES,
+    SHIFTS,
+    EvidenceRuns,
+    WindowRuns,
+    lengths,
+    optimal,
+    passages,
+    rate,
+    tuned,
+)
 from evenkeel.monitor.detect import bets_against
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.detection.passages import Lengths, Runs
-    from benchmarks.detection.streams import Stream
-    from benchmarks.detection.tuning import Tuned
+    from benchmarks.detection.passages import Lengths, Runs, Stream, Tuned
     from evenkeel.monitor.detect import Bets
 
 QUIET: Final = 500

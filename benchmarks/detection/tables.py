@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.detection.family import CELLS, TRIALS
-from benchmarks.detection.streams import RATES, SHIFTS
+from benchmarks.detection.passages import RATES, SHIFTS
 from benchmarks.metrics.table import Table
 
 if TYPE_CHECKING:
