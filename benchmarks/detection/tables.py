@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from benchmarks.detection.drift import Drift
     from benchmarks.detection.family import Quiet, Worse
-    from benchmarks.detection.others import FalseAlarms, Pairs
-    from benchmarks.detection.rates import Delays, Sizes
+    from benchmarks.detection.rates import Delays, FalseAlarms, Pairs, Sizes
 
 
 SHOWN: Final = (0.05, 0.2, 0.5)
