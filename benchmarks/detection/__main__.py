@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.detection import drift, family, rates, tables
+from benchmarks.detection import family, rates, tables
+from benchmarks.detection import family as drift
 from benchmarks.detection import rates as others
 from benchmarks.detection import tables as plot
 from benchmarks.metrics.table import filled

@@ -16,8 +16,7 @@ from benchmarks.metrics.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.detection.drift import Drift
-    from benchmarks.detection.family import Quiet, Worse
+    from benchmarks.detection.family import Drift, Quiet, Worse
     from benchmarks.detection.rates import Delays, FalseAlarms, Pairs, Sizes
 
 
