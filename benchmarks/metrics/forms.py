@@ -6,8 +6,7 @@ import json
 import random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from benchmarks.metrics.columns import FLOOR, columns, pairs_of, readers, there
-from benchmarks.metrics.ranking import area
+from benchmarks.metrics.columns import FLOOR, area, columns, pairs_of, readers, there
 from benchmarks.metrics.table import Table
 from evenkeel.core.pair import Wanted
 from testing.recorded import FENCED, Texts, runs, strict_json

@@ -10,11 +10,16 @@ from benchmarks.metrics.columns import (
     RATING,
     RATING_WITH_MEANING,
     columns,
+    fit,
+    halves,
+    held_out,
+    mean_of_ranks,
     pairs_of,
     readers,
     scores,
+    spearman,
+    spearman_gain,
 )
-from benchmarks.metrics.ranking import fit, halves, held_out, mean_of_ranks, spearman, spearman_gain
 from benchmarks.metrics.table import Table
 from testing.public import LANGUAGES
 from testing.recorded import rated
@@ -22,8 +27,7 @@ from testing.recorded import rated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchmarks.metrics.columns import Models
-    from benchmarks.metrics.ranking import Fit
+    from benchmarks.metrics.columns import Fit, Models
     from testing.recorded import Rated
 
 MOST_SIMILAR: Final = 5.0

@@ -9,13 +9,14 @@ from benchmarks.metrics.columns import (
     FLOOR,
     RATING,
     RATING_WITH_MEANING,
+    area,
+    area_error,
     columns,
     pairs_of,
     readers,
     there,
 )
 from benchmarks.metrics.human import fitted
-from benchmarks.metrics.ranking import area, area_error
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.metrics.protocol import SCALE
 from testing.recorded import gpt4o, pbss, runs
@@ -23,8 +24,7 @@ from testing.recorded import gpt4o, pbss, runs
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.metrics.columns import Column, Models
-    from benchmarks.metrics.ranking import Fit
+    from benchmarks.metrics.columns import Column, Fit, Models
     from testing.recorded import Texts
 
 
