@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.metrics import human, preferences, reruns, speed
+from benchmarks.metrics import human, reruns, speed
+from benchmarks.metrics import human as preferences
 from benchmarks.metrics import reruns as forms
 from benchmarks.metrics import table as page
 from benchmarks.metrics.columns import Models, load_models
