@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, cast
 import uvloop
 
 from benchmarks.proxy.contenders import CHAT, DRAINED, Evenkeel, Site
+from benchmarks.proxy.load import KB, Wrk, request_bytes, text_body
 from benchmarks.proxy.machine import (
     HOST,
     Cores,
@@ -45,7 +46,6 @@ from benchmarks.proxy.machine import (
     stop_when_told,
 )
 from benchmarks.proxy.model import Model
-from benchmarks.proxy.payloads import KB, Wrk, request_bytes, text_body
 from benchmarks.proxy.upstream import Manner
 
 if TYPE_CHECKING:

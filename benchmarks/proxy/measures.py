@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from benchmarks.proxy import generator
+from benchmarks.proxy import load as generator
+from benchmarks.proxy.load import KB, Wrk, image_body, request_bytes, text_body
 from benchmarks.proxy.machine import HOST, CoreTime, NotMeasured
-from benchmarks.proxy.payloads import KB, Wrk, image_body, request_bytes, text_body
 from benchmarks.proxy.upstream import Manner
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.proxy.contenders import Door
+    from benchmarks.proxy.load import Counted
     from benchmarks.proxy.machine import Running
-    from benchmarks.proxy.payloads import Counted
 
 Figures = dict[str, float]
 """By name, unit included."""
