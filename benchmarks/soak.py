@@ -45,8 +45,7 @@ from benchmarks.proxy.machine import (
     raise_file_limit,
     stop_when_told,
 )
-from benchmarks.proxy.model import Model
-from benchmarks.proxy.upstream import Manner
+from benchmarks.proxy.upstream import Manner, Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,8 +24,8 @@ from benchmarks.proxy.machine import (
     stop_when_told,
 )
 from benchmarks.proxy.measures import Measure, Scale, Target, measures
-from benchmarks.proxy.model import Model
 from benchmarks.proxy.report import DIRECT, Results, markdown
+from benchmarks.proxy.upstream import Model
 
 _QUICK = Scale(seconds=1.0, crowds=(200,), crowd_events=3, crowd_pause_s=0.3, crowd_limit_s=15.0)
 

@@ -5,21 +5,30 @@
 It does as the last line on its standard input says (`Manner.to_line`) and prints `ok` when it does.
 Bodies carry the time at which they were written, so that a reader on the same machine can tell how
 long each has been under way.
+
+The upstream process, and how it is told what to do.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
+import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from benchmarks.proxy.machine import HOST
+from benchmarks.proxy.machine import HOST, Running, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
@@ -94,7 +103,7 @@ def event(now_ns: int) -> bytes:
     return b"%b%019d%b" % (_BEFORE, now_ns, _AFTER)
 
 
-class Model:
+class Answering:
     """What all connections share."""
 
     def __init__(self) -> None:
@@ -134,7 +143,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = ("_buffer", "_flows", "_left", "_model", "_timer", "_transport", "_until_end", "_written")
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Answering) -> None:
         self._model = model
         self._buffer = b""
         self._left = 0
@@ -235,7 +244,7 @@ class Connection(asyncio.Protocol):
 async def serve(port: int) -> None:
     """Answer until standard input ends."""
     loop = asyncio.get_running_loop()
-    model = Model()
+    model = Answering()
     server = await loop.create_server(lambda: Connection(model), HOST, port, backlog=4096)
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -247,3 +256,45 @@ async def serve(port: int) -> None:
 
 if __name__ == "__main__":
     uvloop.run(serve(int(sys.argv[1])))
+
+
+_ROOT = Path(__file__).parents[2]
+_OBEY_S = 10.0
+
+
+class Model:
+    """A running upstream."""
+
+    def __init__(self, program: Running, port: int, log: Path) -> None:
+        self.program = program
+        self.port = port
+        self._log = log
+        self._manner: Manner | None = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def running(cls, port: int, cores: Sequence[int], folder: Path) -> Iterator[Model]:
+        """One on a port, while the context lasts."""
+        log = folder / "upstream.log"
+        command = [sys.executable, "-m", "benchmarks.proxy.upstream", str(port)]
+        with running(command, cores=cores, log=log, port=port, cwd=_ROOT, stdin=subprocess.PIPE) as program:
+            yield cls(program, port, log)
+
+    def behave(self, manner: Manner) -> None:
+        """Make it answer in a manner from the next request on."""
+        if manner == self._manner:
+            return
+        pipe = self.program.popen.stdin
+        assert pipe is not None
+        before = self._obeyed()
+        pipe.write(manner.to_line())
+        pipe.flush()
+        deadline = time.monotonic() + _OBEY_S
+        while self._obeyed() == before:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"the upstream does not listen: {self._log.read_text()}")
+            time.sleep(0.01)
+        self._manner = manner
+
+    def _obeyed(self) -> int:
+        return self._log.read_bytes().count(b"ok\n")
