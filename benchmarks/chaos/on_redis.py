@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.chaos.faults import Fault
-    from benchmarks.chaos.options import Options
+    from benchmarks.chaos.scene import Options
 
 PROXIES: Final = ("proxy-1", "proxy-2")
 WORKERS: Final = ("worker-1", "worker-2")

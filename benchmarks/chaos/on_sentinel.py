@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.chaos.faults import Fault
-    from benchmarks.chaos.options import Options
+    from benchmarks.chaos.scene import Options
 
 _GROUP: Final = "chaos"
 _HOST: Final = "127.0.0.1"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.chaos.faults import Fault
-    from benchmarks.chaos.options import Options
+    from benchmarks.chaos.scene import Options
 
 _DISK_MB: Final = 192
 _PATIENCE_S: Final = 60.0

@@ -25,7 +25,7 @@ from benchmarks.chaos.witness import seen_by_redis
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from benchmarks.chaos.options import Options
+    from benchmarks.chaos.scene import Options
     from benchmarks.chaos.traffic import Request
 
 _ORDER: Final = tuple(name for pair in zip(WORKERS, MONITORS, PROXIES, strict=True) for name in pair)

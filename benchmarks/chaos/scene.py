@@ -1,23 +1,78 @@
-"""What every scenario has: a simulated model and judge, settings, and a log of the faults."""
+"""What every scenario has: a simulated model and judge, settings, and a log of the faults.
+
+What a chaos run can be told.
+
+Counters of processes that may die, read twice a second as Prometheus would.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
+import re
 import signal
 import sys
 import time
 import urllib.request
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from benchmarks.chaos.faults import Fault, Happened
-from benchmarks.chaos.scraped import Scraped
-from benchmarks.chaos.stage import Process, free_ports
+from benchmarks.chaos.stage import Process, free_ports, series
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
+
+
+_EVERY_S: Final = 0.5
+_NAME: Final = "evenkeel_exchanges_skipped_total"
+
+
+class Scraped:
+    """What proxies counted as not queued, over all of their lives."""
+
+    def __init__(self) -> None:
+        self.urls: dict[str, str] = {}
+        """Pages to read, by process."""
+        self._ended: Counter[str] = Counter()
+        self._latest: dict[str, dict[str, float]] = {}
+
+    def note(self, process: str, found: Mapping[str, float]) -> None:
+        """Take a reading; one that is lower than the last is of a new process, and the last one is kept."""
+        before = self._latest.get(process, {})
+        if any(found.get(name, 0.0) < value for name, value in before.items()):
+            self._ended.update({name: round(value) for name, value in before.items()})
+        self._latest[process] = dict(found)
+
+    async def read(self) -> None:
+        """Read every page once; one that cannot be read stays as it was."""
+        for process, url in self.urls.items():
+            try:
+                found = await asyncio.to_thread(series, url, _NAME, None, 2.0)
+            except OSError:
+                continue
+            self.note(process, found)
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        while True:
+            await self.read()
+            await asyncio.sleep(_EVERY_S)
+
+    def by_reason(self) -> Counter[str]:
+        """The total of all processes, living and dead, by reason."""
+        whole = Counter(self._ended)
+        for found in self._latest.values():
+            whole.update({name: round(value) for name, value in found.items()})
+        reasons: Counter[str] = Counter()
+        for name, count in whole.items():
+            match = re.search(r'reason="([^"]*)"', name)
+            reasons[match[1] if match else "?"] += count
+        return reasons
+
 
 PREFIX: Final = "chaos"
 KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k", "EVENKEEL_SCORING__EMBEDDINGS": "false"}
@@ -184,3 +239,16 @@ async def until(true: Callable[[], bool], what: str, timeout_s: float = _CATCH_U
         await asyncio.sleep(0.5)
     print(f"  not in {timeout_s:.0f} s: {what}", flush=True)
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How long, how much, and from which seed."""
+
+    seed: int = 1
+    faults: int = 100
+    seconds: float = 200.0
+    rate: float = 15.0
+    """Requests per second of all 64 clients together."""
+    fsync: str = "always"
+    """Redis's `appendfsync`."""
