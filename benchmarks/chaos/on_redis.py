@@ -14,11 +14,11 @@ import redis
 
 from benchmarks.chaos import faults
 from benchmarks.chaos.account import Evidence
-from benchmarks.chaos.relay import Relay
 from benchmarks.chaos.scene import KEYS, PREFIX, Scene, acting, until
 from benchmarks.chaos.stage import (
     OtherHost,
     Process,
+    Relay,
     evenkeel,
     redis_answers,
     redis_server,

@@ -1,4 +1,7 @@
-"""The processes of a chaos run: started, waited for, killed, started again."""
+"""The processes of a chaos run: started, waited for, killed, started again.
+
+A TCP relay that can be slow, or cut.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from benchmarks.proxy.machine import NotMeasured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
 
 _CLOCKS: Final = Path(__file__).with_name("clock")
 _RESTART_S: Final = 1.0
@@ -192,7 +196,7 @@ async def redis_answers(port: int, timeout_s: float = 60.0) -> None:
 
 def series(url: str, name: str, host: OtherHost | None = None, timeout_s: float = 30.0) -> dict[str, float]:
     """What a process exports under a name: name with labels → value."""
-    text = host.fetch(f"{url}/metrics") if host else _fetch(f"{url}/metrics", timeout_s)
+    text = host.fetch(f"{url}/metrics") if host else _fetched(f"{url}/metrics", timeout_s)
     found = {}
     for line in text.splitlines():
         if line.startswith(name):
@@ -201,7 +205,7 @@ def series(url: str, name: str, host: OtherHost | None = None, timeout_s: float 
     return found
 
 
-def _fetch(url: str, timeout_s: float) -> str:
+def _fetched(url: str, timeout_s: float) -> str:
     with urllib.request.urlopen(url, timeout=timeout_s) as answer:  # noqa: S310 - our own address
         text: str = answer.read().decode()
         return text
@@ -279,3 +283,57 @@ def free_ports(host: str = "127.0.0.1") -> Iterator[int]:
         except OSError:
             continue
         yield port
+
+
+class Relay:
+    """Between clients and a Redis, in this process."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Args: host, port: where the connections go."""
+        self.delay_s = 0.0
+        """Added to what is sent and to what is answered."""
+        self._target = (host, port)
+        self._server: asyncio.Server | None = None
+        self._address = ("", 0)
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def listen(self, host: str, port: int) -> None:
+        """Accept connections."""
+        self._address = (host, port)
+        self._server = await asyncio.start_server(self._serve, host, port, backlog=1024)
+
+    async def cut(self) -> None:
+        """End all connections and accept none."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+    async def join(self) -> None:
+        """Accept connections again."""
+        if self._server is None:
+            await self.listen(*self._address)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            onward = await asyncio.open_connection(*self._target)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._writers |= {writer, onward[1]}
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(self._copy(reader, onward[1]), self._copy(onward[0], writer))
+        finally:
+            self._writers -= {writer, onward[1]}
+
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(1 << 16):
+                if self.delay_s:
+                    await asyncio.sleep(self.delay_s)
+                writer.write(data)
+                await writer.drain()
+        # Either end takes the other one with it, as a lost connection does.
+        writer.transport.abort()
