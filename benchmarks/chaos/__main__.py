@@ -1,6 +1,6 @@
 """`python -m benchmarks.chaos`: faults on purpose, and the account of what became of everything.
 
-    python -m benchmarks.chaos [--scenario redis|failover|sqlite|all] [--seed 1] [--faults 100] [--seconds 200]
+    python -m benchmarks.chaos [--scenario redis|failover|sqlite|all] [--seed 1] [--faults 100]
     python -m benchmarks.chaos --rolling [--seconds 120]
 
 Real processes on real stores, 64 clients at a bounded rate; the model and the judge are SIMULATED. The exit
@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.chaos import on_redis, on_sentinel, on_sqlite
-from benchmarks.chaos import on_redis as rolling
 from benchmarks.chaos.account import of_drops, of_exchanges, of_requests, table
 from benchmarks.chaos.scene import Options
 from benchmarks.proxy.machine import NotMeasured, machine_line, raise_file_limit, stop_when_told
@@ -68,8 +67,8 @@ async def _play(
     name: str, folder: Path, options: Options
 ) -> tuple[Evidence, tuple[list[Line], list[Request]]]:
     if name == _ROLLING:
-        evidence, codes = await rolling.run(folder, options)
-        return evidence, rolling.of_restarts(evidence, codes)
+        evidence, codes = await on_redis.restart_all(folder, options)
+        return evidence, on_redis.of_restarts(evidence, codes)
     evidence = await SCENARIOS[name](folder, options)
     return evidence, of_requests(evidence)
 

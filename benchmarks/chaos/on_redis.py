@@ -1,9 +1,8 @@
 """Two proxies, two workers and two monitors on a Redis; with a second host where that is permitted.
 
-Every role restarted under load, one after another, as an upgrade does it.
-
-Workers and monitors are stopped with SIGTERM and started again. Of the proxies, every other round starts the
-new one first, on another port, and lets clients go there. Clients have no special treatment: they keep their
+They meet faults, or a rolling restart: every role restarted under load, one after another, as an upgrade does
+it. Workers and monitors are stopped with SIGTERM and started again. Of the proxies, every other round starts
+the new one first, on another port, and lets clients go there. Clients have no special treatment: they keep their
 connections, and open new ones where the last answer said "close", or the proxy closed, or a new one refuses.
 """
 

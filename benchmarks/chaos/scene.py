@@ -1,8 +1,6 @@
-"""What every scenario has: a simulated model and judge, settings, and a log of the faults.
+"""What every scenario has: options, a simulated model and judge, settings, and a log of the faults.
 
-What a chaos run can be told.
-
-Counters of processes that may die, read twice a second as Prometheus would.
+Counters of processes that may die are read twice a second, as Prometheus would.
 """
 
 from __future__ import annotations

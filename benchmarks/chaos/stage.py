@@ -1,7 +1,4 @@
-"""The processes of a chaos run: started, waited for, killed, started again.
-
-A TCP relay that can be slow, or cut.
-"""
+"""The processes of a chaos run: started, waited for, killed, started again, behind a TCP relay."""
 
 from __future__ import annotations
 
@@ -196,7 +193,7 @@ async def redis_answers(port: int, timeout_s: float = 60.0) -> None:
 
 def series(url: str, name: str, host: OtherHost | None = None, timeout_s: float = 30.0) -> dict[str, float]:
     """What a process exports under a name: name with labels → value."""
-    text = host.fetch(f"{url}/metrics") if host else _fetched(f"{url}/metrics", timeout_s)
+    text = host.fetch(f"{url}/metrics") if host else _fetch(f"{url}/metrics", timeout_s)
     found = {}
     for line in text.splitlines():
         if line.startswith(name):
@@ -205,7 +202,7 @@ def series(url: str, name: str, host: OtherHost | None = None, timeout_s: float 
     return found
 
 
-def _fetched(url: str, timeout_s: float) -> str:
+def _fetch(url: str, timeout_s: float) -> str:
     with urllib.request.urlopen(url, timeout=timeout_s) as answer:  # noqa: S310 - our own address
         text: str = answer.read().decode()
         return text

@@ -1,6 +1,5 @@
-"""How seldom the detectors alarm without cause, and how soon with one, against what else there is.
+"""How rarely the detectors alarm without cause, and how soon with one, compared with alternatives.
 
-`streams` draws what is observed, `passages` runs many detectors at once, `cusum` is the optimum that
-knows everything, `windows` and `batches` are what is used elsewhere. `measures` makes the tables,
-`family` and `drift` those of many cells and of estimated baselines, `plot` the picture.
+`passages` runs many detectors at once, `rates` compares them with the optimum and with what is used
+elsewhere, `family` measures many cells and estimated baselines, `tables` makes the tables and the picture.
 """

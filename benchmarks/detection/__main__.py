@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.detection import family, rates, tables
-from benchmarks.detection import family as drift
-from benchmarks.detection import rates as others
 from benchmarks.detection import tables as plot
 from benchmarks.metrics.table import filled
 
@@ -72,11 +70,11 @@ def _tables(delays: list[Delays], sizes: Sizes, runs: int, rng: np.random.Genera
     yield shown(tables.summary(delays))
     yield shown(tables.delays(delays))
     yield shown(tables.rivals(delays))
-    yield shown(tables.false_alarms(others.false_alarms(sizes, rng), sizes))
-    yield shown(tables.pairs(others.pairs(sizes, rng)))
-    yield shown(tables.scores(others.falling_scores(sizes, rng)))
-    yield shown(tables.grids(others.grids(sizes, delays, rng)))
-    cases = [(excess, level) for excess in (others.THRESHOLD, 0.0) for level in _LEVELS]
+    yield shown(tables.false_alarms(rates.false_alarms(sizes, rng), sizes))
+    yield shown(tables.pairs(rates.pairs(sizes, rng)))
+    yield shown(tables.scores(rates.falling_scores(sizes, rng)))
+    yield shown(tables.grids(rates.grids(sizes, delays, rng)))
+    cases = [(excess, level) for excess in (rates.THRESHOLD, 0.0) for level in _LEVELS]
     yield shown(tables.quiet([family.quiet(*case, families=families, rng=rng) for case in cases]))
     worse = [
         (level, family.worse(count, level, families=families // 2, rng=rng))
@@ -85,7 +83,7 @@ def _tables(delays: list[Delays], sizes: Sizes, runs: int, rng: np.random.Genera
     ]
     yield shown(tables.worse(worse))
     baselines = [(rate, trials) for rate in plot.SHOWN for trials in _BASELINES]
-    yield shown(tables.drift([drift.measure(*one, cells=cells, rng=rng) for one in baselines]))
+    yield shown(tables.drift([family.measure(*one, cells=cells, rng=rng) for one in baselines]))
 
 
 if __name__ == "__main__":

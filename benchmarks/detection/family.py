@@ -1,7 +1,4 @@
-"""Many cells: how often any of them alarms, and how soon those that worsened are found.
-
-Baselines that are estimates: alerts without a change, and delays with one.
-"""
+"""Many cells: false alarms, the delay of those that worsened, and baselines that are estimates."""
 
 from __future__ import annotations
 

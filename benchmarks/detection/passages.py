@@ -1,16 +1,12 @@
-"""What a cell observes: independent draws from few values.
+"""Many detectors at once: when the statistic of each first passes each of several levels.
 
-Many detectors at once: when the statistic of each first passes each of several levels.
+A stream is independent draws from few values. One run of a detector gives its run length at every level, so
+a curve of mean run lengths over levels costs one simulation, and a detector is tuned to a run length by
+reading it off the curve.
 
-One run of a detector says this for every level, so a curve of mean run lengths over levels costs one
-simulation, and a detector is tuned to a run length by reading off its curve.
-
-Levels at which a detector has a given mean run without a change, and its delays there.
-
-The optimum: CUSUM of the log likelihood ratio, by someone who knows both distributions.
-
-Of all procedures with the same mean run to a false alarm it has the shortest worst-case delay
-(Moustakides 1986). No monitor can have it: it needs the rates before and after the change.
+The optimum is CUSUM of the log likelihood ratio, which knows both distributions. Of all procedures with
+the same mean run to a false alarm it has the shortest worst-case delay (Moustakides 1986). No monitor can
+have it: it needs the rates before and after the change.
 """
 
 from __future__ import annotations

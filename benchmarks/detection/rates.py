@@ -1,13 +1,9 @@
-"""A rate against its line: run lengths, the optimum, and what is used elsewhere.
+"""A rate against its line: run lengths, the optimum, other bets, and what is used elsewhere.
 
-Paired differences, scores and other bets.
-
-Tests on batches, as Evidently's drift checks make them: exact, no simulation.
-
-Every 100 trials are compared with a reference of 1,000 and forgotten. The statistics of Evidently's `z`
-and `psi` tests for a column of two categories are written out here; they agree with Evidently 0.7.23 to
-1e-14 on every count from 0 to 100 (references with 0, 50, 100 and 500 hits). Of the reference it is
-assumed that it holds exactly the rate before the change, which no real reference does.
+Evidently's drift checks compare every 100 trials with a reference of 1,000 and forget them. The statistics
+of its `z` and `psi` tests for a column of two categories are computed exactly here; they agree with Evidently
+0.7.23 to 1e-14 on every count from 0 to 100 (references with 0, 50, 100 and 500 hits). The reference is
+assumed to hold exactly the rate before the change, which no real reference does.
 """
 
 from __future__ import annotations

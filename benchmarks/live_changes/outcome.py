@@ -1,7 +1,4 @@
-"""One run, and what evenkeel said about it.
-
-The results as Markdown.
-"""
+"""One run, what evenkeel reported about it, and the results as Markdown."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Which metrics can be believed: against what people say, against real reruns, and by the clock.
+"""Which metrics can be believed: compared with what people say, with real reruns, and by the clock.
 
-Run: python -m benchmarks.metrics [--quick] [--write] [--only PARTS]
+    python -m benchmarks.metrics [--quick] [--write] [--only PARTS]
 
-`corpus` reads the public data, `columns` scores pairs by every metric, `ranking` compares scores with
-the truth, `combination` puts metrics together; `human`, `reruns`, `forms`, `preferences` and `speed`
-each measure one question and give a `Table`; `page` writes them.
+`columns` scores pairs by every metric and compares scores with the truth; `human`, `reruns` and `speed` each
+answer one or two questions and give a `Table`.
 """

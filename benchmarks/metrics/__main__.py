@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.metrics import human, reruns, speed
-from benchmarks.metrics import human as preferences
-from benchmarks.metrics import reruns as forms
 from benchmarks.metrics import table as page
 from benchmarks.metrics.columns import Models, load_models
 from testing.recorded import DATA
@@ -51,14 +49,16 @@ QUICK: Final = Sizes(human=60, elsewhere=40, reruns=10, forms=50, preferences=10
 def parts(sizes: Sizes) -> dict[str, Measure]:
     """What can be measured, by name."""
     return {
-        "human": lambda models, seed: human.measure(
+        "human": lambda models, seed: human.measure_human(
             models, seed=seed, most=sizes.human, elsewhere=sizes.elsewhere
         ),
-        "reruns": lambda models, seed: reruns.measure(
+        "reruns": lambda models, seed: reruns.measure_reruns(
             models, seed=seed, most=sizes.reruns, learn_on=sizes.human
         ),
-        "forms": lambda models, seed: forms.measure(models, seed=seed, most=sizes.forms),
-        "preferences": lambda models, seed: preferences.measure(models, seed=seed, most=sizes.preferences),
+        "forms": lambda models, seed: reruns.measure_forms(models, seed=seed, most=sizes.forms),
+        "preferences": lambda models, seed: human.measure_preferences(
+            models, seed=seed, most=sizes.preferences
+        ),
         "speed": lambda models, seed: speed.measure(models, seed=seed, most=sizes.speed),
     }
 

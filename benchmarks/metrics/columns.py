@@ -1,10 +1,8 @@
-"""Scores of many pairs by many metrics: one column a metric.
+"""Scores of many pairs by many metrics, one column a metric, and how well they follow a truth.
 
-How well scores follow a truth: Spearman's correlation, area under the ROC curve, and their errors.
-
-Several metrics as one score: the mean of their ranks, or a logistic fit on half of the pairs.
-
-Character n-grams that two texts share: a candidate for the registry, measured before it joins.
+Spearman's correlation and the area under the ROC curve with their errors; several metrics as one score (the
+mean of their ranks, or a logistic fit on half of the pairs); and character n-grams, a candidate
+for the registry.
 """
 
 from __future__ import annotations

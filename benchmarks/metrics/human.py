@@ -1,7 +1,4 @@
-"""STS-B in eight languages: which metrics follow what people say about two sentences.
-
-LLMBar: whether anything that needs no judge knows the better of two answers.
-"""
+"""Which metrics follow people: STS-B in eight languages, and LLMBar's better of two answers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Real reruns against real rewordings: what each metric and the cheap rating tell apart.
+"""Real reruns against real rewordings, and answers in JSON: what metrics tell apart.
 
-JSON answers: what metrics that read the format see, and what metrics that read spelling take it for.
+Metrics that read the format are compared with those that read spelling.
 """
 
 from __future__ import annotations

@@ -1,19 +1,13 @@
-"""What a contender is.
+"""The contenders: programs to be measured, each with the doors at which it takes requests.
 
-No proxy at all: what the load and the model do by themselves, which all others are held against.
+- no proxy at all: what the load and the model do by themselves, which all others are held against
+- evenkeel as users start it: the data plane alone, one request in ten sampled, telemetry on
+- LiteLLM's proxy from PyPI: its OpenAI-compatible route, and its pass-through of the same requests
+- nginx with one worker, a pool of kept connections, and no buffering in either direction; once with Debian's
+  buffer sizes, and once with a buffer in which a large request body is read with few calls
+- Portkey's gateway from npm, on Node
 
-evenkeel as users start it: the data plane alone, one request in ten sampled, telemetry on.
-
-LiteLLM's proxy from PyPI: its OpenAI-compatible route, and its pass-through of the same requests.
-
-nginx with one worker, a pool of kept connections, and no buffering in either direction.
-
-Twice: with Debian's buffer sizes, and with a buffer for request bodies in which a large one is read
-with few calls, which makes all the difference for images.
-
-Portkey's gateway from npm, on Node.
-
-The contenders, one file each. Adding one is a file here and a line in `BUILTIN`.
+Adding one is a class here and a line in `BUILTIN`.
 """
 
 from __future__ import annotations
@@ -109,7 +103,7 @@ DATABASE = Path("evenkeel-data", "evenkeel.db")
 DRAINED = Path("drained.log")
 """Its last line: how many exchanges have been stored."""
 
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[2]
 
 
 class Evenkeel:

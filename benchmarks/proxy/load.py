@@ -1,10 +1,7 @@
-"""What is sent and answered: bodies as applications send them, in three sizes.
+"""What is sent: bodies of three sizes, load by `wrk`, and a generator for the times of single events.
 
-Load by `wrk`, a generator in C: it is never slower than what it measures.
-
-The load that `wrk` cannot make: what each answer and each event of a stream took.
-
-Raw protocols, so that the generator is not what is measured. Runs in the caller's process.
+`wrk` is written in C and never slower than what it measures. It cannot time each answer and each event of a
+stream: the generator does, in the caller's process, with raw protocols so that it is not what is measured.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Processes on chosen cores, and what the kernel knows of them.
 
-In place of workers: empties evenkeel's queue, so that every sampled exchange finds room in it.
-
     python -m benchmarks.proxy.machine DATABASE
 
-At the rates of a benchmark no number of workers could replay the samples. Undrained, the queue would be
-full after seconds, and from then on nothing would be measured but the counting of what is dropped.
+empties evenkeel's queue in place of workers: at the rates of a benchmark no number of workers could replay
+the samples, the queue would be full after seconds, and only the counting of drops would be measured.
 Prints how many exchanges there have been.
 
-The relay with a queue that forgets: what storing samples costs can be told from it.
+    python -m benchmarks.proxy.machine PORT UPSTREAM SAMPLING_RATE
 
-python -m benchmarks.proxy.machine PORT UPSTREAM SAMPLING_RATE
+relays with a queue that forgets: the difference is what storing samples costs.
 """
 
 from __future__ import annotations
@@ -299,10 +297,6 @@ def drain(path: Path) -> None:
             print(total, flush=True)
 
 
-if __name__ == "__main__":
-    drain(Path(sys.argv[1]))
-
-
 class _Forget:
     """A queue that takes everything at once."""
 
@@ -325,4 +319,7 @@ async def relay(port: int, upstream: str, sampling_rate: float) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(relay(int(sys.argv[1]), sys.argv[2], float(sys.argv[3])))
+    if len(sys.argv) == 2:  # noqa: PLR2004 - the database alone
+        drain(Path(sys.argv[1]))
+    else:
+        uvloop.run(relay(int(sys.argv[1]), sys.argv[2], float(sys.argv[3])))

@@ -10,8 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from benchmarks.proxy import load as generator
-from benchmarks.proxy.load import KB, Wrk, image_body, request_bytes, text_body
+from benchmarks.proxy.load import KB, Wrk, answers, crowd, image_body, request_bytes, streams, text_body
 from benchmarks.proxy.machine import HOST, CoreTime, NotMeasured
 from benchmarks.proxy.upstream import Manner
 
@@ -217,7 +216,7 @@ class Latency:
         request = request_bytes(target.door.path, target.door.headers, text_body(KB))
         probe(target.door, request)
         with _Cost(target).taken() as cost:
-            heard = generator.answers(target.door.port, request, self.connections, self._scale.seconds)
+            heard = answers(target.door.port, request, self.connections, self._scale.seconds)
         return {
             "p50 ms": percentile(heard.answers_ms, 0.5),
             "p99 ms": percentile(heard.answers_ms, 0.99),
@@ -268,9 +267,7 @@ class Paced:
         probe(target.door, request)
         seconds = max(3.0, self._scale.seconds)
         with _Cost(target).taken() as cost:
-            heard = generator.streams(
-                target.door.port, request, self._scale.connections, seconds, self.manner.events
-            )
+            heard = streams(target.door.port, request, self._scale.connections, seconds, self.manner.events)
         return {
             "events/s": len(heard.events_ms) / seconds,
             "first p50 ms": percentile(heard.first_ms, 0.5),
@@ -297,7 +294,7 @@ class Crowd:
         """Begin a thousand a second, and wait for all of them to end."""
         request = request_bytes(target.door.path, target.door.headers, text_body(KB, stream=True))
         with _Cost(target).taken() as cost:
-            heard = generator.crowd(
+            heard = crowd(
                 target.door.port,
                 request,
                 self._count,

@@ -2,11 +2,9 @@
 
     python -m benchmarks.proxy.upstream PORT
 
-It does as the last line on its standard input says (`Manner.to_line`) and prints `ok` when it does.
+It behaves as the last line on its standard input says (`Manner.to_line`) and prints `ok` when it does.
 Bodies carry the time at which they were written, so that a reader on the same machine can tell how
-long each has been under way.
-
-The upstream process, and how it is told what to do.
+long each has been under way. `Model` starts it and tells it how to behave.
 """
 
 from __future__ import annotations
@@ -254,10 +252,6 @@ async def serve(port: int) -> None:
     server.close()
 
 
-if __name__ == "__main__":
-    uvloop.run(serve(int(sys.argv[1])))
-
-
 _ROOT = Path(__file__).parents[2]
 _OBEY_S = 10.0
 
@@ -298,3 +292,7 @@ class Model:
 
     def _obeyed(self) -> int:
         return self._log.read_bytes().count(b"ok\n")
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(int(sys.argv[1])))
