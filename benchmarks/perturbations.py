@@ -4,7 +4,7 @@ Run: python -m benchmarks.perturbations [--texts N] [--write]
 
 Prompts: 80 questions of two turns in eight languages, 500 tickets, 20 chat logs and 750 phrasings from
 the public data beside the repository (../shared/data; says so and goes on without where it is absent),
-and the application prompts of `samples.prompts`, cut by their templates as a route's settings state
+and the application prompts of `testing.prompts`, cut by their templates as a route's settings state
 them. Each kind is applied once to each prompt, at severity 0.3 where it has degrees.
 
 - applies: share of the prompts with a variant, or with a draft for the rewriter
@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
-from samples.prompts import EVERY
-from samples.public import (
+from testing.prompts import EVERY
+from testing.public import (
     DATA,
     LANGUAGES,
     chat_logs,

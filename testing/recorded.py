@@ -14,7 +14,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from samples.public import DATA
+from testing.public import DATA
 
 if TYPE_CHECKING:
     import random

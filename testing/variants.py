@@ -8,7 +8,7 @@ from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from samples.prompts import EVERY
+from testing.prompts import EVERY
 
 from evenkeel.shadow.perturbations import (
     by_name,

@@ -11,7 +11,6 @@ from typing import ClassVar
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
-from samples.prompts import EVERY
 
 from evenkeel.cli.main import main
 from evenkeel.cli.perturb import changed_members, diff_lines, kept_spans, show, try_all
@@ -29,6 +28,7 @@ from evenkeel.shadow.perturbations import (
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
+from testing.prompts import EVERY
 from testing.variants import digest, keeps
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"

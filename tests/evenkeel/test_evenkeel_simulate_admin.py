@@ -116,11 +116,6 @@ def test_stats():
     assert counts["n"]["conditions"] == {Condition.GOOD: 0, Condition.WORSE: 0, Condition.DIFFERENT: 1}
 
 
-def test_two_models_of_one_name():
-    """A name that occurs twice, or no model at all, is refused."""
-    for models in ((), (ModelState("m"), ModelState("m"))):
-        with pytest.raises(ValueError, match="at least one, each with a name of its own"):
-            Simulation(models)
 
 
 def test_port_in_use(simulated_url):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from difflib import SequenceMatcher
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.simulate import make_case
 from evenkeel.simulate.model import case_answers, generic_answers
-from evenkeel.simulate.recognition import Details, SideDetails, read_details
+from evenkeel.simulate.recognition import Details, SideDetails
 
 SEEDS = st.integers(min_value=0, max_value=2**63)
-WORDS = re.compile(r"[a-z]{4,}")
 
 
 def identifiers(text: str) -> set[str]:
@@ -34,15 +30,6 @@ def test_good_and_different_are_equally_faithful_and_complete(seed):
     assert good & different == shared
 
 
-@given(SEEDS)
-def test_good_and_different_use_the_words_of_the_prompt(seed):
-    """Nothing in the two sound answers comes from elsewhere, headings included."""
-    case = make_case(seed)
-    said = case_answers(case.topic, case.details)
-    prompt = set(WORDS.findall(summary_prompt(case).lower()))
-    for text in (said.good, said.different):
-        spoken = set(WORDS.findall(text.lower()))
-        assert len(spoken - prompt) <= 1, spoken - prompt
 
 
 @given(SEEDS)
@@ -54,14 +41,6 @@ def test_worse_claims_what_the_case_does_not_hold(seed):
     assert not said & identifiers(case.text)
 
 
-@given(SEEDS)
-def test_answers_are_far_apart(seed):
-    """No two of the three answers have half of their words in a common order."""
-    case = make_case(seed)
-    said = case_answers(case.topic, case.details)
-    texts = [text.lower().split() for text in (said.good, said.worse, said.different)]
-    for left, right in ((0, 1), (0, 2), (1, 2)):
-        assert SequenceMatcher(None, texts[left], texts[right], autojunk=False).ratio() < 0.5
 
 
 def test_case_without_identifiers():
@@ -102,15 +81,5 @@ def test_generic_answers_by_hand(text, good, different):
     assert (said.good, said.different) == (good, different)
 
 
-def test_long_sentences_are_cut():
-    """A quotation ends after forty words."""
-    said = generic_answers("word " * 1000)
-    assert len(said.good.split()) == 42
 
 
-def test_details_are_those_of_the_prompt():
-    """A person's own ticket on a known topic is answered with the identifiers it has."""
-    case = make_case(0)
-    text = f"{'. '.join(case.topic.first)}. It is INC-777 on host BER-GW-01."
-    said = case_answers(case.topic, read_details(text))
-    assert identifiers(said.good) == {"INC-777", "BER-GW-01"}

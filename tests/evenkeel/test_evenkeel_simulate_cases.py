@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,16 +12,8 @@ from evenkeel.simulate.topics import TOPICS
 SEEDS = st.integers(min_value=0, max_value=2**63)
 
 
-@given(SEEDS)
-def test_case_length(seed):
-    """A case has 120 to 200 words, whatever its seed."""
-    assert 120 <= len(make_case(seed).text.split()) <= 200
 
 
-@given(SEEDS)
-def test_case_is_a_function_of_its_seed(seed):
-    """The same seed gives the same case again."""
-    assert make_case(seed) == make_case(seed)
 
 
 def test_cases_differ_and_cover_the_catalogue():
@@ -48,13 +39,6 @@ def test_details_do_not_depend_on_order(seed, rng):
     assert read_details(". ".join(sentences)) == case.details
 
 
-@given(SEEDS)
-def test_case_names_both_sides(seed):
-    """A case holds every clause of its topic, so that either side is a faithful summary."""
-    case = make_case(seed)
-    for side in (case.topic.first, case.topic.second):
-        for clause in side:
-            assert clause.lower() in case.text.lower()
 
 
 def test_details_by_shape():
@@ -72,20 +56,7 @@ def test_details_by_shape():
     )
 
 
-def test_details_of_nothing():
-    """A text without identifiers has none."""
-    assert set(read_details("nothing to see here").first) == {""}
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_clauses_hold_no_details(topic):
-    """Clauses have neither digits nor capitals nor quotes, so identifiers are a case's only details."""
-    for clause in (*topic.first, *topic.second):
-        assert clause == clause.lower()
-        assert not any(mark.isdigit() or mark in "\"'`.!?:;" for mark in clause)
 
 
-def test_topics_are_named_apart():
-    """No two topics share a name or a clause."""
-    clauses = [clause for topic in TOPICS for clause in (topic.name, *topic.first, *topic.second)]
-    assert len(set(clauses)) == len(clauses) == len(TOPICS) * 7

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import xml.etree.ElementTree as ET
 from functools import cache
 from html.parser import HTMLParser
@@ -27,14 +26,10 @@ from evenkeel.simulate import (
 from evenkeel.simulate.model import Form, Reading, read, render, say, tell, wanted_format
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.recognition import (
-    Details,
-    SideDetails,
     read_details,
     wanted_language,
-    written_language,
 )
 from evenkeel.simulate.tasks import TASKS
-from evenkeel.simulate.topics import TOPICS
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 ASKED = {
@@ -133,14 +128,6 @@ def test_answers_are_in_their_language(task, language):
                 assert language_of(say(reading, condition)) == language.tag.partition("-")[0]
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
-def test_states_stay_apart_without_identifiers(language):
-    """The three states differ in every language, on a prompt that has no identifier too."""
-    nothing = SideDetails("", "", "", "", "", "")
-    for topic in TOPICS:
-        told = [tell(topic, Details("", "", "", nothing, nothing), state, language) for state in Condition]
-        for part in ("problem", "event", "fix"):
-            assert len({getattr(one, part) for one in told}) == 3
 
 
 @cache
@@ -225,10 +212,6 @@ def test_any_words_fit_into_any_format(text, form):
     assert leaves(form, render((("answer", said),), said, form))
 
 
-def test_parameter_of_the_request_decides():
-    """A format demanded by parameter goes before the words."""
-    reading = read(messages_for(TaskName.CASE_SUMMARY, 1, "Answer in YAML."), Form("json"))
-    assert reading.format == "json"
 
 
 @pytest.mark.parametrize(
@@ -247,24 +230,8 @@ def test_wanted_language(text, tag):
     assert wanted_language(text).tag == tag
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
-def test_language_of_the_input(language):
-    """Without a wish the answer is in the language of the prompt; regions are not told apart."""
-    found = written_language(". ".join(language.stock))
-    assert found.tag.partition("-")[0] == language.tag.partition("-")[0]
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
-def test_phrases_hold_no_facts(language):
-    """Stock phrases have no digits, no English topic and every place that is filled in."""
-    stock = " ".join((*language.stock, *language.labels, *language.tones, language.rephrased))
-    assert not re.search(r"\d|[{}]", stock)
-    for triple in (language.good, language.different, language.worse):
-        if triple is not None:
-            assert "{topic}" in triple.problem
-            assert not re.search(r"\d", " ".join(triple))
-    assert "{devices}" in language.worse.event
-    assert "{minutes}" in language.worse.event
 
 
 @pytest.mark.parametrize(

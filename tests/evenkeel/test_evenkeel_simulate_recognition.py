@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.simulate import make_case, summary_prompt
-from evenkeel.simulate.recognition import TopicVote, trigrams
-from evenkeel.simulate.topics import TOPICS, Side, Topic
+from evenkeel.simulate.recognition import TopicVote
+from evenkeel.simulate.topics import TOPICS
 
 VOTE = TopicVote()
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def mistype(text: str, share: float, rng: random.Random) -> str:
@@ -34,17 +30,8 @@ def mistype(text: str, share: float, rng: random.Random) -> str:
     return re.sub(r"[A-Za-z]{4,}", word, text)
 
 
-def test_trigrams_by_hand():
-    """Case, digits and marks do not count; a run of them is one space."""
-    assert trigrams("Ab-12 c") == {" ab", "ab ", "b c", " c "}
 
 
-def test_votes_by_hand():
-    """A trigram of one topic gives it six votes, one of two topics three each."""
-    one = Topic("abc", Side("", "", ""), Side("", "", ""))
-    two = Topic("abd", Side("", "", ""), Side("", "", ""))
-    # " ab" belongs to both; "abc" and "bc " to the first alone.
-    assert TopicVote([one, two]).count("abc") == [(one, 15), (two, 3)]
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 1])
@@ -85,12 +72,3 @@ def test_two_topics_are_no_topic():
     assert VOTE.recognise(" ".join(clauses)) is None
 
 
-def test_real_questions_have_no_topic():
-    """Questions that people asked a chat model are not taken for cases."""
-    path = DATA / "mt_bench" / "en_question.jsonl.gz"
-    if not path.exists():
-        pytest.skip("../shared/data/mt_bench is absent")
-    with gzip.open(path, "rt") as lines:
-        turns = [turn for line in lines for turn in json.loads(line)["turns"]]
-    assert len(turns) > 100
-    assert [turn for turn in turns if VOTE.recognise(turn)] == []

@@ -46,24 +46,10 @@ def test_template_is_constant_and_input_is_not(task):
     assert len(inputs) == 50
 
 
-@TASK
-def test_prompt_is_a_function_of_its_seed(task):
-    """The same task and seed give the same bytes, whether the task is named by word or by value."""
-    assert make_prompt(task.name, 3) == make_prompt(str(task.name), 3)
 
 
-@TASK
-def test_templates_hold_no_facts(task):
-    """A template has no digit, so that every number of an answer is the input's."""
-    assert not any(map(str.isdigit, "".join(task.template)))
 
 
-@TASK
-def test_parts_are_named_as_the_template_asks(task):
-    """Every part of an answer bears a name that the prompt gives it."""
-    prompt = "\n".join(message.text for message in messages(task.name, 1))
-    said = json.loads(say(read(messages(task.name, 1)), Condition.GOOD))
-    assert all(f'"{name}"' in prompt for name in said)
 
 
 def test_documents_are_cited():
@@ -79,9 +65,6 @@ def test_unknown_task():
         make_prompt("poetry", 1)
 
 
-def test_other_prompts_are_summaries():
-    """A prompt that names no task's parts is taken for a case summary."""
-    assert task_of("Hello.").name is TaskName.CASE_SUMMARY
 
 
 VALUES = {"host": "BER-DB-01", "host_name": "other", "people": "12", "sources": ("Doc 1", "Doc 2")}
@@ -132,10 +115,3 @@ def test_recursive_schema_comes_to_an_end():
     assert len(fill(node, {}, "?")) < 10_000_000
 
 
-def test_states_differ_under_a_schema():
-    """Under a demanded schema the three states fill it differently."""
-    schema = {"properties": {"host": {"type": "string"}, "problem": {"type": "string"}}}
-    reading = read(messages(TaskName.SLOT_FILLING, 2), Form("json", schema))
-    assert len({say(reading, state) for state in Condition}) == 3
-    other = read([Message("user", "Name a river.")], Form("json", schema))
-    assert set(json.loads(say(other, Condition.GOOD))) == {"host", "problem"}

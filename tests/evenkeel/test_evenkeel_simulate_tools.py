@@ -86,18 +86,5 @@ def test_arguments_by_state():
     assert worse == {"case": "unknown", "users": 9999}
 
 
-def test_arguments_without_a_case():
-    """On another subject the last word stands for the good argument, the first for the different one."""
-    city = {"city": {"type": "string"}, "days": {"type": "integer"}}
-    prompt = "Use get_weather for Oslo."
-    assert filled(city, Condition.GOOD, prompt) == {"city": "Oslo", "days": 1}
-    assert filled(city, Condition.DIFFERENT, prompt) == {"city": "Use", "days": 1}
-    assert filled(city, Condition.GOOD, "")["city"] == ""
 
 
-@pytest.mark.parametrize(
-    "function", [{"name": "f"}, {"name": "f", "parameters": 1}, {"name": "f", "parameters": {}}]
-)
-def test_function_without_parameters(function):
-    """A function that describes no parameters is called without arguments."""
-    assert call_tool(function, read([]), Condition.GOOD).arguments == "{}"
