@@ -35,6 +35,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.table import Table
+
+from evenkeel.core.languages import language_of
+from evenkeel.shadow.perturbations import (
+    BUILTIN,
+    Draft,
+    NotApplicable,
+    by_name,
+    seed_for,
+)
+from evenkeel.shadow.prompt import PromptView
 from testing.prompts import EVERY
 from testing.public import (
     DATA,
@@ -46,16 +56,6 @@ from testing.public import (
     texts_of,
     tickets,
 )
-
-from evenkeel.core.languages import language_of
-from evenkeel.shadow.perturbations import (
-    BUILTIN,
-    Draft,
-    NotApplicable,
-    by_name,
-    seed_for,
-)
-from evenkeel.shadow.prompt import PromptView
 from testing.variants import TEXT_KINDS, applications, chat, digest, keeps
 
 if TYPE_CHECKING:

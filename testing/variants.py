@@ -8,8 +8,6 @@ from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from testing.prompts import EVERY
-
 from evenkeel.shadow.perturbations import (
     by_name,
     protected_spans,
@@ -17,6 +15,7 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from testing.prompts import EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

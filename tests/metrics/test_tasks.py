@@ -123,8 +123,8 @@ def test_instructions_behind_a_long_input_are_read() -> None:
 )
 def test_hostile_prompts_are_read_in_linear_time(piece: str) -> None:
     """A million characters of any one pattern; quadratic time would exceed the time limit."""
-    text = f"summarise the chat case extract fields answer documents workflow {piece * (1_000_000 // len(piece))}"
-    recognise(asked(text))
+    words = "summarise the chat case extract fields answer documents workflow"
+    recognise(asked(f"{words} {piece * (1_000_000 // len(piece))}"))
 
 
 @settings(max_examples=100, deadline=None)

@@ -79,10 +79,6 @@ def test_completions(client, prompt):
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
 
 
-
-
-
-
 @pytest.mark.parametrize(
     "asked",
     [
@@ -258,7 +254,3 @@ def test_errors_in_the_shape_of_the_api(http, path):
     assert http.post(path, json={"messages": []}).status_code == 400
     assert http.get(path).status_code == 405
     assert http.post(path, json=body, headers={"x-api-key": "wrong"}).status_code == 401
-
-
-
-

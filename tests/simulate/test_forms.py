@@ -23,7 +23,7 @@ from evenkeel.simulate import (
     make_prompt,
     planted,
 )
-from evenkeel.simulate.model import Form, Reading, read, render, say, tell, wanted_format
+from evenkeel.simulate.model import Reading, read, render, say, tell, wanted_format
 from evenkeel.simulate.phrases import LANGUAGES, phrases_for
 from evenkeel.simulate.recognition import (
     read_details,
@@ -128,8 +128,6 @@ def test_answers_are_in_their_language(task, language):
                 assert language_of(say(reading, condition)) == language.tag.partition("-")[0]
 
 
-
-
 @cache
 def understood(task, form, language, seed):
     """What the model understands of a prompt that asks for a form."""
@@ -212,8 +210,6 @@ def test_any_words_fit_into_any_format(text, form):
     assert leaves(form, render((("answer", said),), said, form))
 
 
-
-
 @pytest.mark.parametrize(
     ("text", "tag"),
     [
@@ -228,10 +224,6 @@ def test_any_words_fit_into_any_format(text, form):
 def test_wanted_language(text, tag):
     """The language named last is wanted; English if there is no sign of another."""
     assert wanted_language(text).tag == tag
-
-
-
-
 
 
 @pytest.mark.parametrize(

@@ -83,12 +83,6 @@ def test_other_topic_and_other_identifiers():
     assert rate_quality(prompt_of(4)[0], good, complete=True).rating == 1
 
 
-
-
-
-
-
-
 def test_translations_mean_the_same():
     """A simulated translation of a prompt is rated as equal to it; with a number changed it is not."""
     request, _ = prompt_of(1)
@@ -133,8 +127,6 @@ def test_unknown_answers(answer, faithful, complete):
     request = "Summarise: on 2026-01-02 host BER-DB-01 failed with 4711."
     assert rate_quality(request, answer, complete=False).rating == faithful
     assert rate_quality(request, answer, complete=True).rating == complete
-
-
 
 
 def test_probe_and_other_prompts():

@@ -42,8 +42,6 @@ def messages_of(view: PromptView) -> list[Message]:
     return [Message(raw["role"], raw["content"]) for raw in json.loads(view.body())["messages"]]
 
 
-
-
 @pytest.mark.parametrize("topic", sorted(CASES))
 def test_states_as_scored(topic):
     """Two answers of one state are rated 3; of two states below 3, with other quality if one is worse."""

@@ -52,8 +52,6 @@ def tasks_of(seed):
     yield RewriteTask("tone", text, list(TONES)[seed % len(TONES)])
 
 
-
-
 @pytest.mark.parametrize("seed", range(200))
 def test_generated_prompts_pass(seed):
     """On 200 prompts protected passages, line breaks, language and length of the text are as they should."""
@@ -92,10 +90,6 @@ def test_translation_by_hand():
     )
 
 
-
-
-
-
 def test_paraphrase_by_hand():
     """Known words are exchanged outside protected passages; without one, an opening is put before."""
     assert paraphrase('We need help with "need help".') == 'We require assist with "need help".'
@@ -110,8 +104,6 @@ def test_tones_by_hand():
     stock = ". ".join(phrases_for("ja").stock)
     assert in_tone(stock, "urgent") == f"{phrases_for('ja').tones.urgent}{stock}"
     assert in_tone("Cats sleep.", "sarcastic") is None
-
-
 
 
 def test_feedback_is_not_mistaken_for_the_text():

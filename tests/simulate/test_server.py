@@ -1,0 +1,491 @@
+"""The simulated server: answers, tools, faults on demand, and its admin calls."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx2
+import openai
+import pytest
+
+from evenkeel.simulate import (
+    Condition,
+    Message,
+    ModelState,
+    Simulation,
+    SimulationSettings,
+    make_case,
+    planted,
+    run,
+    serving,
+    summary_prompt,
+)
+from evenkeel.simulate.model import answers, read
+from evenkeel.simulate.requests import ModelRequest
+from evenkeel.simulate.server import call_tool, requested_tool
+
+CASE = make_case(3)
+PROMPT = summary_prompt(CASE)
+CHAT = [{"role": "user", "content": PROMPT}]
+SAID = answers(read([Message("user", PROMPT)]))
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "close_ticket",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "ticket_id": {"type": "string"},
+                "host": {"type": "string"},
+                "people": {"type": "integer"},
+                "urgent": {"type": "boolean"},
+                "team": {"type": "string", "enum": ["network", "storage"]},
+            },
+        },
+    },
+}
+TOOL_CHAT = [{"role": "user", "content": f"{PROMPT} Then use close_ticket."}]
+
+
+def test_completion(simulated_sdk):
+    """A completion has the answer, the requested name and consistent counts."""
+    answer = simulated_sdk.chat.completions.create(
+        model="sound", messages=CHAT, temperature=0, extra_body={"unheard_of": {"a": 1}}
+    )
+    assert answer.choices[0].message.content == SAID.good
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.object == "chat.completion"
+    assert (answer.model, answer.system_fingerprint) == ("sound", "fp_simulated")
+    assert answer.usage.prompt_tokens == -(-len(PROMPT) // 4)
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [("always-worse", SAID.worse), ("always-different", SAID.different), ("new", SAID.good)],
+)
+def test_state_by_requested_name(simulated_sdk, model, text):
+    """The requested name picks the state; one that is not served is answered by the first model."""
+    answer = simulated_sdk.chat.completions.create(model=model, messages=CHAT)
+    assert answer.choices[0].message.content == text
+    assert answer.model == model
+
+
+def test_stream(simulated_sdk):
+    """A stream brings the same text in small pieces, then the reason, then the counts."""
+    whole = simulated_sdk.chat.completions.create(model="sound", messages=CHAT)
+    with simulated_sdk.chat.completions.create(
+        model="sound", messages=CHAT, stream=True, stream_options={"include_usage": True}
+    ) as stream:
+        chunks = list(stream)
+    *said, last = chunks
+    texts = [chunk.choices[0].delta.content or "" for chunk in said]
+    assert "".join(texts) == SAID.good
+    assert len(texts) > 40
+    assert max(map(len, texts)) <= 10
+    assert said[0].choices[0].delta.role == "assistant"
+    assert [chunk.choices[0].finish_reason for chunk in said[-2:]] == [None, "stop"]
+    assert last.choices == []
+    assert last.usage == whole.usage
+    assert {chunk.id for chunk in chunks} == {whole.id}
+
+
+def test_events_of_a_stream(simulated_http):
+    """Counts are sent only where asked for, and then as null before; the stream ends with [DONE]."""
+    request = {"model": "sound", "messages": CHAT, "stream": True}
+    asked = simulated_http.post(
+        "/v1/chat/completions", json={**request, "stream_options": {"include_usage": True}}
+    )
+    usages = [json.loads(event.removeprefix("data: "))["usage"] for event in asked.text.split("\n\n")[:-2]]
+    assert set(map(bool, usages[:-1])) == {False}
+    assert usages[-1]["completion_tokens"] > 0
+    reply = simulated_http.post("/v1/chat/completions", json=request)
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    events = reply.text.split("\n\n")
+    assert events[-2:] == ["data: [DONE]", ""]
+    assert all("usage" not in json.loads(event.removeprefix("data: ")) for event in events[:-2])
+
+
+def test_tool_call(simulated_sdk):
+    """A tool named in the prompt is called with what the case holds."""
+    answer = simulated_sdk.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
+    choice = answer.choices[0]
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
+    (call,) = choice.message.tool_calls
+    assert call.function.name == "close_ticket"
+    assert json.loads(call.function.arguments) == {
+        "ticket_id": CASE.details.ticket,
+        "host": CASE.details.first.host,
+        "people": int(CASE.details.first.people),
+        "urgent": True,
+        "team": "network",
+    }
+
+
+def test_streamed_tool_call(simulated_sdk):
+    """A streamed call adds up to the one that is sent at once."""
+    whole = simulated_sdk.chat.completions.create(model="sound", messages=TOOL_CHAT, tools=[TOOL])
+    with simulated_sdk.chat.completions.create(
+        model="sound", messages=TOOL_CHAT, tools=[TOOL], stream=True
+    ) as stream:
+        deltas = [chunk.choices[0].delta for chunk in stream]
+    calls = [delta.tool_calls[0] for delta in deltas if delta.tool_calls]
+    (expected,) = whole.choices[0].message.tool_calls
+    assert calls[0].id == expected.id
+    assert calls[0].function.name == expected.function.name
+    assert "".join(call.function.arguments for call in calls) == expected.function.arguments
+    assert len(calls) > 3
+
+
+def test_deterministic_answers_are_equal_byte_by_byte(simulated_http):
+    """With `deterministic`, the same request gets the same bytes and headers again."""
+    for stream in (False, True):
+        request = {"model": "sound", "messages": CHAT, "stream": stream}
+        first, second = (simulated_http.post("/v1/chat/completions", json=request) for _ in range(2))
+        assert first.content == second.content
+        assert first.headers.raw == second.headers.raw
+        assert "date" not in first.headers
+
+
+def test_models(simulated_sdk):
+    """All served models are listed, and each can be fetched by name."""
+    names = [model.id for model in simulated_sdk.models.list()]
+    assert names[:3] == ["sound", "always-worse", "always-different"]
+    assert simulated_sdk.models.retrieve("sound").owned_by == "simulated"
+    with pytest.raises(openai.NotFoundError, match=r"'no/such' does not exist; served: sound, "):
+        simulated_sdk.models.retrieve("no/such")
+
+
+TOOL_CASE = make_case(9)
+TWO_TOOLS = ({"name": "get_weather"}, {"name": "close_ticket"})
+
+
+def request(text: str = "", *, role: str = "user", choice: object = None, tools=TWO_TOOLS) -> ModelRequest:
+    """A request with one message."""
+    return ModelRequest("m", (Message(role, text),), False, False, tools, choice)
+
+
+def filled(properties: dict[str, object], condition: Condition, prompt: str) -> dict[str, object]:
+    """The arguments of a call."""
+    function = {"name": "f", "parameters": {"type": "object", "properties": properties}}
+    call = call_tool(function, read([Message("user", prompt)]), condition)
+    assert call.name == "f"
+    return json.loads(call.arguments)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (request("please close_ticket now"), "close_ticket"),
+        (request("close_ticket or get_weather"), "get_weather"),
+        (request("please close it"), None),
+        (request("close_ticket", role="system"), None),
+        (request("close_ticket", role="tool"), None),
+        (request("close_ticket", choice="none"), None),
+        (request("close_ticket", tools=()), None),
+        (request("hello", choice="required"), "get_weather"),
+        (request("hello", choice={"type": "function", "function": {"name": "close_ticket"}}), "close_ticket"),
+        (request("hello", choice={"type": "function", "function": {"name": "other"}}), None),
+        (request("close_ticket", choice={"type": "function"}), None),
+    ],
+    ids=range(11),
+)
+def test_requested_tool(asked, expected):
+    """The choice decides, else the first offered tool that the user names."""
+    found = requested_tool(asked)
+    assert (found and found["name"]) == expected
+
+
+def test_arguments_by_state():
+    """Every kind of property is filled; the good and the different call disagree, the worse knows nothing."""
+    properties = {
+        "case": {"type": "string"},
+        "error_code": {"type": "string"},
+        "version": {"type": "string"},
+        "date": {"type": "string"},
+        "time": {"type": "string"},
+        "subject": {},
+        "users": {"type": "number"},
+        "tags": {"type": "array"},
+        "extra": {"type": "object"},
+        "odd": True,
+    }
+    details, name = TOOL_CASE.details, TOOL_CASE.topic.name
+    for condition, side, ticket in (
+        (Condition.GOOD, details.first, details.ticket),
+        (Condition.DIFFERENT, details.second, details.change),
+    ):
+        assert filled(properties, condition, summary_prompt(TOOL_CASE)) == {
+            "case": ticket,
+            "error_code": side.code,
+            "version": side.version,
+            "date": side.date,
+            "time": side.time,
+            "subject": name,
+            "users": int(side.people),
+            "tags": [],
+            "extra": {},
+            "odd": name,
+        }
+    worse = filled(
+        {"case": {"type": "string"}, "users": {"type": "integer"}}, Condition.WORSE, TOOL_CASE.text
+    )
+    assert worse == {"case": "unknown", "users": 9999}
+
+
+def test_strict_models_and_key():
+    """A wrong key gets 401 on every path of the API, an unknown model 404 where models are strict."""
+    settings = SimulationSettings(api_key="right", strict_models=True)
+    with serving(Simulation(settings=settings)) as url:
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="wrong", max_retries=0) as sdk:
+            with pytest.raises(openai.AuthenticationError, match="Incorrect API key"):
+                sdk.chat.completions.create(model="simulated-1", messages=CHAT)
+            with pytest.raises(openai.AuthenticationError):
+                sdk.models.list()
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="right", max_retries=0) as sdk:
+            sdk.chat.completions.create(model="simulated-1", messages=CHAT)
+            with pytest.raises(openai.NotFoundError) as caught:
+                sdk.chat.completions.create(model="other", messages=CHAT)
+            assert caught.value.code == "model_not_found"
+        assert "right" not in repr(settings)
+
+
+def test_model_swap():
+    """An admin call swaps a model while it serves, under its old name or a new one."""
+    with (
+        serving(Simulation((ModelState("m", noise=0.1),))) as url,
+        httpx2.Client(base_url=url) as http,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0) as sdk,
+    ):
+        changes = {"fragility": 1, "worse_share": 1.0, "returned_name": "m-2", "system_fingerprint": None}
+        reply = http.put("/simulate/models/m", json=changes)
+        kept = {"name": "m", "noise": 0.1, "latency_s": 0.0, "error_rate": 0.0, "judge_noise": 0.0}
+        expected = {**kept, **changes}
+        assert reply.json() == expected == http.get("/simulate/models/m").json()
+        answer = sdk.chat.completions.create(model="m", messages=CHAT)
+        assert (answer.model, answer.choices[0].message.content) == ("m-2", SAID.worse)
+        assert answer.system_fingerprint is None
+        http.put("/simulate/models/m", json={"returned_name": None, "fragility": 0, "noise": 0})
+        answer = sdk.chat.completions.create(model="m", messages=CHAT)
+        assert (answer.model, answer.choices[0].message.content) == ("m", SAID.good)
+
+
+def test_new_model():
+    """Setting a model that is not served yet serves a copy of the first one, changed."""
+    first = ModelState("m", noise=0.1, returned_name="m-1")
+    with serving(Simulation((first,))) as url, httpx2.Client(base_url=url) as http:
+        http.put("/simulate/models/org/n", json={"fragility": 0.2})
+        assert [state["name"] for state in http.get("/simulate/models").json()] == [
+            "m",
+            "simulated-rewriter",
+            "simulated-judge",
+            "org/n",
+        ]
+        state = http.get("/simulate/models/org/n").json()
+        assert (state["noise"], state["fragility"], state["returned_name"]) == (0.1, 0.2, None)
+        truth = http.get("/simulate/truth", params={"model": "org/n"}).json()
+        expected = planted(0.2, 0.1, 0.5)
+        assert truth["model"] == "org/n"
+        assert truth["perturbed_content_delta"] == expected.perturbed_content_delta
+        assert truth["excess"] == expected.excess
+        assert http.get("/simulate/truth").json()["model"] == "m"
+        assert http.get("/simulate/truth", params={"model": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"fragility": 1.5}', "fragility: Input should be less than or equal to 1"),
+        (
+            b'{"noise": -1, "latency_s": "x"}',
+            "noise: Input should be greater than or equal to 0; latency_s: ",
+        ),
+        (b'{"fragilty": 0.1}', "fragilty: Extra inputs are not permitted. Known fields: fragility, noise,"),
+        (b'{"returned_name": ""}', "returned_name: String should have at least 1 character"),
+        (b"{", "body: Invalid JSON"),
+        (b"[]", "body: "),
+    ],
+)
+def test_bad_admin_calls(simulated_http, body, message):
+    """A change that makes no sense changes nothing and says what is allowed."""
+    before = simulated_http.get("/simulate/models/sound").json()
+    reply = simulated_http.put("/simulate/models/sound", content=body)
+    assert reply.status_code == 400
+    assert message in reply.json()["error"]["message"]
+    assert simulated_http.get("/simulate/models/sound").json() == before
+
+
+def test_stats():
+    """Calls are counted by model and by planted state."""
+    models = (ModelState("m"), ModelState("n", fragility=1, worse_share=0))
+    with serving(Simulation(models)) as url, httpx2.Client(base_url=url) as http:
+        for model, stream in (("m", False), ("m", True), ("n", False), ("elsewhere", False)):
+            http.post("/v1/chat/completions", json={"model": model, "messages": CHAT, "stream": stream})
+        counts = http.get("/simulate/stats").json()
+    assert (counts["m"]["calls"], counts["m"]["streamed"], counts["m"]["errors"]) == (3, 1, 0)
+    assert counts["m"]["conditions"] == {Condition.GOOD: 3, Condition.WORSE: 0, Condition.DIFFERENT: 0}
+    assert counts["n"]["conditions"] == {Condition.GOOD: 0, Condition.WORSE: 0, Condition.DIFFERENT: 1}
+
+
+def test_port_in_use(simulated_url):
+    """A port that is taken is an OSError for the caller, before anything is served."""
+    port = int(simulated_url.rpartition(":")[2])
+    with pytest.raises(OSError, match="in use"):
+        run(Simulation(), "127.0.0.1", port)
+
+
+def test_run_in_a_process():
+    """`run` tells its address once it can be asked, and ends on an interrupt."""
+    script = (
+        "from evenkeel.simulate import Simulation, run\n"
+        "run(Simulation(), '127.0.0.1', 0, on_listening=lambda url: print(url, flush=True))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        url = process.stdout.readline().strip()
+        with httpx2.Client(base_url=url, timeout=10) as http:
+            assert http.get("/healthz").text == "ok\n"
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=10)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "must be a JSON object"),
+        (b'{"messages": []}', "must provide a model"),
+        (b'{"model": "m"}', "Missing required parameter: 'messages'"),
+        (b'{"model": "m", "messages": []}', "at least one message"),
+        (b'{"model": "m", "messages": [1]}', r"messages[0] must be an object with a role"),
+        (b'{"model": "m", "messages": [{"role": "user", "content": 1}]}', r"messages[0].content must be"),
+        (b'{"model": "m", "messages": [{"role": "user"}], "tools": {}}', "tools must be a list"),
+        (b'{"model": "m", "messages": [{"role": "user"}], "tools": [{}]}', r"tools[0] must hold a function"),
+        (b'{"model": "m", "messages": [{"role": "user"}], "stream_options": 1}', "stream_options must be"),
+    ],
+    ids=range(12),
+)
+def test_bad_requests(simulated_http, body, message):
+    """A request that can't be read gets a 400 that says what is wrong."""
+    reply = simulated_http.post("/v1/chat/completions", content=body)
+    assert reply.status_code == 400
+    error = reply.json()["error"]
+    assert message in error["message"]
+    assert error["type"] == "invalid_request_error"
+    assert set(error) == {"message", "type", "param", "code"}
+
+
+def test_unknown_paths_and_methods(simulated_http):
+    """They get errors of the same shape."""
+    assert simulated_http.get("/v1/nothing").status_code == 404
+    assert simulated_http.get("/v1/chat/completions").status_code == 405
+    assert simulated_http.post("/v1/models").status_code == 405
+    for reply in (
+        simulated_http.get("/v1/nothing"),
+        simulated_http.get("/v1/chat/completions"),
+        simulated_http.post("/v1/models"),
+    ):
+        assert reply.json()["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("429", openai.RateLimitError),
+        ("500", openai.InternalServerError),
+        ("503", openai.InternalServerError),
+        ("418", openai.APIStatusError),
+        ("nonsense", openai.BadRequestError),
+    ],
+)
+def test_status_on_demand(simulated_sdk, fault, expected):
+    """The fault header brings any error status, streamed or not."""
+    for stream in (False, True):
+        with pytest.raises(expected) as caught:
+            simulated_sdk.chat.completions.create(
+                model="sound", messages=CHAT, stream=stream, extra_headers={"x-simulate-error": fault}
+            )
+        assert ("retry-after" in caught.value.response.headers) == (fault == "429")
+
+
+def test_reset_on_demand(simulated_url):
+    """`reset` resets the connection before a byte of the answer."""
+    host, port = simulated_url.removeprefix("http://").split(":")
+    body = json.dumps({"model": "sound", "messages": CHAT}).encode()
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nhost: simulated\r\nx-simulate-error: reset\r\n"
+            b"content-length: %d\r\n\r\n" % len(body) + body
+        )
+        with pytest.raises(ConnectionResetError):
+            raw.recv(1)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_cut_on_demand(simulated_http, stream):
+    """`cut` breaks the connection in the middle of the answer."""
+    request = {"model": "sound", "messages": CHAT, "stream": stream}
+    seen: list[bytes] = []
+
+    def ask() -> None:
+        headers = {"x-simulate-error": "cut"}
+        with simulated_http.stream("POST", "/v1/chat/completions", json=request, headers=headers) as reply:
+            assert reply.status_code == 200
+            seen.extend(reply.iter_raw())
+
+    with pytest.raises(httpx2.RemoteProtocolError):
+        ask()
+    assert seen
+    assert b"[DONE]" not in b"".join(seen)
+
+
+def wait_for(condition):
+    """Poll until a condition holds, for at most ten seconds."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_stall_on_demand(simulated_http):
+    """`stall` never answers; the call ends when the client leaves, and is counted so."""
+    before = simulated_http.get("/simulate/stats").json()["sound"]["abandoned"]
+    with pytest.raises(httpx2.ReadTimeout):
+        simulated_http.post(
+            "/v1/chat/completions",
+            json={"model": "sound", "messages": CHAT},
+            headers={"x-simulate-error": "stall"},
+            timeout=0.2,
+        )
+    wait_for(lambda: simulated_http.get("/simulate/stats").json()["sound"]["abandoned"] == before + 1)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_client_that_leaves_a_slow_answer(simulated_http, stream):
+    """Waiting ends with the client, not with the latency."""
+    before = simulated_http.get("/simulate/stats").json()["slow"]["abandoned"]
+    with pytest.raises(httpx2.ReadTimeout):
+        simulated_http.post(
+            "/v1/chat/completions", json={"model": "slow", "messages": CHAT, "stream": stream}, timeout=0.2
+        )
+    wait_for(lambda: simulated_http.get("/simulate/stats").json()["slow"]["abandoned"] == before + 1)
+
+
+def test_error_rate(simulated_sdk, simulated_http):
+    """A model with an error rate of one answers nothing but 500, and counts it."""
+    with pytest.raises(openai.InternalServerError, match="by its error rate"):
+        simulated_sdk.chat.completions.create(model="broken", messages=CHAT)
+    counts = simulated_http.get("/simulate/stats").json()["broken"]
+    assert counts["errors"] == counts["calls"] > 0
