@@ -1,13 +1,14 @@
 """Operator plane: the web pages and the admin API.
 
-`sources` says what the console is given (read-only callables and stores). Each part of a page is one module
-that turns them into a frozen view, and one template that prints it: `status` (what to do), `heatmap`,
-`trends`, `pipeline`; `overview` puts the parts together, `api` gives the same as JSON, `probes` has the
-health and metrics endpoints, `app` is the Litestar application, `rendering` fills templates.
+`sources` says what the console is given (read-only callables and stores). A page reads them into a `Page`
+and one template prints it: the nouns of the stores and the monitor themselves, written by the filters of
+`rendering`. `downloads` gives tables as files, `api` gives the same as JSON, `probes` has the health and
+metrics endpoints, `app` is the Litestar application.
 
-One module a page: `routes` (its `cells`), `alerts`, `changes`, `trials` (found by `trial_search`), `trial`,
-`goldens`, `labels`, `baselines`, `judge`, `calibration`, `pipeline` with `spend`, `settings_view`,
-`actions`. `navigation` lists them, `downloads` gives their tables as files, `links` their addresses.
+One module a page: `overview` (made of `status`, `heatmap`, `trends`), `routes` (its `cells`), `alerts`,
+`changes`, `trials` (found by `trial_search`), `trial`, `goldens`, `labels`, `baselines`, `judge`,
+`calibration`, `pipeline` with `spend`, `settings_view`, `actions`. `chart` lays out their pictures, `links`
+has their addresses.
 
 Goldens, labels and baselines can be changed here; `access` decides who may, and `actions` shows the audit
 log.

@@ -1,8 +1,8 @@
-"""The page of what people have done, and the same as JSON."""
+"""The page with the audit log, and the same as JSON."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
 from litestar import Response, get
@@ -12,16 +12,14 @@ from evenkeel.console import links
 from evenkeel.console.access import visitor_of
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Head, live_handlers
-from evenkeel.core import figures
-from evenkeel.stores.audit_log import KNOWN_BY, MOST_READ
+from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.stores.audit_log import MOST_READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.access import Visitor
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.stores.audit_log import Action, ActionLog, What
@@ -47,51 +45,15 @@ _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ActionLine:
-    """One action."""
-
-    at: str
-    at_iso: str
-    at_exact: str
-    by: str
-    known: str
-    checked: bool
-    """Whether the name is more than what somebody typed."""
-    done: str
-    subject: str
-    href: str
-    """"" without a page of its own."""
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class ActionsPage:
-    """The whole page."""
-
-    head: Head
-    visitor: Visitor
-    lines: tuple[ActionLine, ...]
-    shown: int = SHOWN
-
-
-def actions_page(sources: ConsoleSources, actions: ActionLog, visitor: Visitor) -> ActionsPage:
-    """What was done last, the newest first, and who is looking."""
-    now = sources.clock()
-    return ActionsPage(
-        Head("Actions · evenkeel", alert=any(report.alert for report in sources.reports())),
-        visitor,
-        tuple(_line(action, now) for action in actions.latest(SHOWN)),
-    )
+def action_href(action: Action) -> str:
+    """The page of what it was done to, "" without one."""
+    address = _ADDRESS.get(action.what.partition("_")[0])
+    return address(action.subject) if address else ""
 
 
 def actions_table(actions: ActionLog) -> Table:
     """The newest thousand, newest first, for a file."""
-    columns = ("at", "by", "known_by", "what", "subject", "detail")
-    found = actions.latest(MOST_READ)
-    return Table(
-        columns, [(one.at, one.by, one.known_by, one.what, one.subject, one.detail) for one in found]
-    )
+    return Table.of(actions.latest(MOST_READ), "at", "by", "known_by", "what", "subject", "detail")
 
 
 def action_handlers(
@@ -99,8 +61,16 @@ def action_handlers(
 ) -> list[HTTPRouteHandler]:
     """`/actions` with its live part, and `/api/actions`."""
 
-    def page(request: AnyRequest) -> ActionsPage:
-        return actions_page(sources, actions, visitor_of(request))
+    def page(request: AnyRequest) -> Page:
+        return Page(
+            "Actions · evenkeel",
+            alert=any(report.alert for report in sources.reports()),
+            visitor=visitor_of(request),
+            actions=actions.latest(SHOWN),
+            shown=SHOWN,
+            done=_DONE,
+            href=action_href,
+        )
 
     @get("/api/actions", sync_to_thread=True)
     def listed(limit: Limit = 100) -> Response[bytes]:
@@ -108,19 +78,3 @@ def action_handlers(
         return json_response({"actions": [asdict(one) for one in actions.latest(limit)]})
 
     return [*live_handlers("/actions", "_actions.html", page, renderer), listed]
-
-
-def _line(action: Action, now: float) -> ActionLine:
-    address = _ADDRESS.get(action.what.partition("_")[0])
-    return ActionLine(
-        at=figures.moment(action.at, now),
-        at_iso=figures.iso(action.at),
-        at_exact=figures.moment_exact(action.at),
-        by=action.by,
-        known=KNOWN_BY.get(action.known_by, action.known_by),
-        checked=action.known_by in {"token", "proxy"},
-        done=_DONE.get(action.what, action.what),
-        subject=action.subject,
-        href=address(action.subject) if address else "",
-        detail=action.detail,
-    )

@@ -5,8 +5,8 @@ The verdicts behind an alert are those of its cell since the change seems to hav
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
@@ -14,10 +14,10 @@ from litestar.params import FromPath
 
 from evenkeel.console import links
 from evenkeel.console.api import json_response
-from evenkeel.console.baselines import approval_lines
-from evenkeel.console.downloads import Table
+from evenkeel.console.baselines import LISTED
+from evenkeel.console.downloads import Table, as_records
 from evenkeel.console.heatmap import retired_models
-from evenkeel.console.rendering import Head, live_handlers
+from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import CellKey
 from evenkeel.monitor.changes.report import SAID
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.baselines import ApprovalLine
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.cells import CellReport
+    from evenkeel.core.cells import CellReport, DriftReport
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.monitor_state import AlertEvent
-    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
+    from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, VerdictLog
 
 
 EXPLAINS_S: Final = 7 * 86_400.0
@@ -55,61 +54,56 @@ RUNBOOKS: Final = {
     "drift": "EvenkeelDrift",
     "change": "EvenkeelChangeRegression",
 }
-_DRIFTED: Final = {"risen": "more often than they did", "fallen": "less often than they did"}
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The change that came before an alert."""
-
-    href: str
-    text: str
-    at: str
+DRIFTED: Final = {"risen": "more often than they did", "fallen": "less often than they did"}
+_MOVES: Final = "Answers move under"
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert, firing or over."""
+    """One alert, firing or over. Times are in Unix seconds."""
 
     kind: str
     """"excess", "drift" or "change"."""
     what: str
-    """Ends the sentence "answers move …", or says it whole."""
+    """A whole sentence without its stop."""
     route: str
-    model: str
-    """"" for all models of the route."""
-    retired: bool
-    since: str
-    """Time of day, "" if its raising is no longer in the history."""
-    since_iso: str
-    until: str
-    """"" while it fires."""
-    until_iso: str
-    lasts: str
     value: str
     """What was measured against what is allowed."""
-    route_href: str
-    evidence_href: str
-    runbook_href: str
-    explanation: Explanation | None
-    since_s: float | None
-    """Unix time in seconds."""
-    until_s: float | None
-    baseline_href: str = ""
-    """Where the level it has drifted to can be approved; "" unless it drifts now."""
+    since: float | None
+    """None if its raising is no longer in the history."""
+    until: float | None = None
+    """None while it fires."""
+    change: ChangeReport | None = None
+    """The change that came before it, or that it is about."""
+    model: str = ""
+    """"" for all models of the route."""
+    perturbation: str = ""
+    retired: bool = False
+    """Whether the model has stopped answering on this route."""
 
+    def lasts(self, now: float) -> str:
+        """How long it has been firing, or fired; "" if that is not known."""
+        if self.since is None:
+            return ""
+        return (
+            figures.lasting(now - self.since)
+            if self.until is None
+            else figures.duration(self.until - self.since)
+        )
 
-@dataclass(frozen=True, slots=True)
-class AlertsPage:
-    """What fires, and what is over, newest first."""
+    @property
+    def evidence_href(self) -> str:
+        """The trials behind it."""
+        if self.kind == "change" and self.change:
+            return links.trials_link(change=self.change.id, side="after", rating="shifted")
+        return links.trials_link(
+            route=self.route, model=self.model, perturbation=self.perturbation, rating="shifted"
+        )
 
-    head: Head
-    firing: tuple[Alert, ...]
-    past: tuple[Alert, ...]
-    approved: tuple[ApprovalLine, ...] = ()
-    """Baselines that were approved last."""
-    shown: int = SHOWN
-    """How many of either are printed."""
+    @property
+    def runbook_href(self) -> str:
+        """What to do about it."""
+        return links.runbook_link(RUNBOOKS[self.kind])
 
 
 def alerts_page(
@@ -117,9 +111,9 @@ def alerts_page(
     events: Sequence[AlertEvent],
     changes: Sequence[ChangeReport],
     now: float,
-    approved: Sequence[ApprovalLine] = (),
-) -> AlertsPage:
-    """Put alerts of all kinds into two lists.
+    approved: Sequence[LoggedApproval] = (),
+) -> Page:
+    """Alerts of all kinds in two lists, `firing` and `past`, newest first.
 
     Args:
         reports: one per cell, in any order.
@@ -129,43 +123,74 @@ def alerts_page(
         approved: baselines, newest first.
     """
     retired = retired_models(reports)
+
+    def of_cell(
+        kind: str, begins: str, key: CellKey, value: str, since: float | None, until: float | None = None
+    ) -> Alert:
+        return Alert(
+            kind=kind,
+            what=f"{begins} {rewordings.phrase(key.perturbation)}",
+            route=key.route,
+            value=value,
+            since=since,
+            until=until,
+            change=explanation(changes, key.route, since),
+            model=key.model,
+            perturbation=key.perturbation,
+            retired=(key.route, key.model) in retired,
+        )
+
     firing = [
-        *(_excess(report, events, changes, retired, now) for report in _by_excess(reports)),
-        *(_drift(report, events, changes, retired, now) for report in reports if _drifting(report)),
-        *(_change(change, now) for change in _newest(changes) if _regressed(change, now)),
+        *(
+            of_cell("excess", _MOVES, one.key, _excess(one), raised_at(one.key, events))
+            for one in alerting(reports)
+        ),
+        *(
+            of_cell(
+                "drift", _shifts(drift.state), one.key, _drift(drift), raised_at(one.key, events, "drift")
+            )
+            for one in reports
+            if (drift := one.drift) is not None and drift.state in DRIFTED
+        ),
+        *(_of_change(change) for change in _newest(changes) if _regressed(change, now)),
+    ]
+    past = [
+        of_cell(*_over(event, events[place + 1 :]), event.at)
+        for place, event in enumerate(events)
+        if event.kind == "resolved"
     ]
     count = len(firing)
-    title = f"▲ {count} firing · Alerts · evenkeel" if firing else "Alerts · evenkeel"
-    said = "" if not firing else f"{count} alert{'s' * (count > 1)} firing"
-    return AlertsPage(
-        Head(title, alert=any(report.alert for report in reports), announcement=said),
-        tuple(firing),
-        tuple(_past(events, changes, retired, now)),
-        tuple(approved),
+    return Page(
+        f"▲ {count} firing · Alerts · evenkeel" if firing else "Alerts · evenkeel",
+        alert=any(report.alert for report in reports),
+        announcement=f"{figures.count(count, 'alert')} firing" if firing else "",
+        firing=firing,
+        past=past,
+        approved=approved,
+        shown=SHOWN,
     )
 
 
-def explanation(
-    changes: Sequence[ChangeReport], route: str, raised_at: float | None, now: float
-) -> Explanation | None:
+def explanation(changes: Sequence[ChangeReport], route: str, raised_at: float | None) -> ChangeReport | None:
     """The newest change of a route before an alert was raised there; None if there was none lately."""
     if raised_at is None:
         return None
-    for change in changes:
-        if change.route == route and -_SLACK_S <= raised_at - change.at <= EXPLAINS_S:
-            return Explanation(
-                links.change_link(change.id), SAID[change.cause], figures.moment(change.at, now)
-            )
+    before = (one for one in changes if one.route == route and -_SLACK_S <= raised_at - one.at <= EXPLAINS_S)
+    return next(before, None)
+
+
+def alerting(reports: Sequence[CellReport]) -> list[CellReport]:
+    """The cells that alert, the largest excess first."""
+    found = [report for report in reports if report.alert]
+    return sorted(found, key=lambda report: -(report.excess.value if report.excess else 0.0))
+
+
+def raised_at(key: CellKey, events: Sequence[AlertEvent], what: str = "excess") -> float | None:
+    """When a cell's alert was raised; None if that is no longer in the history."""
+    for event in events:
+        if event.what == what and (event.route, event.model, event.perturbation) == key.parts:
+            return event.at if event.kind == "raised" else None
     return None
-
-
-def _by_excess(reports: Sequence[CellReport]) -> list[CellReport]:
-    alerting = [report for report in reports if report.alert]
-    return sorted(alerting, key=lambda report: -(report.excess.value if report.excess else 0.0))
-
-
-def _drifting(report: CellReport) -> bool:
-    return report.drift is not None and report.drift.state in _DRIFTED
 
 
 def _regressed(change: ChangeReport, now: float) -> bool:
@@ -179,159 +204,47 @@ def _newest(changes: Sequence[ChangeReport]) -> list[ChangeReport]:
     return list(found.values())
 
 
-def _raised_at(report: CellReport, what: str, events: Sequence[AlertEvent]) -> float | None:
-    for event in events:
-        if event.what == what and (event.route, event.model, event.perturbation) == report.key.parts:
-            return event.at if event.kind == "raised" else None
-    return None
+def _shifts(state: str) -> str:
+    return f"Answers shift {DRIFTED.get(state, 'differently')}, under"
 
 
-def _excess(
-    report: CellReport,
-    events: Sequence[AlertEvent],
-    changes: Sequence[ChangeReport],
-    retired: set[tuple[str, str]],
-    now: float,
-) -> Alert:
+def _excess(report: CellReport) -> str:
     measured = figures.estimate_text(report.excess) if report.excess else "not known"
-    return _alert(
-        "excess",
-        "Answers move under",
-        report.key,
-        retired,
-        since=_raised_at(report, "excess", events),
-        value=f"excess {measured}, allowed {figures.percent(report.threshold)}, {report.trials:,} trials",
-        changes=changes,
-        now=now,
-    )
+    return f"excess {measured}, allowed {figures.percent(report.threshold)}, {report.trials:,} trials"
 
 
-def _drift(
-    report: CellReport,
-    events: Sequence[AlertEvent],
-    changes: Sequence[ChangeReport],
-    retired: set[tuple[str, str]],
-    now: float,
-) -> Alert:
-    drift = report.drift
-    assert drift is not None
+def _drift(drift: DriftReport) -> str:
     line = figures.percent(drift.upper if drift.state == "risen" else drift.lower)
     made = "first" if drift.provisional else "approved"
-    found = _alert(
-        "drift",
-        f"Answers shift {_DRIFTED[drift.state]}, under",
-        report.key,
-        retired,
-        since=_raised_at(report, "drift", events),
-        value=f"{figures.percent(drift.baseline)} in the {made} {drift.trials:,} trials, now beyond {line}",
-        changes=changes,
-        now=now,
-    )
-    key = report.key
-    href = links.baselines_link(key.route, model=key.model, perturbation=key.perturbation)
-    return replace(found, baseline_href=href)
+    return f"{figures.percent(drift.baseline)} in the {made} {drift.trials:,} trials, now beyond {line}"
 
 
-def _change(change: ChangeReport, now: float) -> Alert:
-    explained = Explanation(links.change_link(change.id), SAID[change.cause], figures.moment(change.at, now))
+def _of_change(change: ChangeReport) -> Alert:
+    value = " ".join(change.effects).rstrip(".")
     return Alert(
-        kind="change",
-        what="Answers are worse since the last change",
-        route=change.route,
-        model="",
-        retired=False,
-        since=figures.moment(change.at, now),
-        since_iso=figures.iso(change.at),
-        until="",
-        until_iso="",
-        lasts=figures.duration(now - change.at),
-        value=" ".join(change.effects).rstrip("."),
-        route_href=links.route_link(change.route),
-        evidence_href=links.trials_link(change=change.id, side="after", rating="shifted"),
-        runbook_href=links.runbook_link(RUNBOOKS["change"]),
-        explanation=explained,
-        since_s=change.at,
-        until_s=None,
+        "change", "Answers are worse since the last change", change.route, value, change.at, change=change
     )
 
 
-def _past(
-    events: Sequence[AlertEvent],
-    changes: Sequence[ChangeReport],
-    retired: set[tuple[str, str]],
-    now: float,
-) -> list[Alert]:
-    """Every resolved alert with the raising before it."""
-    found = []
-    for place, event in enumerate(events):
-        if event.kind != "resolved":
-            continue
-        raised = next((one for one in events[place + 1 :] if _same_cell(one, event)), None)
-        began = raised.at if raised is not None and raised.kind == "raised" else None
-        drifted = _DRIFTED.get(raised.direction if raised else "", "differently")
-        said = f"Answers shift {drifted}, under" if event.what == "drift" else "Answers move under"
-        excess = raised.excess if raised is not None else None
-        found.append(
-            _alert(
-                event.what if event.what in RUNBOOKS else "excess",
-                said,
-                CellKey(event.route, event.model, event.perturbation),
-                retired,
-                since=began,
-                until=event.at,
-                value="" if excess is None else f"excess {figures.percent(excess)} when it was raised",
-                changes=changes,
-                now=now,
-            )
-        )
-    return found
-
-
-def _same_cell(one: AlertEvent, other: AlertEvent) -> bool:
-    return (one.what, one.route, one.model, one.perturbation) == (
-        other.what,
-        other.route,
-        other.model,
-        other.perturbation,
-    )
-
-
-def _alert(
-    kind: str,
-    begins: str,
-    key: CellKey,
-    retired: set[tuple[str, str]],
-    *,
-    since: float | None,
-    value: str,
-    changes: Sequence[ChangeReport],
-    now: float,
-    until: float | None = None,
-) -> Alert:
-    if since is None:
-        lasts = ""
-    else:
-        lasts = figures.lasting(now - since) if until is None else figures.duration(until - since)
-    return Alert(
-        kind=kind,
-        what=f"{begins} {rewordings.phrase(key.perturbation)}",
-        route=key.route,
-        model=key.model,
-        retired=(key.route, key.model) in retired,
-        since="" if since is None else figures.moment(since, now),
-        since_iso="" if since is None else figures.iso(since),
-        until="" if until is None else figures.moment(until, now),
-        until_iso="" if until is None else figures.iso(until),
-        lasts=lasts,
-        value=value,
-        route_href=links.route_link(key.route),
-        evidence_href=links.trials_link(
-            route=key.route, model=key.model, perturbation=key.perturbation, rating="shifted"
+def _over(event: AlertEvent, earlier: Sequence[AlertEvent]) -> tuple[str, str, CellKey, str, float | None]:
+    """Kind, words, cell, figure and time of the raising of a resolved alert."""
+    key = CellKey(event.route, event.model, event.perturbation)
+    raised = next(
+        (
+            one
+            for one in earlier
+            if one.what == event.what and (one.route, one.model, one.perturbation) == key.parts
         ),
-        runbook_href=links.runbook_link(RUNBOOKS[kind]),
-        explanation=explanation(changes, key.route, since, now),
-        since_s=since,
-        until_s=until,
+        None,
+    )
+    says = _shifts(raised.direction if raised else "") if event.what == "drift" else _MOVES
+    excess = None if raised is None else raised.excess
+    return (
+        event.what if event.what in RUNBOOKS else "excess",
+        says,
+        key,
+        "" if excess is None else f"excess {figures.percent(excess)} when it was raised",
+        raised.at if raised is not None and raised.kind == "raised" else None,
     )
 
 
@@ -339,34 +252,28 @@ EVENTS_READ: Final = 400
 """Newest events that the page and its download look at."""
 
 
-def alerts_table(page: AlertsPage) -> Table:
+def alerts_table(page: Page) -> Table:
     """All of them for a file, those that fire first."""
-    columns = ("state", "kind", "what", "route", "model", "since", "until", "measured", "change", "runbook")
-    return Table(
-        columns,
-        [
-            (
-                "firing" if place < len(page.firing) else "over",
-                alert.kind,
-                alert.what,
-                alert.route,
-                alert.model,
-                alert.since_s,
-                alert.until_s,
-                figures.plain(alert.value),
-                alert.explanation.text if alert.explanation else None,
-                RUNBOOKS[alert.kind],
-            )
-            for place, alert in enumerate((*page.firing, *page.past))
-        ],
+    return Table.of(
+        (*page.firing, *page.past),
+        ("state", lambda one: "firing" if one.until is None else "over"),
+        "kind",
+        "what",
+        "route",
+        "model",
+        "since",
+        "until",
+        ("measured", lambda one: figures.plain(one.value)),
+        ("change", lambda one: SAID[one.change.cause] if one.change else None),
+        ("runbook", lambda one: RUNBOOKS[one.kind]),
     )
 
 
-def alerts_of(sources: ConsoleSources) -> AlertsPage:
+def alerts_of(sources: ConsoleSources) -> Page:
     """The page as it is now."""
     changes = sources.change_reports() if sources.change_reports else ()
     now, events = sources.clock(), sources.monitor_store.events(EVENTS_READ)
-    return alerts_page(sources.reports(), events, changes, now, approval_lines(sources.log.approvals(), now))
+    return alerts_page(sources.reports(), events, changes, now, sources.log.approvals()[: -LISTED - 1 : -1])
 
 
 def alert_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -412,6 +319,16 @@ def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
 
 
 EventId = FromPath[str]
+_EVIDENCE: Final = (
+    "id",
+    "exchange_id",
+    "scored_at",
+    "rating",
+    "baseline_rating",
+    "shifted",
+    "baseline_shifted",
+    "trace_id",
+)
 _EVENTS_READ = 10_000
 """As many as the stores keep."""
 
@@ -424,21 +341,7 @@ def alert_evidence_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         found = next((one for one in sources.monitor_store.events(_EVENTS_READ) if one.id == event), None)
         if found is None:
             raise NotFoundException(f'There is no alert "{event}", or no longer.')
-        behind = verdicts_behind(sources.log, found)
-        return json_response({"alert": asdict(found), "verdicts": [_shown(one) for one in behind]})
+        behind = [one.verdict for one in verdicts_behind(sources.log, found)]
+        return json_response({"alert": asdict(found), "verdicts": as_records(Table.of(behind, *_EVIDENCE))})
 
     return [alert]
-
-
-def _shown(logged: LoggedVerdict) -> dict[str, Any]:
-    verdict = logged.verdict
-    return {
-        "id": verdict.id,
-        "exchange_id": verdict.exchange_id,
-        "scored_at": verdict.scored_at,
-        "rating": verdict.rating,
-        "baseline_rating": verdict.baseline_rating,
-        "shifted": verdict.shifted,
-        "baseline_shifted": verdict.baseline_shifted,
-        "trace_id": verdict.trace_id,
-    }

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from litestar import MediaType, Response, get
+from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, QueryParameter
 
 if TYPE_CHECKING:
@@ -78,6 +79,17 @@ def json_response(body: Any, status_code: int = 200) -> Response[bytes]:
         status_code=status_code,
         media_type=MediaType.JSON,
     )
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """The object that a body holds. Raises: HTTPException if it is not one."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise HTTPException("The body is not a JSON object.", status_code=400)
+    return found
 
 
 def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:

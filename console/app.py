@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from litestar import Litestar, MediaType, Request, Response, get
+from litestar import Litestar, Request, Response, get
 from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.params import FromPath
@@ -17,23 +17,11 @@ from evenkeel.console.api import MAX_VERDICTS, api_handlers, json_response
 from evenkeel.console.baselines import baseline_handlers
 from evenkeel.console.calibration import calibration_handlers, calibration_table
 from evenkeel.console.cells import cells_table
-from evenkeel.console.changes import change_handlers
-from evenkeel.console.downloads import Table, download_handlers
-from evenkeel.console.goldens import golden_api_handlers, golden_handlers
+from evenkeel.console.changes import change_handlers, changes_table
+from evenkeel.console.downloads import download_handlers
+from evenkeel.console.goldens import golden_api_handlers, golden_handlers, goldens_table
 from evenkeel.console.judge import PlotReader, judge_handlers, judge_table, people_table, plots_table
 from evenkeel.console.labels import feedback_handlers
-from evenkeel.console.navigation import (
-    ACTIONS,
-    ALERTS,
-    CALIBRATION,
-    CHANGES,
-    GOLDENS,
-    JUDGE,
-    OVERVIEW,
-    PIPELINE,
-    SETTINGS,
-    TRIALS,
-)
 from evenkeel.console.overview import overview_handlers
 from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
 from evenkeel.console.probes import probe_handlers
@@ -42,7 +30,7 @@ from evenkeel.console.routes import route_handlers, trends_table
 from evenkeel.console.settings_view import document_handlers, settings_handlers, settings_table
 from evenkeel.console.spend import spend_table, split_table
 from evenkeel.console.trial import trial_handlers
-from evenkeel.console.trials import trial_explorer_handlers, trials_table
+from evenkeel.console.trials import trial_explorer_handlers, trials_table, verdicts_table
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.sealing import SealError
 
@@ -52,33 +40,9 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
     from litestar.types import Message, Scope
 
+    from evenkeel.console.downloads import Table
     from evenkeel.console.judge import Plot
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.stores.goldens import GoldenStore
-
-
-_VERDICT: Final = (
-    "id",
-    "exchange_id",
-    "scored_at",
-    "route",
-    "model",
-    "perturbation",
-    "severity",
-    "scorer",
-    "rating",
-    "baseline_rating",
-    "direction",
-    "failure",
-    "explanation",
-    "task",
-    "prompt_version",
-    "replay_s",
-    "tokens",
-    "cost_usd",
-)
 
 
 def tables(
@@ -117,60 +81,6 @@ def tables(
     return found
 
 
-def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
-    """The newest verdicts, newest first; no prompts and no answers."""
-    rows = []
-    for one in verdicts:
-        failure = one.failure.reason if one.failure else None
-        values = {"direction": one.direction, "failure": failure}
-        rows.append([values[name] if name in values else getattr(one, name) for name in _VERDICT])
-    return Table(_VERDICT, rows)
-
-
-def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> Table:
-    """Changes, newest first."""
-    columns = ("id", "route", "at", "cause", "among", "effect", "effects", "marks")
-    return Table(
-        columns,
-        [
-            (
-                one.id,
-                one.route,
-                one.at,
-                one.cause.value,
-                " ".join(cause.value for cause in one.among),
-                one.effect,
-                " ".join(one.effects),
-                "; ".join(f"{mark.kind}: {mark.before} → {mark.after}" for mark in one.marks),
-            )
-            for one in changes
-            if route in {None, one.route}
-        ],
-    )
-
-
-def goldens_table(store: GoldenStore, route: str | None = None) -> Table:
-    """Goldens with their approvals, retired ones included; no prompts and no answers."""
-    columns = ("id", "version", "route", "task", "model", "prompt_version", "note", "approved_by")
-    rows = [
-        (
-            one.id,
-            one.version,
-            one.route,
-            one.task,
-            one.model,
-            one.prompt_version,
-            one.note,
-            one.approved_by,
-            one.approved_at,
-            one.retired_by,
-            one.retired_at,
-        )
-        for one in store.select(route=route, active=False)
-    ]
-    return Table((*columns, "approved_at", "retired_by", "retired_at"), rows)
-
-
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -207,19 +117,19 @@ def create_app(sources: ConsoleSources) -> Litestar:
     actions = sources.actions
     reports = sources.change_reports
     settings, documents = sources.settings, sources.documents
-    pages = (
-        OVERVIEW,
-        TRIALS,
-        ALERTS,
-        *((CHANGES,) if reports else ()),
-        *((GOLDENS,) if goldens else ()),
-        JUDGE,
-        CALIBRATION,
-        PIPELINE,
-        *((SETTINGS,) if settings else ()),
-        *((ACTIONS,) if actions else ()),
-    )
-    renderer = Renderer(assets, pages, documents=documents is not None)
+    pages = {
+        "/": "Overview",
+        "/trials": "Trials",
+        "/alerts": "Alerts",
+        "/changes": "Changes" if reports else "",
+        "/goldens": "Goldens" if goldens else "",
+        "/judge": "Judge",
+        "/calibration": "Calibration",
+        "/pipeline": "Pipeline",
+        "/settings": "Settings" if settings else "",
+        "/actions": "Actions" if actions else "",
+    }
+    renderer = Renderer(assets, sources.clock, pages, documents=documents is not None)
     plots = PlotReader(sources)
     return Litestar(
         route_handlers=[
@@ -232,7 +142,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(sources),
             *alert_evidence_handlers(sources),
-            *(change_handlers(reports, sources.clock, renderer) if reports else ()),
+            *(change_handlers(reports, renderer) if reports else ()),
             *judge_handlers(sources, renderer, plots),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
@@ -301,7 +211,8 @@ def _error_handler(renderer: Renderer) -> Any:
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
         sent = request.method == "POST"
-        content = renderer.page("message.html", title=f"Error {status_code}", text=text, sent=sent)
-        return Response(content, status_code=status_code, media_type=MediaType.HTML)
+        return renderer.response(
+            "message.html", status_code, title=f"Error {status_code}", text=text, sent=sent
+        )
 
     return handle

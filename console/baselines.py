@@ -7,16 +7,16 @@ import binascii
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from litestar import MediaType, Request, Response, Router, get, post
+from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, URLEncodedBody
 
 from evenkeel.console import links
 from evenkeel.console.access import Recorder, form_token, needs, own_pages_only, signed, visitor_of
-from evenkeel.core import figures, rewordings
+from evenkeel.console.rendering import Page, see_other
+from evenkeel.core import figures
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.stores.audit_log import is_name
 
@@ -27,61 +27,16 @@ if TYPE_CHECKING:
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.cells import CellReport
-    from evenkeel.stores.verdict_log import LoggedApproval
 
 OFFERED_S: Final = 900.0
 """So long what was shown can be approved."""
-_LISTED: Final = 10
+LISTED: Final = 10
+"""Approvals of a list, the newest."""
 _SKIPPED_SHOWN: Final = 5
 
 Form = URLEncodedBody[dict[str, str]]
 AnyRequest = Request[Any, Any, Any]
 QueryText = FromQuery[str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class BaselineRow:
-    """A cell with the baseline that it has and the one that it would get."""
-
-    model: str
-    perturbation: str
-    before: str
-    after: str
-    trials: str
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalLine:
-    """An approval as a list shows it."""
-
-    href: str
-    route: str
-    by: str
-    note: str
-    at: str
-    at_iso: str
-    at_exact: str
-    cells: str
-
-
-@dataclass(frozen=True, slots=True)
-class BaselinesPage:
-    """What can be approved of a route, or what has just been."""
-
-    route: str
-    narrowed: bool
-    """Whether a part of the route's cells is meant."""
-    route_href: str
-    whole_href: str
-    rows: tuple[BaselineRow, ...]
-    short: str
-    """Cells with too few trials, "" if there is none."""
-    offer: str
-    """What a form sends to have just this approved; "" if there is nothing to."""
-    approved: ApprovalLine | None
-    """What has been approved, if the page shows that."""
-    past: tuple[ApprovalLine, ...]
 
 
 class Offers:
@@ -113,9 +68,7 @@ class Offers:
         return hmac.new(self._key, body.encode(), hashlib.sha256).hexdigest()
 
 
-def baselines_page(
-    sources: ConsoleSources, asked: Mapping[str, str | None], offers: Offers
-) -> BaselinesPage | None:
+def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], offers: Offers) -> Page | None:
     """What can be approved of the cells that are asked for; None for a route without cells.
 
     Args:
@@ -124,33 +77,28 @@ def baselines_page(
         offers: makes what the form sends.
     """
     route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
-    now = sources.clock()
     reports = sources.reports()
     known = {(one.key.model, one.key.perturbation): one for one in reports if one.key.route == route}
     if not known:
         return None
     past = [one for one in sources.log.approvals()[::-1] if one.approval.route == route]
-    done = next((one for one in past if one.approval.id == asked["approved"]), None)
+    done = next((one.approval for one in past if one.approval.id == asked["approved"]), None)
     if done is None:
         ready, short = approvable(reports, route, model=model, perturbation=perturbation)
     else:
-        ready, short = list(done.approval.cells), []
-    return BaselinesPage(
+        ready, short = list(done.cells), []
+    return Page(
+        f"Baselines of {route} · evenkeel",
         route=route,
         narrowed=bool(model or perturbation),
-        route_href=links.route_link(route),
-        whole_href=links.baselines_link(route),
-        rows=tuple(_row(cell, known.get((cell.model, cell.perturbation))) for cell in ready),
-        short=_short(short),
-        offer=offers.make(route, ready, round(now, 3)) if ready and done is None else "",
-        approved=_line(done, now) if done else None,
-        past=tuple(_line(one, now) for one in past[:_LISTED]),
+        rows=[(cell, known.get((cell.model, cell.perturbation))) for cell in ready],
+        short=short,
+        skipped_shown=_SKIPPED_SHOWN,
+        # What a form sends to have just this approved; "" if there is nothing to.
+        offer=offers.make(route, ready, round(sources.clock(), 3)) if ready and done is None else "",
+        approved=done,
+        past=past[:LISTED],
     )
-
-
-def approval_lines(approvals: Sequence[LoggedApproval], now: float) -> tuple[ApprovalLine, ...]:
-    """The newest approvals of all routes, newest first."""
-    return tuple(_line(one, now) for one in approvals[: -_LISTED - 1 : -1])
 
 
 def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[ControllerRouterHandler]:
@@ -169,14 +117,10 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
         asked = {"route": route, "model": model or None, "perturbation": perturbation or None}
         page = baselines_page(sources, {**asked, "approved": approved}, offers)
         if page is None:
-            content = renderer.page(
-                "message.html", title="No such cells", text="No trial of this route has been scored."
-            )
-            return Response(content, status_code=404, media_type=MediaType.HTML)
-        content = renderer.page(
+            return renderer.not_found("No such cells", "No trial of this route has been scored.")
+        return renderer.response(
             "baselines.html", page=page, token=form_token(request), visitor=visitor_of(request)
         )
-        return Response(content, media_type=MediaType.HTML)
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
     def approved(request: AnyRequest, data: Form) -> Response[bytes]:
@@ -190,11 +134,9 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
             ) from error
         # Sent twice, it is the same entry of the log.
         if sources.log.approve(approval):
-            count = len(approval.cells)
-            cells = f"{count} cell{'s' * (count > 1)}, approval {approval.id}"
+            cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
             record(visitor, approval.by, "baseline_approved", approval.route, at=now, detail=cells)
-        where = links.baselines_link(approval.route, approved=approval.id)
-        return Response(b"", status_code=303, headers={"location": where})
+        return see_other(links.baselines_link(approval.route, approved=approval.id))
 
     # Two handlers of one path: an application that is given them one by one wraps the first one twice.
     return [Router("/baselines", route_handlers=[shown, approved])]
@@ -224,42 +166,3 @@ def _replaces(approval: Approval, offered: Approval) -> bool:
         return False
     cells = {(cell.model, cell.perturbation) for cell in approval.cells}
     return any((cell.model, cell.perturbation) in cells for cell in offered.cells)
-
-
-def _row(cell: ApprovedCell, report: CellReport | None) -> BaselineRow:
-    drift = report.drift if report else None
-    before = "none yet"
-    if drift is not None:
-        made = "first" if drift.provisional else "approved"
-        before = f"{figures.percent(drift.baseline, 1)} in the {made} {drift.trials:,} trials"
-    return BaselineRow(
-        cell.model,
-        rewordings.label(cell.perturbation),
-        before,
-        f"{figures.percent(cell.mean, 1)} {figures.interval(cell, 1)}",
-        f"{cell.n:,}",
-    )
-
-
-def _short(cells: Sequence[CellReport]) -> str:
-    named = [f"{rewordings.label(one.key.perturbation)} ({one.key.model})" for one in cells[:_SKIPPED_SHOWN]]
-    more = f" and {len(cells) - _SKIPPED_SHOWN} more" if len(cells) > _SKIPPED_SHOWN else ""
-    return ", ".join(named) + more
-
-
-def _line(logged: LoggedApproval, now: float) -> ApprovalLine:
-    one = logged.approval
-    first = one.cells[0]
-    cells = f"{rewordings.label(first.perturbation)} at {figures.percent(first.mean, 1)}, n = {first.n:,}"
-    if len(one.cells) > 1:
-        cells = f"{len(one.cells)} cells"
-    return ApprovalLine(
-        href=links.baselines_link(one.route, approved=one.id),
-        route=one.route,
-        by=one.by,
-        note=one.note,
-        at=figures.moment(one.at, now),
-        at_iso=figures.iso(one.at),
-        at_exact=figures.moment_exact(one.at),
-        cells=cells,
-    )

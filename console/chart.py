@@ -1,18 +1,23 @@
-"""Geometry of one trend chart: from points in time to SVG paths. Pure; knows nothing of stores."""
+"""Charts of the pages: shares in time as lines, and intervals as bars in tables. Pure.
+
+Scales, ticks and paths are those of `evenkeel.core.geometry`; the templates draw what is laid out here.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core import geometry
+from evenkeel.core.geometry import Interval, Range, Scale, Tick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
-WIDTH, HEIGHT = 380, 178
 LEFT, RIGHT, TOP, BOTTOM = 40, 370, 30, 152
-MAX_POINTS = 80
+MAX_POINTS: Final = 80
 """Points drawn a series; more would not be seen and would weigh on the page."""
 
 _TICKS_S = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800)
@@ -32,6 +37,16 @@ class Sample(NamedTuple):
     lower: float | None
     upper: float | None
 
+    @property
+    def rated(self) -> bool:
+        """Whether it has a value that can be drawn."""
+        return _finite(self.value)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has an interval that can be drawn."""
+        return _finite(self.lower) and _finite(self.upper)
+
 
 class Mark(NamedTuple):
     """A moment to mark with a vertical line."""
@@ -43,17 +58,8 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A grid line and its label."""
-
-    at: float
-    """User units along its axis."""
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
-    """One series as SVG path data, each "" if it has no point."""
+    """One series as SVG path data; `band` is "" without two intervals."""
 
     line: str
     band: str
@@ -86,34 +92,17 @@ class Chart:
     marks: tuple[MarkLine, ...]
 
 
-class Scale(NamedTuple):
-    """The value range of the vertical axis, shared by all charts so that they can be compared."""
-
-    low: float
-    high: float
-
-    def y(self, value: float) -> float:
-        """User units, clamped to the plot."""
-        share = (value - self.low) / (self.high - self.low)
-        return BOTTOM - (BOTTOM - TOP) * min(1.0, max(0.0, share))
-
-
-def value_scale(series: Sequence[Sequence[Sample]], threshold: float) -> Scale:
+def value_range(series: Sequence[Sequence[Sample]], threshold: float) -> Range:
     """A range that holds every value, the threshold and each series' last interval, in steps of 10 %.
 
     Early intervals are wide and would flatten the lines, so they may run out of the plot.
     """
-    values = [threshold * 1.5, 0.0]
+    values: list[float | None] = [threshold * 1.5, 0.0]
     for samples in series:
-        rated = [sample for sample in samples if _finite(sample.value)]
-        values += [sample.value for sample in rated if sample.value is not None]
-        if rated:
-            values += [
-                bound for bound in (rated[-1].lower, rated[-1].upper) if bound is not None and _finite(bound)
-            ]
-    low = math.floor(min(values) * 10 - 1e-9) / 10
-    high = math.ceil(max(values) * 10 + 1e-9) / 10
-    return Scale(max(-1.0, low), min(1.0, max(high, low + 0.2)))
+        rated = [sample for sample in samples if sample.rated]
+        values += [sample.value for sample in rated]
+        values += rated[-1][2:] if rated else ()
+    return Range.holding(values, step=0.1, least=0.2, within=(-1.0, 1.0))
 
 
 def chart(
@@ -121,7 +110,7 @@ def chart(
     marks: Sequence[Mark],
     *,
     threshold: float,
-    scale: Scale,
+    values: Range,
     now: float,
 ) -> Chart:
     """Lay out one chart, from its first sample to now; without samples it has no time axis.
@@ -130,26 +119,23 @@ def chart(
         series: oldest model first; the last is the current one. Samples in order of time.
         marks: alerts raised and resolved.
         threshold: the largest excess allowed, in [0, 1].
-        scale: from `value_scale`.
+        values: of the vertical axis, from `value_range`: shared by charts that are to be compared.
         now: Unix time in seconds, the right edge, so that a line that has stopped is seen to have.
     """
-    times = [sample.at for samples in series for sample in samples if _finite(sample.value)]
+    times = [sample.at for samples in series for sample in samples if sample.rated]
     start, end = _time_range(times, now)
-
-    def x(at: float) -> float:
-        return LEFT + (RIGHT - LEFT) * (at - start) / (end - start)
-
+    x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
     lines = [
-        _line(_thinned(samples), x, scale, current=place == len(series) - 1)
+        _line(_thinned(samples), x, y, current=place == len(series) - 1)
         for place, samples in enumerate(series)
     ]
     return Chart(
-        lines=tuple(line for line in lines if line.line),
-        threshold_y=round(scale.y(threshold), 1),
-        zero_y=round(scale.y(0.0), 1),
-        y_ticks=_value_ticks(scale),
-        x_ticks=tuple(Tick(round(x(at), 1), label) for at, label in time_ticks(start, end)) if times else (),
-        marks=_mark_lines([(x(mark.at), mark) for mark in marks if start <= mark.at <= end]),
+        lines=tuple(line for line in lines if line is not None),
+        threshold_y=y.at(threshold),
+        zero_y=y.at(0.0),
+        y_ticks=_value_ticks(y),
+        x_ticks=tuple(Tick(x.at(at), label) for at, label in time_ticks(start, end)) if times else (),
+        marks=_mark_lines([(x.at(mark.at), mark) for mark in marks if start <= mark.at <= end]),
     )
 
 
@@ -166,14 +152,10 @@ def _time_range(times: Sequence[float], now: float) -> tuple[float, float]:
 def time_ticks(start: float, end: float) -> list[tuple[float, str]]:
     """Round times between two Unix times, at most five, labelled in UTC."""
     step = next((step for step in _TICKS_S if (end - start) / step <= _MAX_TIME_TICKS), _TICKS_S[-1])
-    first = math.ceil(start / step) * step
     form = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86400 else "%d %b"  # noqa: PLR2004 - a minute, a day
-    count = int((end - first) // step) + 1
-    stride = max(1, math.ceil(count / _MAX_TIME_TICKS))
-    return [
-        (first + place * step, datetime.fromtimestamp(first + place * step, UTC).strftime(form))
-        for place in range(0, count, stride)
-    ]
+    places = range(math.ceil(start / step), int(end // step) + 1)
+    stride = max(1, math.ceil(len(places) / _MAX_TIME_TICKS))
+    return [(at * step, datetime.fromtimestamp(at * step, UTC).strftime(form)) for at in places[::stride]]
 
 
 def _finite(value: float | None) -> bool:
@@ -182,47 +164,31 @@ def _finite(value: float | None) -> bool:
 
 def _thinned(samples: Sequence[Sample]) -> list[Sample]:
     """Evenly chosen samples, the last one always among them."""
-    rated = [sample for sample in samples if _finite(sample.value)]
+    rated = [sample for sample in samples if sample.rated]
     if len(rated) <= MAX_POINTS:
         return rated
     last = len(rated) - 1
     return [rated[round(place * last / (MAX_POINTS - 1))] for place in range(MAX_POINTS)]
 
 
-def _line(samples: Sequence[Sample], x: Callable[[float], float], scale: Scale, *, current: bool) -> Line:
-    points = [(x(sample.at), scale.y(sample.value)) for sample in samples if sample.value is not None]
+def _line(samples: Sequence[Sample], x: Scale, y: Scale, *, current: bool) -> Line | None:
+    """A series without samples is no line."""
+    points = [(x.at(one.at), y.at(one.value)) for one in samples if one.value is not None]
     if not points:
-        return Line("", "", 0.0, 0.0, current)
+        return None
     bounds = [
-        (x(sample.at), scale.y(sample.lower), scale.y(sample.upper))
-        for sample in samples
-        if sample.lower is not None
-        and sample.upper is not None
-        and _finite(sample.lower)
-        and _finite(sample.upper)
+        (x.at(one.at), y.at(one.lower), y.at(one.upper))
+        for one in samples
+        if one.bounded and one.lower is not None and one.upper is not None
     ]
-    outline = [(at, upper) for at, _, upper in bounds] + [(at, lower) for at, lower, _ in reversed(bounds)]
-    return Line(
-        line=_path(points),
-        band=f"{_path(outline)}Z" if len(bounds) > 1 else "",
-        end_x=round(points[-1][0], 1),
-        end_y=round(points[-1][1], 1),
-        current=current,
-    )
+    return Line(geometry.path(points), geometry.ribbon(bounds), *points[-1], current=current)
 
 
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-
-def _value_ticks(scale: Scale) -> tuple[Tick, ...]:
-    tenths = range(round(scale.low * 10), round(scale.high * 10) + 1)
+def _value_ticks(y: Scale) -> tuple[Tick, ...]:
+    tenths = geometry.steps(y.low, y.high, 0.1)
     step = next(step for step in (1, 2, 5, 10, 20) if len(tenths) / step <= 5)  # noqa: PLR2004 - labels that fit
-    return tuple(
-        Tick(round(scale.y(tenth / 10), 1), f"{tenth * 10}".replace("-", "−"))
-        for tenth in tenths
-        if tenth % step == 0
-    )
+    chosen = [value for value in tenths if round(value * 10) % step == 0]
+    return y.ticks(chosen, lambda value: geometry.plain_number(round(value * 100)))
 
 
 def _mark_lines(placed: Sequence[tuple[float, Mark]]) -> tuple[MarkLine, ...]:
@@ -231,8 +197,36 @@ def _mark_lines(placed: Sequence[tuple[float, Mark]]) -> tuple[MarkLine, ...]:
     for x, mark in sorted(placed):
         row = 1 - row if x - last_x < _LABEL_WIDTH else 0
         last_x = x
-        flip = x > RIGHT - _LABEL_WIDTH
-        lines.append(
-            MarkLine(round(x, 1), 11 + 12 * row, "end" if flip else "start", mark.label, mark.kind),
-        )
+        anchor = "end" if x > RIGHT - _LABEL_WIDTH else "start"
+        lines.append(MarkLine(x, 11 + 12 * row, anchor, mark.label, mark.kind))
     return tuple(lines)
+
+
+BAR_WIDTH: Final = 200
+_MARGIN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An interval in a table, in user units: one a row, on a scale that the column shares."""
+
+    at: Interval
+    ends: tuple[float, ...]
+    """Where the scale has its fixed points: zero, or zero and one."""
+    lines: tuple[float, ...]
+    """What it is compared with: the largest excess allowed."""
+    loud: bool
+    """Whether it is to be drawn as an alert."""
+
+
+def bar(
+    interval: Interval,
+    values: Range,
+    *,
+    ends: Iterable[float] = (0.0,),
+    lines: Iterable[float] = (),
+    loud: bool = False,
+) -> Bar:
+    """Lay one interval out; what lies outside the values is drawn at the edge."""
+    scale = Scale(*values, _MARGIN, BAR_WIDTH - _MARGIN)
+    return Bar(interval.on(scale), tuple(map(scale.at, ends)), tuple(map(scale.at, lines)), loud)

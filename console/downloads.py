@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from litestar import Request, Response, get
 from litestar.exceptions import NotFoundException
@@ -15,11 +16,12 @@ from evenkeel.console.api import json_response
 from evenkeel.core.text import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
 Value = str | int | float | bool | None
+Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]
 FileName = FromPath[str]
 
 
@@ -29,6 +31,26 @@ class Table:
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Value]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Any], *columns: Column) -> Table:
+        """A table of nouns of one class.
+
+        Args:
+            rows: in order.
+            columns: each the name of an attribute, or a name with what gives its value.
+        """
+        named = [(one, attrgetter(one)) if isinstance(one, str) else one for one in columns]
+        return cls(tuple(name for name, _ in named), [[read(row) for _, read in named] for row in rows])
+
+
+def estimate_columns(name: str) -> list[Column]:
+    """Columns of an estimate, its interval and what it rests on; all None where it is not known."""
+
+    def part(attribute: str) -> Callable[[Any], Value]:
+        return lambda row: getattr(getattr(row, name), attribute, None)
+
+    return [(name, part("value")), *((f"{name}_{each}", part(each)) for each in ("lower", "upper", "n"))]
 
 
 def as_csv(table: Table) -> bytes:

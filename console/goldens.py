@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from litestar import MediaType, Request, Response, Router, get, post
+from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromPath, FromQuery, QueryParameter, RawBody, URLEncodedBody
 
 from evenkeel.console import diffs, links
 from evenkeel.console.access import Recorder, form_token, json_only, needs, own_pages_only, signed, visitor_of
-from evenkeel.console.api import json_response
+from evenkeel.console.api import json_object, json_response
+from evenkeel.console.downloads import Table
+from evenkeel.console.rendering import AnyRequest, Page, see_other
 from evenkeel.console.trial import FilterLink, answer_text
-from evenkeel.core import figures
+from evenkeel.core.text import one_line
 from evenkeel.experiments.goldens.candidates import golden_of
 from evenkeel.experiments.goldens.files import golden_lines, read_goldens
 from evenkeel.experiments.goldens.prompts import prompt_text
-from evenkeel.stores.audit_log import KNOWN_BY, MOST_READ
+from evenkeel.stores.audit_log import MOST_READ
 from evenkeel.stores.goldens import GoldenError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from litestar.types import ControllerRouterHandler
 
@@ -42,216 +44,90 @@ _MOST_VERSIONS = 20
 """Versions whose differences are worked out for one page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Who did something when."""
-
-    by: str
-    at: str
-    at_iso: str
-    at_exact: str
-    """"" for all three where no time is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenRow:
-    """One golden on the list."""
-
-    id: str
-    href: str
-    version: int
-    route: str
-    task: str
-    model: str
-    prompt_version: str
-    note: str
-    approved: Stamp
-    retired: Stamp | None
-    prompt: str
-    """The beginning of what was asked last."""
-    answer: str
-    """The beginning of the approved answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenList:
-    """The list with the links that narrow it."""
-
-    rows: tuple[GoldenRow, ...]
-    routes: tuple[FilterLink, ...]
-    tasks: tuple[FilterLink, ...]
-    states: tuple[FilterLink, ...]
-    narrowed: bool
-    more: bool
-    """Whether there are more than are shown."""
-    shown: int
-
-
-@dataclass(frozen=True, slots=True)
-class VersionView:
-    """One version and what it changed."""
-
-    row: GoldenRow
-    prompt: tuple[Run, ...]
-    """The prompt with changes since the version before; empty if it is the same."""
-    answers: SideBySide | None
-    """The answers of the version before and this one; None if they are the same."""
-    first: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TrailLine:
-    """One line of the audit trail."""
-
-    deed: str
-    version: int
-    stamp: Stamp
-    model: str
-    prompt_version: str
-    known: str
-    """How the name is known, "" if that is no longer on record."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenPage:
-    """A golden in its newest version, the versions before it, and its trail."""
-
-    row: GoldenRow
-    path: str
-    request_known: bool
-    prompt: tuple[Run, ...]
-    answer: tuple[Run, ...]
-    versions: tuple[VersionView, ...]
-    """Newest first."""
-    older: int
-    """Versions that are not shown."""
-    trail: tuple[TrailLine, ...]
-    """Newest first."""
-
-
-def golden_list(
-    store: GoldenStore, route: str | None, task: str | None, *, retired: bool, now: float
-) -> GoldenList:
-    """The list of goldens of a route and a task, retired ones too if wanted."""
+def golden_list(store: GoldenStore, route: str | None, task: str | None, *, retired: bool) -> Page:
+    """The goldens of a route and a task, retired ones too if wanted, with the links that narrow the list."""
     found = store.select(route=route, task=task, active=not retired, limit=SHOWN + 1)
     labels = store.labels()
-    routes = sorted({one for one, _ in labels})
-    tasks = sorted({one for _, one in labels if one is not None})
     show = "all" if retired else None
 
-    def link(label: str, *, active: bool, **changes: str | None) -> FilterLink:
-        parts = {"route": route, "task": task, "show": show} | changes
-        return FilterLink(label, links.goldens_link(**parts), active)
+    def choices(name: str, chosen: str | None, options: Iterable[tuple[str, str | None]]) -> list[FilterLink]:
+        parts = {"route": route, "task": task, "show": show}
+        return [
+            FilterLink(label, links.goldens_link(**parts | {name: value}), chosen == value)
+            for label, value in options
+        ]
 
-    return GoldenList(
-        rows=tuple(_row(golden, now) for golden in found[:SHOWN]),
-        routes=(
-            link("all", active=route is None, route=None),
-            *(link(name, active=route == name, route=name) for name in routes),
-        ),
-        tasks=(
-            link("all", active=task is None, task=None),
-            *(link(name, active=task == name, task=name) for name in tasks),
-        ),
-        states=(
-            link("in use", active=not retired, show=None),
-            link("retired too", active=retired, show="all"),
-        ),
+    return Page(
+        "Goldens · evenkeel",
+        goldens=found[:SHOWN],
+        filters=[
+            ("show", choices("show", show, [("in use", None), ("retired too", "all")])),
+            ("route", choices("route", route, _any_of(one for one, _ in labels))),
+            ("task", choices("task", task, _any_of(one for _, one in labels if one is not None))),
+        ],
         narrowed=route is not None or task is not None,
         more=len(found) > SHOWN,
         shown=SHOWN,
+        question=lambda golden: one_line(
+            prompt_text(golden.request).rpartition("\n\nuser: ")[2].removeprefix("user: "), _EXCERPT_CHARS
+        ),
+        answer=lambda golden: one_line(answer_text(golden.answer), _EXCERPT_CHARS),
     )
 
 
-def golden_page(
-    history: Sequence[Golden], trail: Sequence[Entry], now: float, actions: Sequence[Action] = ()
-) -> GoldenPage:
+def _any_of(names: Iterable[str]) -> list[tuple[str, str | None]]:
+    return [("all", None), *((name, name) for name in sorted(set(names)))]
+
+
+class VersionView(NamedTuple):
+    """One version and what it changed."""
+
+    golden: Golden
+    prompt: tuple[Run, ...] = ()
+    """The prompt with changes since the version before; empty if it is the same."""
+    answers: SideBySide | None = None
+    """The answers of the version before and this one; None if they are the same."""
+    first: bool = False
+
+
+def golden_page(history: Sequence[Golden], trail: Sequence[Entry], actions: Sequence[Action] = ()) -> Page:
     """The page of one golden.
 
     Args:
         history: all versions, oldest first, at least one.
         trail: what was done to it, oldest first.
-        now: Unix time in seconds.
         actions: what is on record, in any order.
     """
     newest = history[-1]
-    known = {
-        (one.by, one.at): KNOWN_BY.get(one.known_by, one.known_by)
-        for one in actions
-        if one.what.startswith("golden")
-    }
+    known = {(one.by, one.at): one.known_by for one in actions if one.what.startswith("golden")}
     kept = history[-_MOST_VERSIONS:]
     before = [None, *history][-len(kept) - 1 : -1]
-    versions = [_version(old, new, now) for old, new in zip(before, kept, strict=True)]
-    return GoldenPage(
-        row=_row(newest, now),
-        path=newest.path,
-        request_known=newest.request is not None,
+    versions = [_version(old, new) for old, new in zip(before, kept, strict=True)]
+    return Page(
+        f"{newest.id} · evenkeel",
+        golden=newest,
         prompt=_plain(prompt_text(newest.request)),
         answer=_plain(answer_text(newest.answer)),
-        versions=tuple(reversed(versions)),
+        versions=versions[::-1],
         older=len(history) - len(kept),
-        trail=tuple(
-            TrailLine(
-                entry.deed,
-                entry.version,
-                _stamp(entry.by, entry.at, now),
-                entry.model or "",
-                entry.prompt_version or "",
-                known.get((entry.by, entry.at), ""),
-            )
-            for entry in reversed(trail)
-        ),
+        trail=[(entry, known.get((entry.by, entry.at))) for entry in reversed(trail)],
     )
 
 
-def _version(old: Golden | None, new: Golden, now: float) -> VersionView:
-    row = _row(new, now)
+def _version(old: Golden | None, new: Golden) -> VersionView:
     if old is None:
-        return VersionView(row, (), None, first=True)
-    was, now_asked = prompt_text(old.request), prompt_text(new.request)
-    said, now_said = answer_text(old.answer), answer_text(new.answer)
+        return VersionView(new, first=True)
+    was, now = prompt_text(old.request), prompt_text(new.request)
+    said, says = answer_text(old.answer), answer_text(new.answer)
     return VersionView(
-        row,
-        diffs.inline(was, now_asked, context_words=_CONTEXT_WORDS, max_chars=_PAGE_CHARS)
-        if was != now_asked
-        else (),
-        diffs.side_by_side(said, now_said, max_chars=_PAGE_CHARS) if said != now_said else None,
-        first=False,
+        new,
+        diffs.inline(was, now, context_words=_CONTEXT_WORDS, max_chars=_PAGE_CHARS) if was != now else (),
+        diffs.side_by_side(said, says, max_chars=_PAGE_CHARS) if said != says else None,
     )
-
-
-def _row(golden: Golden, now: float) -> GoldenRow:
-    retired = golden.retired_at is not None
-    return GoldenRow(
-        id=golden.id,
-        href=links.golden_link(golden.id),
-        version=golden.version,
-        route=golden.route,
-        task=golden.task or "",
-        model=golden.model or "",
-        prompt_version=golden.prompt_version or "",
-        note=golden.note,
-        approved=_stamp(golden.approved_by, golden.approved_at, now),
-        retired=_stamp(golden.retired_by or "", golden.retired_at, now) if retired else None,
-        prompt=_excerpt(prompt_text(golden.request).rpartition("\n\nuser: ")[2].removeprefix("user: ")),
-        answer=_excerpt(answer_text(golden.answer)),
-    )
-
-
-def _stamp(by: str, at: float | None, now: float) -> Stamp:
-    if at is None:
-        return Stamp(by, "", "", "")
-    return Stamp(by, figures.moment(at, now), figures.iso(at), figures.moment_exact(at))
 
 
 def _plain(text: str) -> tuple[Run, ...]:
     return diffs.inline(text, text, context_words=0, max_chars=_PAGE_CHARS)
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text[: 4 * _EXCERPT_CHARS].split())
-    return line if len(line) <= _EXCERPT_CHARS else f"{line[:_EXCERPT_CHARS]}…"
 
 
 DEEDS = ("exchange", "golden", "retire", "unretire")
@@ -291,16 +167,20 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
     return sources.store.approve(golden, by=by, at=at)
 
 
-def done(asked: Mapping[str, Any]) -> What:
-    """What `change` has done if it was asked for this, for the record."""
-    if asked.get("retire"):
-        return "golden_retired"
-    return "golden_unretired" if asked.get("unretire") else "golden_approved"
+_DONE: Final[Mapping[str, What]] = {"retire": "golden_retired", "unretire": "golden_unretired"}
 
 
-def version_of(golden: Golden) -> str:
-    """Which version of a golden, of which route, for the record."""
-    return f"version {golden.version}, route {golden.route}"
+def _changed(
+    sources: ConsoleSources, goldens: GoldenSources, request: AnyRequest, asked: Mapping[str, Any]
+) -> Golden:
+    """Do what a visitor asks for, under their name, and put that on record. Raises: GoldenError."""
+    visitor, at = visitor_of(request), sources.clock()
+    asked = signed(visitor, asked)
+    golden = change(goldens, asked, at)
+    what: What = next((what for name, what in _DONE.items() if asked.get(name)), "golden_approved")
+    detail = f"version {golden.version}, route {golden.route}"
+    Recorder(sources.actions)(visitor, asked["by"].strip(), what, golden.id, at=at, detail=detail)
+    return golden
 
 
 def _checked(asked: Mapping[str, Any]) -> str:
@@ -322,28 +202,23 @@ def _checked(asked: Mapping[str, Any]) -> str:
 QueryText = FromQuery[str | None]
 GoldenId = FromPath[str]
 Form = URLEncodedBody[dict[str, str]]
-AnyRequest = Request[Any, Any, Any]
 
 
 def golden_handlers(
     sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
     """GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
-    record = Recorder(sources.actions)
 
     @get("/", sync_to_thread=True)
     def listed(
         request: AnyRequest, route: QueryText = None, task: QueryText = None, show: QueryText = None
     ) -> Response[bytes]:
-        content = renderer.page(
+        return renderer.response(
             "goldens.html",
-            page=golden_list(
-                goldens.store, route or None, task or None, retired=show == "all", now=sources.clock()
-            ),
+            page=golden_list(goldens.store, route or None, task or None, retired=show == "all"),
             token=form_token(request),
             visitor=visitor_of(request),
         )
-        return Response(content, media_type=MediaType.HTML)
 
     # The path type also takes ids that hold a slash.
     @get("/goldens/{golden_id:path}", sync_to_thread=True)
@@ -351,34 +226,23 @@ def golden_handlers(
         name = golden_id.removeprefix("/")
         history = goldens.store.history(name)
         if not history:
-            content = renderer.page(
-                "message.html", title="Golden not found", text="There is no golden of this id."
-            )
-            return Response(content, status_code=404, media_type=MediaType.HTML)
-        content = renderer.page(
+            return renderer.not_found("Golden not found", "There is no golden of this id.")
+        actions = sources.actions.latest(MOST_READ) if sources.actions else ()
+        return renderer.response(
             "golden.html",
-            golden=golden_page(
-                history,
-                goldens.store.trail(name),
-                sources.clock(),
-                sources.actions.latest(MOST_READ) if sources.actions else (),
-            ),
+            page=golden_page(history, goldens.store.trail(name), actions),
             token=form_token(request),
             visitor=visitor_of(request),
         )
-        return Response(content, media_type=MediaType.HTML)
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, needs("approver")])
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
-        visitor = visitor_of(request)
-        asked = signed(visitor, {name: value for name, value in data.items() if name != "_csrf_token"})
-        at = sources.clock()
+        asked = {name: value for name, value in data.items() if name != "_csrf_token"}
         try:
-            golden = change(goldens, asked, at)
+            golden = _changed(sources, goldens, request, asked)
         except GoldenError as error:
             raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
-        record(visitor, asked["by"].strip(), done(asked), golden.id, at=at, detail=version_of(golden))
-        return Response(b"", status_code=303, headers={"location": links.golden_link(golden.id)})
+        return see_other(links.golden_link(golden.id))
 
     # Two handlers of one path: an application that is given them one by one wraps the first one twice.
     return [Router("/goldens", route_handlers=[listed, changed]), one]
@@ -391,7 +255,6 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
 
 def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list[ControllerRouterHandler]:
     """GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
-    record = Recorder(sources.actions)
 
     @get("/", sync_to_thread=True)
     def listed(
@@ -417,21 +280,12 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         return json_response({"versions": _records(history), "trail": trail})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only, needs("approver")])
-    def changed(request: Request[Any, Any, Any], body: RawBody) -> Response[bytes]:
-        """One change, as `golden_changes.change` takes it."""
+    def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
+        """One change, as `change` takes it."""
         try:
-            asked = json.loads(body)
-        except (ValueError, RecursionError):
-            asked = None
-        if not isinstance(asked, dict):
-            raise HTTPException("The body is not a JSON object.", status_code=400)
-        visitor, at = visitor_of(request), sources.clock()
-        asked = signed(visitor, asked)
-        try:
-            golden = change(goldens, asked, at)
+            golden = _changed(sources, goldens, request, json_object(body))
         except GoldenError as error:
             raise HTTPException(str(error), status_code=400) from error
-        record(visitor, asked["by"].strip(), done(asked), golden.id, at=at, detail=version_of(golden))
         return json_response({"golden": _records([golden])[0]})
 
     # Two handlers of one path: an application that is given them one by one wraps the first one twice.
@@ -440,3 +294,21 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
 
 def _records(goldens: tuple[Golden, ...] | list[Golden]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in golden_lines(goldens)]
+
+
+def goldens_table(store: GoldenStore, route: str | None = None) -> Table:
+    """Goldens with their approvals, retired ones included; no prompts and no answers."""
+    return Table.of(
+        store.select(route=route, active=False),
+        "id",
+        "version",
+        "route",
+        "task",
+        "model",
+        "prompt_version",
+        "note",
+        "approved_by",
+        "approved_at",
+        "retired_by",
+        "retired_at",
+    )

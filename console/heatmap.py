@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import blake2s
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
+from itertools import accumulate, groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.console import links
 from evenkeel.core import figures, rewordings
+from evenkeel.core.geometry import band
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.core.cells import CellReport
 
-
-BAND_FLOORS = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
-"""Lower edges of the robustness bands, in points of 100; the last band is everything below."""
 
 PAIRS_IN_COLUMNS = 4
 """So many pairs of languages have columns of their own; more share one, and have a matrix."""
@@ -31,37 +29,8 @@ RETIRED_AFTER_S = 60.0
 """A model this far behind the newest verdict of its route is shown as no longer answering."""
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
-    """One colour of the legend."""
-
-    index: int
-    label: str
-
-
-BANDS = tuple(
-    Band(index, label)
-    for index, label in enumerate(
-        (
-            f"≥ {BAND_FLOORS[0]:.0f}",
-            *(f"{low:.0f}–{high:.0f}" for high, low in pairwise(BAND_FLOORS)),
-            f"< {BAND_FLOORS[-1]:.0f}",
-        )
-    )
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnGroup:
-    """Neighbouring columns of one category."""
-
-    category: str
-    span: int
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One perturbation."""
+class Column(NamedTuple):
+    """One perturbation, or a category of which it shows the lowest."""
 
     perturbation: str
     label: str
@@ -72,23 +41,33 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """One cell, ready to print. `score` is "" while there are too few trials for a number."""
+    """One report as a coloured cell."""
 
+    report: CellReport
     label: str
-    first_of_group: bool
     href: str
-    id: str
-    """Stable across refreshes, so that keyboard focus survives them."""
-    band: int | None
-    score: str
-    interval: str
-    trials: int
-    minimum: int
-    alert: bool
-    detail: tuple[str, ...]
-    """What the tooltip says, a line each; the first is what a screen reader says first."""
-    lowest: str = ""
-    """Which of several perturbations it is, "" in a column of its own."""
+    pairs: tuple[CellReport, ...] = ()
+    """Pairs of languages of which it is the lowest, () in a column of its own."""
+
+    @property
+    def id(self) -> str:
+        """Stable across refreshes, so that keyboard focus survives them."""
+        return f"{cell_id(self.report)}{'-lowest' if self.pairs else ''}"
+
+    @property
+    def alert(self) -> bool:
+        """Whether it alerts, or any of its pairs."""
+        return any(one.alert for one in self.pairs or (self.report,))
+
+    @property
+    def band(self) -> int | None:
+        """Its colour; None while there are too few trials for a number."""
+        return band(self.report.robustness.value) if self.report.robustness else None
+
+    def detail(self, minimum: int) -> list[str]:
+        """What the tooltip says, a line each; the first is what a screen reader says first."""
+        head = [f"lowest of {len(self.pairs)} pairs of languages"] if self.pairs else []
+        return head + _detail(self.report, minimum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +75,12 @@ class HeatRow:
     """One model on one route; `cells` has None where a perturbation was never tried."""
 
     route: str
-    href: str
-    """Of the route's page."""
     model: str
     retired: bool
-    last_seen: str
-    """When its newest trial was scored, "" if never."""
+    last_at: float
+    """Unix time at which its newest trial was scored, 0 if none was."""
     cells: tuple[HeatCell | None, ...]
-    brief: bool
+    brief: bool = False
     """Whether its cells go without tooltips: those of many rows would be most of the page's bytes."""
 
 
@@ -111,49 +88,29 @@ class HeatRow:
 class Heatmap:
     """The whole table."""
 
-    groups: tuple[ColumnGroup, ...]
+    groups: tuple[tuple[str, int], ...]
+    """Neighbouring columns of one category, and how many there are."""
     columns: tuple[Column, ...]
     rows: tuple[HeatRow, ...]
     without_judge: bool
-    """Whether any rating came from cheap metrics."""
+    """Whether any rating came from heuristics."""
 
 
-def band(robustness: float) -> int:
-    """The colour band of a robustness in [0, 1], 0 = best; decided on the number as printed."""
-    points = round(robustness * 100, 1)
-    return sum(points < floor for floor in BAND_FLOORS)
-
-
-def heatmap(reports: Sequence[CellReport], *, minimum: int, now: float) -> Heatmap:
-    """Arrange the reports: alerts first among the routes' live models, retired models last.
-
-    Args:
-        reports: one per cell, in any order.
-        minimum: trials below which a cell shows its progress instead of a number.
-        now: Unix time in seconds.
-    """
+def heatmap(reports: Sequence[CellReport]) -> Heatmap:
+    """Arrange the reports, in any order: alerting routes and live models first, retired models last."""
     columns = _columns(sorted({report.key.perturbation for report in reports}, key=rewordings.position))
-    grouped = [
-        (name, list(members))
-        for name, members in groupby(
-            columns, key=lambda column: rewordings.category(column.perturbation).name
-        )
-    ]
+    groups = groupby(columns, key=lambda column: rewordings.category(column.perturbation).name)
     rows: list[HeatRow] = []
     alerting = {report.key.route for report in reports if report.alert}
     for route in sorted(
         {report.key.route for report in reports}, key=lambda name: (name not in alerting, name)
     ):
-        here = [report for report in reports if report.key.route == route]
-        rows.extend(_rows_of_route(here, columns, minimum, now))
-    told = 0
-    for place, row in enumerate(rows):
-        told += sum(cell is not None for cell in row.cells)
-        rows[place] = replace(row, brief=told > TOOLTIPS)
+        rows += _rows_of_route([report for report in reports if report.key.route == route], columns)
+    shown = accumulate(sum(cell is not None for cell in row.cells) for row in rows)
     return Heatmap(
-        groups=tuple(ColumnGroup(name, len(members)) for name, members in grouped),
+        groups=tuple((name, len(list(members))) for name, members in groups),
         columns=columns,
-        rows=tuple(rows),
+        rows=tuple(replace(row, brief=so_far > TOOLTIPS) for row, so_far in zip(rows, shown, strict=True)),
         without_judge=any(report.scorer == "metrics" for report in reports),
     )
 
@@ -192,81 +149,50 @@ def cell_id(report: CellReport) -> str:
     return f"cell-{blake2s(text.encode(errors='replace'), digest_size=6).hexdigest()}"
 
 
-def _rows_of_route(
-    reports: list[CellReport], columns: tuple[Column, ...], minimum: int, now: float
-) -> list[HeatRow]:
-    retired = retired_models(reports)
-    models: dict[str, dict[str, CellReport]] = {}
+def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list[CellReport]]]:
+    """The models of one route, those that answer first: name, time of the last trial, retired, reports."""
+    models: dict[str, list[CellReport]] = {}
     for report in reports:
-        models.setdefault(report.key.model, {})[report.key.perturbation] = report
+        models.setdefault(report.key.model, []).append(report)
+    retired = {model for _, model in retired_models([one for own in models.values() for one in own])}
+    found = [
+        (model, max(report.last_scored_at or 0.0 for report in own), model in retired, own)
+        for model, own in models.items()
+    ]
+    # Live models are not ordered by time: two that share a route would swap rows at each refresh.
+    return sorted(found, key=lambda one: (one[2], -one[1] if one[2] else 0.0, one[0]))
 
-    def place(model: str) -> tuple[bool, float, bool, str]:
-        cells = models[model].values()
-        gone = (reports[0].key.route, model) in retired
-        last = max(report.last_scored_at or 0.0 for report in cells)
-        # Live models are not ordered by time: two that share a route would swap rows at each refresh.
-        return gone, -last if gone else 0.0, not any(report.alert for report in cells), model
 
+def _rows_of_route(reports: Sequence[CellReport], columns: tuple[Column, ...]) -> list[HeatRow]:
     rows = []
-    for model in sorted(models, key=place):
-        cells = models[model]
-        last = max(report.last_scored_at or 0.0 for report in cells.values())
-        rows.append(
-            HeatRow(
-                route=reports[0].key.route,
-                href=links.route_link(reports[0].key.route),
-                model=model,
-                retired=(reports[0].key.route, model) in retired,
-                last_seen=figures.moment(last, now) if last else "",
-                cells=tuple(_in_column(cells, column, minimum) for column in columns),
-                brief=False,
-            )
-        )
-    return rows
+    for model, last_at, retired, own in by_model(reports):
+        cells = {report.key.perturbation: report for report in own}
+        shown = tuple(_in_column(cells, column) for column in columns)
+        rows.append(HeatRow(own[0].key.route, model, retired, last_at, shown))
+    # Sorting keeps the order of those that are alike.
+    return sorted(
+        rows,
+        key=lambda row: (row.retired, not any(cell and cell.alert for cell in row.cells) and not row.retired),
+    )
 
 
-def _in_column(cells: Mapping[str, CellReport], column: Column, minimum: int) -> HeatCell | None:
+def _in_column(cells: Mapping[str, CellReport], column: Column) -> HeatCell | None:
     if not column.lowest_of:
         found = cells.get(column.perturbation)
-        return None if found is None else heat_cell(found, column.label, minimum, edge=column.first_of_group)
-    pairs = [cells[name] for name in column.lowest_of if name in cells]
+        if found is None:
+            return None
+        where = links.verdicts_link(route=found.key.route, perturbation=found.key.perturbation)
+        return HeatCell(found, column.label, where)
+    pairs = tuple(cells[name] for name in column.lowest_of if name in cells)
     if not pairs:
         return None
     lowest = min(pairs, key=_rank)
-    cell = heat_cell(lowest, column.label, minimum, edge=column.first_of_group)
-    return replace(
-        cell,
-        href=f"{links.route_link(lowest.key.route)}#languages",
-        id=f"{cell.id}-lowest",
-        alert=any(report.alert for report in pairs),
-        lowest=rewordings.pair_label(lowest.key.perturbation),
-        detail=(f"lowest of {len(pairs)} pairs of languages", *cell.detail),
-    )
+    return HeatCell(lowest, column.label, f"{links.route_link(lowest.key.route)}#languages", pairs)
 
 
 def _rank(report: CellReport) -> tuple[bool, float, str]:
     """Alerts before others, and the lowest robustness first; what is still collecting comes last."""
     return not report.alert, report.robustness.value if report.robustness else 2.0, report.key.perturbation
-
-
-def heat_cell(report: CellReport, label: str, minimum: int, *, edge: bool = False) -> HeatCell:
-    """One report as a coloured cell."""
-    robustness = report.robustness
-    return HeatCell(
-        label=label,
-        first_of_group=edge,
-        href=links.verdicts_link(route=report.key.route, perturbation=report.key.perturbation),
-        id=cell_id(report),
-        band=band(robustness.value) if robustness else None,
-        score=figures.number(robustness.value * 100, 1) if robustness else "",
-        interval=f"{figures.number(robustness.lower * 100)}–{figures.number(robustness.upper * 100)}"
-        if robustness
-        else "",
-        trials=report.trials,
-        minimum=minimum,
-        alert=report.alert,
-        detail=tuple(_detail(report, minimum)),
-    )
 
 
 def _detail(report: CellReport, minimum: int) -> list[str]:
@@ -306,29 +232,21 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixRow:
-    """Prompts in one language; None where a pair was never tried."""
-
-    language: str
-    cells: tuple[HeatCell | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class LanguageMatrix:
-    """One route and model."""
+    """Pairs of languages of one route and model."""
 
     id: str
     route: str
-    href: str
     model: str
     retired: bool
     languages: tuple[str, ...]
     """Of the answers, the heads of the columns."""
-    rows: tuple[MatrixRow, ...]
+    rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
+    """Prompts by their language; None where a pair was never tried."""
     alerts: int
 
 
-def language_matrices(reports: Sequence[CellReport], *, minimum: int) -> tuple[LanguageMatrix, ...]:
+def language_matrices(reports: Sequence[CellReport]) -> tuple[LanguageMatrix, ...]:
     """One matrix for each route and model with more pairs than fit into columns.
 
     Those with an alert come first, then by route and model; models that no longer answer come last.
@@ -345,20 +263,15 @@ def language_matrices(reports: Sequence[CellReport], *, minimum: int) -> tuple[L
 
     wide = [group for group in sorted(groups, key=place) if len(groups[group]) > PAIRS_IN_COLUMNS]
     return tuple(
-        _matrix(f"languages-{number}", *group, groups[group], minimum, retired=group in retired)
+        _matrix(f"languages-{number}", group, groups[group], retired=group in retired)
         for number, group in enumerate(wide)
     )
 
 
 def _matrix(
-    element: str,
-    route: str,
-    model: str,
-    pairs: dict[tuple[str, str], CellReport],
-    minimum: int,
-    *,
-    retired: bool,
+    element: str, group: tuple[str, str], pairs: Mapping[tuple[str, str], CellReport], *, retired: bool
 ) -> LanguageMatrix:
+    route, model = group
     sources = sorted({source for source, _ in pairs}, key=_order)
     targets = sorted({target for _, target in pairs}, key=_order)
 
@@ -367,18 +280,15 @@ def _matrix(
         if report is None:
             return None
         trials = links.trials_link(route=route, model=model, perturbation=report.key.perturbation)
-        return replace(heat_cell(report, f"{source} → {target}", minimum), href=trials)
+        return HeatCell(report, f"{source} → {target}", trials)
 
     return LanguageMatrix(
         id=element,
         route=route,
-        href=links.route_link(route),
         model=model,
         retired=retired,
         languages=tuple(targets),
-        rows=tuple(
-            MatrixRow(source, tuple(cell(source, target) for target in targets)) for source in sources
-        ),
+        rows=tuple((source, tuple(cell(source, target) for target in targets)) for source in sources),
         alerts=sum(report.alert for report in pairs.values()),
     )
 

@@ -5,15 +5,16 @@ What the judge did in time is read back from the newest verdicts.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console import links
-from evenkeel.console.chart import Chart, Sample, Scale, chart
-from evenkeel.console.downloads import Table
-from evenkeel.console.labels import AgreementLine, agreement_lines
-from evenkeel.console.rendering import Head, live_handlers
+from evenkeel.console.chart import Chart, Sample, chart
+from evenkeel.console.downloads import Table, estimate_columns
+from evenkeel.console.labels import agreement_lines
+from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures
+from evenkeel.core.geometry import Range
 from evenkeel.core.verdict import BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, STAGES, stage_of
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.labels import human_agreement
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, JudgeSetup, Spending
-    from evenkeel.core.cells import CellReport, Estimate
-    from evenkeel.core.verdict import Verdict
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.cells import CellReport
+    from evenkeel.core.verdict import Stage, Verdict
     from evenkeel.monitor.labels import HumanAgreement
 
 
@@ -40,7 +41,7 @@ POINTS: Final = 12
 FEWEST: Final = 5
 """Observations behind a point at least: fewer say nothing, so neighbours are taken together."""
 
-_WHOLE: Final = Scale(0.0, 1.0)
+_WHOLE: Final = Range(0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,10 @@ def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
     found = []
     for place, (title, note, observe) in enumerate(_OBSERVED):
         seen = [(one.scored_at, hit) for one in rated if (hit := observe(one)) is not None]
-        samples = binned(seen)
-        if not samples:
+        points = binned(seen)
+        if not points:
             continue
-        latest = samples[-1]
+        latest = points[-1]
         assert latest.value is not None
         assert latest.lower is not None
         assert latest.upper is not None
@@ -88,9 +89,9 @@ def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
                 title=title,
                 note=note,
                 now=shown,
-                chart=chart([samples], (), threshold=0.0, scale=_WHOLE, now=now),
+                chart=chart([points], (), threshold=0.0, values=_WHOLE, now=now),
                 description=f"{title}, in time: lately {shown}, from {len(seen)} observations.",
-                samples=tuple(samples),
+                samples=tuple(points),
             )
         )
     return tuple(found)
@@ -102,17 +103,17 @@ def binned(seen: Sequence[tuple[float, bool]]) -> list[Sample]:
     Args:
         seen: time and whether it was so, in order of time.
 
-    Returns: at most `POINTS` samples, each at the time of its last observation with an interval that
+    Returns: at most `POINTS` points, each at the time of its last observation with an interval that
         covers the truth of its stretch with probability 95 %; none for fewer than `FEWEST` observations.
     """
     count = min(POINTS, len(seen) // FEWEST)
-    samples = []
+    points = []
     for place in range(count):
         part = seen[place * len(seen) // count : (place + 1) * len(seen) // count]
         estimate = proportion(sum(hit for _, hit in part), len(part))
         assert estimate is not None
-        samples.append(Sample(part[-1][0], estimate.value, estimate.lower, estimate.upper))
-    return samples
+        points.append(Sample(part[-1][0], estimate.value, estimate.lower, estimate.upper))
+    return points
 
 
 def _agrees(verdict: Verdict) -> bool | None:
@@ -146,57 +147,25 @@ _PLOTS_KEPT_S: Final = 30.0
 """The plots are made of thousands of verdicts: not anew at each refresh."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeLine:
-    """The judge on one route and model."""
-
-    route: str
-    route_href: str
-    model: str
-    noise: str
-    swap: str
-    agreement: str
-    decided: str
-    saved: str
-    """Share of ratings that took no call."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgePage:
-    """The whole page."""
-
-    head: Head
-    setup: JudgeSetup | None
-    problem: str
-    """Why it cannot be used, "" while it can."""
-    lines: tuple[JudgeLine, ...]
-    calls: str
-    saved: str
-    cost: str
-    plots: tuple[Plot, ...]
-    people: tuple[AgreementLine, ...]
-    """How far people agree, by who decided and how the verdicts were chosen."""
-    can_label: bool
-    """Whether people can say what they think of verdicts here."""
-
-
 def judge_page(
     sources: ConsoleSources, plots: tuple[Plot, ...], people: Sequence[HumanAgreement] = ()
-) -> JudgePage:
+) -> Page:
     """What the cells know of the judge, by route and model, and what people say of its ratings."""
     reports = sources.reports()
     rows = judged(reports)
-    decided = [report.decided for report in rows]
-    ratings = sum(sum(one.values()) for one in decided)
-    asked = sum(one.get("judge", 0) for one in decided)
-    return JudgePage(
-        head=Head("Judge · evenkeel", alert=any(report.alert for report in reports)),
+    decided = Counter[str]()
+    for report in rows:
+        decided.update(report.decided)
+    spending = sources.spending() if sources.spending else None
+    return Page(
+        "Judge · evenkeel",
+        alert=any(report.alert for report in reports),
         setup=sources.judge,
         problem=sources.ready().get("judge", ""),
-        lines=tuple(_line(report) for report in rows),
-        calls=f"{asked:,} of {ratings:,} ratings" if ratings else "",
-        saved=figures.percent((ratings - asked) / ratings) if ratings else "",
-        cost=_cost(sources.spending() if sources.spending else None),
+        reports=rows,
+        stages=STAGES,
+        decided=decided,
+        cost=next((one for one in spending.purposes if one.name == "judge"), None) if spending else None,
         plots=plots,
         people=agreement_lines(people),
         can_label=sources.labels is not None,
@@ -215,19 +184,19 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
 
 def judge_table(reports: Sequence[CellReport]) -> Table:
     """The judge by route and model, for a file."""
-    measured = ("judge_noise", "swap_consistency", "cascade_agreement")
-    columns = ["route", "model"]
-    for name in measured:
-        columns += [name, f"{name}_lower", f"{name}_upper", f"{name}_n"]
-    columns += [f"decided_by_{stage}" for stage in STAGES]
-    rows = []
-    for report in judged(reports):
-        row: list[str | int | float | None] = [report.key.route, report.key.model]
-        for name in measured:
-            row += _flat(getattr(report, name))
-        row += [report.decided.get(stage, 0) for stage in STAGES]
-        rows.append(row)
-    return Table(tuple(columns), rows)
+
+    def decided(stage: Stage) -> Callable[[CellReport], int]:
+        return lambda report: report.decided.get(stage, 0)
+
+    return Table.of(
+        judged(reports),
+        ("route", lambda report: report.key.route),
+        ("model", lambda report: report.key.model),
+        *estimate_columns("judge_noise"),
+        *estimate_columns("swap_consistency"),
+        *estimate_columns("cascade_agreement"),
+        *((f"decided_by_{stage}", decided(stage)) for stage in STAGES),
+    )
 
 
 def plots_table(plots: Sequence[Plot]) -> Table:
@@ -260,7 +229,7 @@ def judge_handlers(
     """`/judge` and its live part."""
     labels = CountedLabels(sources.labels)
 
-    def page(_: object) -> JudgePage:
+    def page(_: object) -> Page:
         return judge_page(sources, plots(), human_agreement(labels()))
 
     return live_handlers("/judge", "_judge.html", page, renderer)
@@ -268,67 +237,16 @@ def judge_handlers(
 
 def people_table(agreement: Sequence[HumanAgreement]) -> Table:
     """How far people agree with ratings, for a file."""
-    columns = (
+    return Table.of(
+        agreement,
         "judge",
         "decided_by",
-        "verdicts_were",
-        "agreement",
+        ("verdicts_were", lambda one: one.source),
+        ("agreement", lambda one: one.value),
         "lower",
         "upper",
         "n",
         "agreed",
         "too_high",
+        "split",
     )
-    return Table(
-        (*columns, "split"),
-        [
-            (
-                one.judge,
-                one.decided_by,
-                one.source,
-                one.value,
-                one.lower,
-                one.upper,
-                one.n,
-                one.agreed,
-                one.too_high,
-                one.split,
-            )
-            for one in agreement
-        ],
-    )
-
-
-def _flat(estimate: Estimate | None) -> list[float | int | None]:
-    if estimate is None:
-        return [None, None, None, None]
-    return [estimate.value, estimate.lower, estimate.upper, estimate.n]
-
-
-def _line(report: CellReport) -> JudgeLine:
-    total = sum(report.decided.values())
-    asked = report.decided.get("judge", 0)
-    return JudgeLine(
-        route=report.key.route,
-        route_href=links.route_link(report.key.route),
-        model=report.key.model,
-        noise=_said(report.judge_noise),
-        swap=_said(report.swap_consistency),
-        agreement=_said(report.cascade_agreement),
-        decided=", ".join(
-            f"{report.decided[stage]:,} {stage}" for stage in STAGES if report.decided.get(stage)
-        )
-        or "–",
-        saved=figures.percent((total - asked) / total) if total else "–",
-    )
-
-
-def _said(estimate: Estimate | None) -> str:
-    return f"{figures.estimate_text(estimate)} of {estimate.n:,}" if estimate else "too few yet"
-
-
-def _cost(spending: Spending | None) -> str:
-    for amount in spending.purposes if spending else ():
-        if amount.name == "judge":
-            return f"{figures.usd(amount.usd)} and {amount.tokens:,} tokens today"
-    return ""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from litestar import MediaType, Request, Response, Router, get, post
+from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException
 from litestar.params import FromQuery, QueryParameter, RawBody, URLEncodedBody
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.access import Recorder, json_only, needs, own_pages_only, signed, visitor_of
-from evenkeel.console.api import json_response
-from evenkeel.core import figures, rewordings
+from evenkeel.console.api import json_object, json_response
+from evenkeel.console.rendering import AnyRequest, see_other
+from evenkeel.core import figures
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels, LabelError, Said, decided_by, label_of
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evenkeel.console.access import Visitor
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.labels import HumanAgreement
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.labels import Label, LabelStore
@@ -52,25 +51,7 @@ _DRAWN_FROM: Final = 2_000
 """Newest verdicts of which one is drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelView:
-    """One person's label."""
-
-    by: str
-    said: str
-    note: str
-    drawn: bool
-    at: str
-    at_iso: str
-    at_exact: str
-    withdrawn: str
-    """When, "" if it counts."""
-    version: int
-    disagrees: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementLine:
+class AgreementLine(NamedTuple):
     """How far people agree with one decider."""
 
     decider: str
@@ -83,19 +64,21 @@ class AgreementLine:
     """What the disagreement is like, "" if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackView:
+class Feedback(NamedTuple):
     """What the page of a trial shows of labels."""
 
-    labels: tuple[LabelView, ...]
+    labels: Sequence[Label]
     agreement: tuple[AgreementLine, ...]
-    ratings: tuple[tuple[int, str], ...]
-    qualities: tuple[tuple[str, str], ...]
+    ratings: Mapping[int, str]
+    qualities: Mapping[str, str]
+
+    def said(self, label: Label) -> str:
+        """A label in words."""
+        parts = (self.ratings.get(label.rating or 0), self.qualities.get(label.quality or ""))
+        return "; ".join(filter(None, parts))
 
 
-def feedback(
-    store: LabelStore, counted: Sequence[Label], verdict_id: str, judge: str, now: float
-) -> FeedbackView:
+def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge: str) -> Feedback:
     """The labels of a verdict and the agreement with its judge over all verdicts.
 
     Args:
@@ -103,15 +86,9 @@ def feedback(
         counted: all that count.
         verdict_id: the verdict that the page is about.
         judge: its judge's model, "" without a judge.
-        now: Unix time in seconds.
     """
     found = [one for one in human_agreement(counted) if one.judge == judge]
-    return FeedbackView(
-        tuple(_label(one, now) for one in store.of_verdict(verdict_id)),
-        agreement_lines(found),
-        tuple(RATINGS.items()),
-        tuple(QUALITIES.items()),
-    )
+    return Feedback(store.of_verdict(verdict_id), agreement_lines(found), RATINGS, QUALITIES)
 
 
 def agreement_lines(found: Sequence[HumanAgreement]) -> tuple[AgreementLine, ...]:
@@ -144,49 +121,21 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     return None
 
 
-def _label(label: Label, now: float) -> LabelView:
-    parts = []
-    if label.rating is not None:
-        parts.append(RATINGS[label.rating])
-    if label.quality is not None:
-        parts.append(QUALITIES[label.quality])
-    return LabelView(
-        by=label.by,
-        said="; ".join(parts),
-        note=label.note,
-        drawn=label.drawn,
-        at=figures.moment(label.at, now),
-        at_iso=figures.iso(label.at),
-        at_exact=figures.moment_exact(label.at),
-        withdrawn="" if label.withdrawn_at is None else figures.moment(label.withdrawn_at, now),
-        version=label.version,
-        disagrees=label.agrees is False,
-    )
-
-
 def _line(one: HumanAgreement) -> AgreementLine:
     wrong = one.n - one.agreed
     return AgreementLine(
         decider=" ".join(filter(None, (_DECIDERS[one.decided_by], one.judge))),
         source=_SOURCES[one.source],
         share=figures.percent(one.value),
-        interval=f"[{figures.number(one.lower * 100)},\u00a0{figures.number(one.upper * 100)}]\u202f%",
+        interval=figures.interval(one),
         counts=f"{one.agreed:,} of {one.n:,}",
         too_high=f"{one.too_high:,} of {wrong:,} rated more alike than people say" if wrong else "",
     )
 
 
-def siblings(log: VerdictLog, verdict: Verdict) -> tuple[tuple[Verdict, str], ...]:
-    """The other trials of the same exchange with their ratings in words, the identical resend first."""
-    others = [one for one in log.of_exchange(verdict.exchange_id) if one.id != verdict.id]
-    others.sort(key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
-    return tuple((one, "not rated" if one.rating is None else wording.RATINGS[one.rating]) for one in others)
-
-
 Form = URLEncodedBody[dict[str, str]]
 Limit = Annotated[int, QueryParameter(ge=1, le=10_000)]
 QueryText = FromQuery[str | None]
-AnyRequest = Request[Any, Any, Any]
 
 _FIELDS = ("verdict", "by", "rating", "quality", "note", "drawn", "withdraw")
 
@@ -201,13 +150,11 @@ def feedback_handlers(
     def draw() -> Response[bytes]:
         found = drawn(sources.log, store)
         if found is None:
-            content = renderer.page(
-                "message.html",
-                title="Nothing to rate",
-                text="Every verdict that could be drawn is labelled, or its texts are no longer kept.",
+            return renderer.not_found(
+                "Nothing to rate",
+                "Every trial that could be drawn is labelled, or its texts are no longer kept.",
             )
-            return Response(content, status_code=404, media_type=MediaType.HTML)
-        return Response(b"", status_code=303, headers={"location": f"{links.verdict_link(found)}?blind=1"})
+        return see_other(f"{links.verdict_link(found)}?blind=1")
 
     @post("/feedback", sync_to_thread=True, guards=[own_pages_only, needs("labeller")])
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
@@ -216,9 +163,7 @@ def feedback_handlers(
             label = _signed_label(sources, store, visitor_of(request), asked)
         except LabelError as error:
             raise HTTPException(f"Nothing was stored: {error}.", status_code=400) from error
-        return Response(
-            b"", status_code=303, headers={"location": f"{links.verdict_link(label.verdict_id)}#feedback"}
-        )
+        return see_other(f"{links.verdict_link(label.verdict_id)}#feedback")
 
     @get("/", sync_to_thread=True)
     def listed(route: QueryText = None, limit: Limit = 500) -> Response[bytes]:
@@ -232,13 +177,7 @@ def feedback_handlers(
     def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """One label, as `say` takes it."""
         try:
-            asked = json.loads(body)
-        except (ValueError, RecursionError):
-            asked = None
-        if not isinstance(asked, dict):
-            raise HTTPException("The body is not a JSON object.", status_code=400)
-        try:
-            label = _signed_label(sources, store, visitor_of(request), asked)
+            label = _signed_label(sources, store, visitor_of(request), json_object(body))
         except LabelError as error:
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"label": asdict(label)}, 201)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from litestar import MediaType, Response, get
-from litestar.params import FromQuery
+from litestar import Response, get
 
 from evenkeel.console import links
-from evenkeel.console.heatmap import (
-    BANDS,
-    PAIRS_IN_COLUMNS,
-    Heatmap,
-    LanguageMatrix,
-    heatmap,
-    language_matrices,
-)
-from evenkeel.console.pipeline import PipelineLine, pipeline_line
-from evenkeel.console.rendering import KnownTag, tagged
-from evenkeel.console.status import Status, status
-from evenkeel.console.trends import Trend, trends
-from evenkeel.console.trial import Choice, Exhibitor, VerdictList, latest
+from evenkeel.console.heatmap import PAIRS_IN_COLUMNS, heatmap, language_matrices
+from evenkeel.console.pipeline import pipeline_line
+from evenkeel.console.rendering import AnyRequest, KnownTag, Page, tagged
+from evenkeel.console.status import status
+from evenkeel.console.trends import trends
+from evenkeel.console.trial import Choice, Exhibitor, latest
 from evenkeel.core import rewordings
 
 if TYPE_CHECKING:
@@ -30,7 +21,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, PipelineView
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
 
 EVENTS_READ = 200
@@ -39,36 +30,18 @@ EVENTS_READ = 200
 MATRICES = 1
 """Matrices of languages on the page, that of an alert first; one takes some 15 kB."""
 
-QueryText = FromQuery[str | None]
 
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """Everything on the page."""
-
-    status: Status
-    heatmap: Heatmap
-    matrices: tuple[LanguageMatrix, ...]
-    """Pairs of languages, of the first few routes and models."""
-    matrices_left: int
-    trends: tuple[Trend, ...]
-    verdicts: VerdictList
-    pipeline: PipelineLine
-    view: PipelineView
-    query: str
-    """The choice as a query string, for the link to the live part."""
-
-
-def overview(sources: ConsoleSources, choice: Choice, exhibitor: Exhibitor) -> Overview:
+def overview(sources: ConsoleSources, choice: Choice, exhibitor: Exhibitor) -> Page:
     """Read all sources once and put the page together."""
     now = sources.clock()
     reports, view = sources.reports(), sources.pipeline()
     events = sources.monitor_store.events(EVENTS_READ)
-    changes = sources.change_reports() if sources.change_reports else ()
-    matrices = language_matrices(reports, minimum=view.minimum_trials)
-    return Overview(
-        status=status(reports, events, view, now, changes),
-        heatmap=heatmap(reports, minimum=view.minimum_trials, now=now),
+    found = status(reports, events, view, now, sources.change_reports() if sources.change_reports else ())
+    matrices = language_matrices(reports)
+    return Page(
+        found.title,
+        status=found,
+        heatmap=heatmap(reports),
         matrices=matrices[:MATRICES],
         matrices_left=len(matrices[MATRICES:]),
         trends=trends(reports, events, sources.monitor_store, now),
@@ -78,7 +51,6 @@ def overview(sources: ConsoleSources, choice: Choice, exhibitor: Exhibitor) -> O
             exhibitor=exhibitor,
             routes={report.key.route for report in reports},
             perturbations=_filtered_by(reports, choice.perturbation),
-            now=now,
         ),
         pipeline=pipeline_line(view),
         view=view,
@@ -104,23 +76,17 @@ def overview_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
     """`/` and `/fragments/overview`; both take `rating`, `route` and `perturbation`."""
     exhibitor = Exhibitor()
 
-    def rendered(template: str, rating: str | None, route: str | None, perturbation: str | None) -> bytes:
-        shown = overview(sources, Choice.of(rating, route, perturbation), exhibitor)
-        return renderer.page(template, page=shown, bands=BANDS)
+    def shown(request: AnyRequest) -> Page:
+        query = request.query_params
+        choice = Choice.of(query.get("rating"), query.get("route"), query.get("perturbation"))
+        return overview(sources, choice, exhibitor)
 
     @get("/", sync_to_thread=True)
-    def page(
-        rating: QueryText = None, route: QueryText = None, perturbation: QueryText = None
-    ) -> Response[bytes]:
-        return Response(rendered("overview.html", rating, route, perturbation), media_type=MediaType.HTML)
+    def page(request: AnyRequest) -> Response[bytes]:
+        return renderer.response("overview.html", page=shown(request))
 
     @get("/fragments/overview", sync_to_thread=True)
-    def fragment(
-        known: KnownTag = None,
-        rating: QueryText = None,
-        route: QueryText = None,
-        perturbation: QueryText = None,
-    ) -> Response[bytes]:
-        return tagged(rendered("_overview.html", rating, route, perturbation), known)
+    def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
+        return tagged(renderer.page("_overview.html", page=shown(request)), known)
 
     return [page, fragment]

@@ -4,110 +4,129 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from litestar import MediaType, Request, Response, get
+from litestar import Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 
-from evenkeel.console import links
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Head, live_handlers
-from evenkeel.console.spend import SpendPart, spend_part
-from evenkeel.console.status import STUCK_AFTER_S
-from evenkeel.console.untried import reason_in_words, untried_lines
-from evenkeel.core import figures
+from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.spend import spend_part
+from evenkeel.console.status import stuck
+from evenkeel.core import figures, rewordings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, DeadExchange, DeadLetter, PipelineView
-    from evenkeel.console.untried import UntriedLine
-    from evenkeel.stores.counters import RouteFlow
+    from evenkeel.console.sources import ConsoleSources, PipelineView
+    from evenkeel.console.spend import Meter
+    from evenkeel.stores.counters import Untried
+
+
+_NAMED: Final = 3
+"""So many kinds of a category are named on a line; more are counted."""
+
+_REASONS: Final = {
+    "no_rewriter": "needs a rewriter: set rewriter.model",
+    "no_judge": "needs a judge, since answers in two languages are compared: set judge.model",
+    "budget": "the day's budget is spent",
+    "budget_pace": "held back so that the budget lasts the day",
+    "no_input": "the prompt holds no text of a user",
+    "nothing_to_change": "no place in the input can be changed in this way",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UntriedLine:
+    """Kinds of one category that were not tried on a route for one reason."""
+
+    route: str
+    kinds: str
+    reason: str
+    count: str
+    """How often, "always" if they can't run as things are set."""
+
+
+def untried_lines(untried: Sequence[Untried]) -> tuple[UntriedLine, ...]:
+    """Group by route, category and reason; what can never run comes first, then the most frequent."""
+    groups: dict[tuple[str, str, str, bool], list[Untried]] = {}
+    for one in untried:
+        key = (one.route, rewordings.category(one.perturbation).name, one.reason, one.count is None)
+        groups.setdefault(key, []).append(one)
+    ordered = sorted(groups.items(), key=lambda item: (not item[0][3], -_total(item[1]), item[0]))
+    return tuple(
+        UntriedLine(
+            route,
+            _kinds(category, found),
+            reason_in_words(reason),
+            "always" if always else f"{_total(found):,}",
+        )
+        for (route, category, reason, always), found in ordered
+    )
+
+
+def reason_in_words(reason: str) -> str:
+    """A reason for people, with what to do where there is something to do."""
+    return _REASONS.get(reason, reason.replace("_", " "))
+
+
+def _total(found: Sequence[Untried]) -> int:
+    return sum(one.count or 0 for one in found)
+
+
+def _kinds(category: str, found: Sequence[Untried]) -> str:
+    names = sorted({one.perturbation for one in found}, key=rewordings.position)
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} kinds of {category}"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One station on the way, with its count and the share of the station before."""
+    """One station on the way, with its count and that of the station before it; None for the first."""
 
     name: str
-    count: str
-    share: str
-    """"" for the first station or when the one before is empty."""
+    count: int
+    of: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RouteLine:
-    """The counts of one route."""
-
-    route: str
-    href: str
-    eligible: str
-    sampled: str
-    queued: str
-    scored: str
-    skipped: str
-
-
-@dataclass(frozen=True, slots=True)
-class Spend:
-    """What was spent of a budget. `share` in [0, 1], None without a budget."""
-
-    text: str
-    share: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineLine:
-    """The bottom of the page."""
+class PipelineLine(NamedTuple):
+    """Where exchanges are, as the overview and the page of the pipeline show it."""
 
     stages: tuple[Stage, ...]
-    skipped: str
+    skipped: Mapping[str, int]
+    """By reason."""
     lag: str
-    dead: int
-    spend: tuple[Spend, ...]
+    spend: tuple[Meter, ...]
     scorer: str
-    routes: tuple[RouteLine, ...]
     untried: tuple[UntriedLine, ...]
 
 
 def pipeline_line(view: PipelineView) -> PipelineLine:
     """Sum the routes and put queue and spend into words."""
-    eligible = sum(flow.eligible for flow in view.routes)
-    sampled = sum(flow.sampled for flow in view.routes)
-    queued = sum(flow.queued for flow in view.routes)
-    scored = sum(flow.scored for flow in view.routes)
+    eligible, sampled, queued, scored = (
+        sum(getattr(flow, name) for flow in view.routes)
+        for name in ("eligible", "sampled", "queued", "scored")
+    )
     skipped: Counter[str] = Counter()
     for flow in view.routes:
         skipped.update(flow.skipped)
     return PipelineLine(
         stages=(
-            Stage("eligible", f"{eligible:,}", ""),
-            Stage("sampled", f"{sampled:,}", _share(sampled, eligible)),
-            Stage("queued", f"{queued:,}", _share(queued, sampled)),
-            Stage("scored", f"{scored:,}", _share(scored, queued)),
-            Stage("skipped", f"{skipped.total():,}", _share(skipped.total(), sampled)),
+            Stage("eligible", eligible, None),
+            Stage("sampled", sampled, eligible),
+            Stage("queued", queued, sampled),
+            Stage("scored", scored, queued),
+            Stage("skipped", skipped.total(), sampled),
         ),
-        skipped=_reasons(skipped),
+        skipped=skipped,
         lag=_lag(view),
-        dead=view.dead,
-        spend=_spend(view),
-        scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "cheap metrics, no judge",
-        routes=tuple(_route_line(flow) for flow in view.routes),
+        spend=spend_part(view, None).total,
+        scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics, no judge",
         untried=untried_lines(view.untried),
     )
-
-
-def _share(part: int, whole: int) -> str:
-    return figures.percent(part / whole) if whole else ""
-
-
-def _reasons(skipped: Mapping[str, int]) -> str:
-    ordered = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in ordered if count)
 
 
 def _lag(view: PipelineView) -> str:
@@ -116,34 +135,6 @@ def _lag(view: PipelineView) -> str:
     return (
         f"{view.waiting:,} waiting, {view.leased:,} in work, "
         f"the oldest since {figures.duration(view.oldest_s)}"
-    )
-
-
-def _spend(view: PipelineView) -> tuple[Spend, ...]:
-    dollars, tokens = figures.usd(view.usd_today), f"{view.tokens_today:,} tokens"
-    return (
-        Spend(f"{dollars} of {figures.usd(view.budget_usd)} today", _used(view.usd_today, view.budget_usd))
-        if view.budget_usd is not None
-        else Spend(f"{dollars} today, no limit set", None),
-        Spend(f"{tokens} of {view.budget_tokens:,} today", _used(view.tokens_today, view.budget_tokens))
-        if view.budget_tokens is not None
-        else Spend(f"{tokens} today, no limit set", None),
-    )
-
-
-def _used(spent: float, budget: float) -> float:
-    return min(1.0, spent / budget) if budget > 0 else 1.0
-
-
-def _route_line(flow: RouteFlow) -> RouteLine:
-    return RouteLine(
-        flow.route,
-        links.route_link(flow.route),
-        f"{flow.eligible:,}",
-        f"{flow.sampled:,}",
-        f"{flow.queued:,}",
-        f"{flow.scored:,}",
-        _reasons(flow.skipped) or "none",
     )
 
 
@@ -165,69 +156,29 @@ _DROPPED: Final = {
 ExchangeId = FromPath[str]
 
 
-@dataclass(frozen=True, slots=True)
-class SkipLine:
-    """Why exchanges of a route were not scored."""
-
-    route: str
-    reason: str
-    count: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLine:
-    """One dead letter."""
-
-    id: str
-    href: str
-    reason: str
-    at: str
-    at_iso: str
-    at_exact: str
-
-
-@dataclass(frozen=True, slots=True)
-class PipelinePage:
-    """The whole page."""
-
-    head: Head
-    line: PipelineLine
-    view: PipelineView
-    skips: tuple[SkipLine, ...]
-    dead: tuple[DeadLine, ...]
-    dead_more: int
-    """Dead letters that are not listed."""
-    dead_known: bool
-    """Whether they can be listed at all."""
-    spend: SpendPart
-    stuck: str
-    """What is wrong with the queue, "" if nothing is."""
-
-
-def pipeline_page(sources: ConsoleSources) -> PipelinePage:
+def pipeline_page(sources: ConsoleSources) -> Page:
     """Read queue, counters and spend once."""
-    view, now = sources.pipeline(), sources.clock()
+    view = sources.pipeline()
     letters = sources.dead_letters.latest(DEAD_SHOWN) if sources.dead_letters else ()
-    return PipelinePage(
-        head=Head("Pipeline · evenkeel", alert=any(report.alert for report in sources.reports())),
+    return Page(
+        "Pipeline · evenkeel",
+        alert=any(report.alert for report in sources.reports()),
         line=pipeline_line(view),
         view=view,
-        skips=skip_lines(view),
-        dead=tuple(_dead_line(letter, now) for letter in letters),
+        skips=skips(view),
+        because=skipped_because,
+        dead=letters,
         dead_more=max(0, view.dead - len(letters)),
         dead_known=sources.dead_letters is not None,
         spend=spend_part(view, sources.spending() if sources.spending else None),
-        stuck=_stuck(view),
+        stuck=stuck(view),
     )
 
 
-def skip_lines(view: PipelineView) -> tuple[SkipLine, ...]:
-    """Every reason of every route, the most frequent first."""
-    found = [
-        (count, flow.route, reason) for flow in view.routes for reason, count in flow.skipped.items() if count
-    ]
-    found.sort(key=lambda one: (-one[0], one[1], one[2]))
-    return tuple(SkipLine(route, skipped_because(reason), f"{count:,}") for count, route, reason in found)
+def skips(view: PipelineView) -> list[tuple[int, str, str]]:
+    """Count, route and reason of what was not scored, the most frequent first."""
+    found = [(count, flow.route, reason) for flow in view.routes for reason, count in flow.skipped.items()]
+    return sorted((one for one in found if one[0]), key=lambda one: (-one[0], *one[1:]))
 
 
 def skipped_because(reason: str) -> str:
@@ -237,14 +188,8 @@ def skipped_because(reason: str) -> str:
 
 def flow_table(view: PipelineView) -> Table:
     """Exchanges of each route by stage, for a file."""
-    columns = ("route", "eligible", "sampled", "queued", "scored", "skipped")
-    return Table(
-        columns,
-        [
-            (flow.route, flow.eligible, flow.sampled, flow.queued, flow.scored, sum(flow.skipped.values()))
-            for flow in view.routes
-        ],
-    )
+    total = ("skipped", lambda flow: sum(flow.skipped.values()))
+    return Table.of(view.routes, "route", "eligible", "sampled", "queued", "scored", total)
 
 
 def skips_table(view: PipelineView) -> Table:
@@ -261,7 +206,7 @@ def skips_table(view: PipelineView) -> Table:
 def dead_table(sources: ConsoleSources) -> Table:
     """The newest dead letters for a file; no bodies."""
     letters = sources.dead_letters.latest(DEAD_IN_FILE) if sources.dead_letters else ()
-    return Table(("id", "reason", "at"), [(letter.id, letter.reason, letter.at) for letter in letters])
+    return Table.of(letters, "id", "reason", "at")
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -273,51 +218,18 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
 
     # The path type also takes ids that hold a slash.
     @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True)
-    def dead(request: Request[Any, Any, Any], exchange_id: ExchangeId) -> Response[bytes]:
-        del request
+    def dead(exchange_id: ExchangeId) -> Response[bytes]:
         name = exchange_id.removeprefix("/")
         exchange = letters.find(name)
         if exchange is None:
             raise NotFoundException(detail="There is no dead letter of this id, or it is no longer kept.")
         reason = next((one.reason for one in letters.latest(DEAD_IN_FILE) if one.id == name), "")
-        content = renderer.page(
-            "dead_letter.html", id=name, exchange=exchange, reason=reason, **_bodies(exchange)
-        )
-        return Response(content, media_type=MediaType.HTML)
+        return renderer.response("dead_letter.html", id=name, exchange=exchange, reason=reason, cut=_cut)
 
     return [*found, dead]
-
-
-def _bodies(exchange: DeadExchange) -> dict[str, str]:
-    return {
-        "received": figures.moment_exact(exchange.received_at),
-        "took": f"{exchange.duration_s:.1f} s",
-        "request": _cut(exchange.request),
-        "response": _cut(exchange.response),
-    }
 
 
 def _cut(text: str) -> str:
     if len(text) <= _BODY_CHARS:
         return text
     return f"{text[:_BODY_CHARS]}… ({len(text) - _BODY_CHARS:,} more characters)"
-
-
-def _dead_line(letter: DeadLetter, now: float) -> DeadLine:
-    return DeadLine(
-        letter.id,
-        links.dead_letter_link(letter.id),
-        letter.reason.replace("_", " "),
-        figures.moment(letter.at, now),
-        figures.iso(letter.at),
-        figures.moment_exact(letter.at),
-    )
-
-
-def _stuck(view: PipelineView) -> str:
-    if view.oldest_s <= STUCK_AFTER_S:
-        return ""
-    return (
-        f"Scoring is behind: the oldest exchange has waited {figures.duration(view.oldest_s)}. "
-        "Check that the worker runs and that the budget is not spent."
-    )

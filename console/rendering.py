@@ -10,22 +10,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import blake2s
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import MediaType, Request, Response, get
 from litestar.params import HeaderParameter
 from markupsafe import Markup, escape
 
-from evenkeel.core.figures import percent
-from evenkeel.core.rewordings import label
+from evenkeel.console import links, wording
+from evenkeel.console.heatmap import cell_id
+from evenkeel.core import figures, geometry, labels, rewordings
+from evenkeel.experiments.kit.renderings import environment
+from evenkeel.monitor.changes.kinds import NAMES
+from evenkeel.monitor.changes.markdown import EFFECTS
+from evenkeel.monitor.changes.report import SAID
+from evenkeel.stores.audit_log import KNOWN_BY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.navigation import PageLink
+    from evenkeel.core.cells import Estimate
 
 
 _MEDIA_TYPES = {
@@ -69,29 +75,22 @@ KnownTag = Annotated[str | None, HeaderParameter(name="if-none-match")]
 AnyRequest = Request[Any, Any, Any]
 
 
-class LiveView(Protocol):
-    """What every live page has beside its own content."""
-
-    @property
-    def head(self) -> Head:
-        """Title and state."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What the browser shows of a page outside of it."""
+class Page(SimpleNamespace):
+    """What a live page shows: every value that its template prints is an attribute."""
 
     title: str
     """The document's title."""
-    alert: bool = False
+    alert: bool
     """Whether any cell alerts: the icon of the tab says so on every page."""
-    announcement: str = ""
-    """What a screen reader is told when it changes: no times, so that it is told once."""
+    announcement: str
+    """Read by screen readers when it changes: without times, so that it is read once."""
+
+    def __init__(self, title: str, *, alert: bool = False, announcement: str = "", **values: Any) -> None:
+        super().__init__(title=title, alert=alert, announcement=announcement, **values)
 
 
 def live_handlers(
-    path: str, template: str, view: Callable[[AnyRequest], LiveView], renderer: Renderer
+    path: str, template: str, view: Callable[[AnyRequest], Page], renderer: Renderer
 ) -> list[HTTPRouteHandler]:
     """GET `path`, and `/fragments` + `path` for its live part, which answers 304 while nothing has changed.
 
@@ -106,10 +105,8 @@ def live_handlers(
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.scope["query_string"].decode("latin-1")
         source = f"/fragments{_raw_path(request)}{'?' * bool(query)}{query}"
-        content = renderer.page(
-            "live.html", page=view(request), fragment=template, source=source, here=_section(path)
-        )
-        return Response(content, media_type=MediaType.HTML)
+        here = f"/{path.split('/')[1]}"
+        return renderer.response("live.html", page=view(request), fragment=template, source=source, here=here)
 
     @get(f"/fragments{path}", sync_to_thread=True)
     def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
@@ -126,25 +123,14 @@ def tagged(content: bytes, known: str | None) -> Response[bytes]:
     return Response(content, media_type=MediaType.HTML, headers={"etag": tag})
 
 
+def see_other(location: str) -> Response[bytes]:
+    """Where the browser is to go on."""
+    return Response(b"", status_code=303, headers={"location": location})
+
+
 def _raw_path(request: AnyRequest) -> str:
     raw = request.scope.get("raw_path") or request.scope["path"].encode()
     return raw.partition(b"?")[0].decode("latin-1")
-
-
-def _section(path: str) -> str:
-    return f"/{path.split('/')[1]}"
-
-
-_CONTROLS = dict.fromkeys(
-    [
-        *(code for code in range(0x20) if chr(code) not in "\t\n\r"),
-        *range(0x7F, 0xA0),
-        *range(0x202A, 0x202F),  # embeddings and overrides of the writing direction
-        *range(0x2066, 0x206A),  # isolates
-    ],
-    "\ufffd",
-)
-"""Characters that show nothing, or make text look like other text, become visible."""
 
 
 class Renderer:
@@ -154,19 +140,43 @@ class Renderer:
     the framework would render them on the event loop that also answers health checks.
     """
 
-    def __init__(self, assets: Assets, pages: Sequence[PageLink] = (), *, documents: bool = False) -> None:
+    def __init__(
+        self,
+        assets: Assets,
+        clock: Callable[[], float],
+        pages: Mapping[str, str],
+        *,
+        documents: bool = False,
+    ) -> None:
         """Load the templates.
 
         Args:
             assets: static files.
-            pages: the navigation.
+            clock: Unix time in seconds, for times of day and ages.
+            pages: names of the navigation by address, in order; "" for one that is left out.
             documents: whether there are pages of documentation to link to.
         """
         self._environment = environment("evenkeel.console")
         self._environment.globals["asset"] = assets.url
-        self._environment.globals["pages"] = tuple(pages)
+        self._environment.globals["pages"] = {where: name for where, name in pages.items() if name}
         self._environment.globals["has_documents"] = documents
-        self._environment.filters |= {"percent": percent, "code_spans": code_spans, "kind": kind}
+        self._environment.globals["bands"] = geometry.BANDS
+        self._environment.globals["links"] = links
+        self._environment.globals["now"] = clock
+        self._environment.filters |= {each.__name__: each for each in _FILTERS}
+        self._environment.filters |= {
+            "band": geometry.band,
+            "cause_words": SAID.__getitem__,
+            "effect_words": EFFECTS.__getitem__,
+            "known_by": lambda how: KNOWN_BY.get(how, how),
+            "label": rewordings.label,
+            "mark_words": lambda kind: NAMES.get(kind, kind),
+            "pair_label": rewordings.pair_label,
+            "phrase": rewordings.phrase,
+            "moment": lambda at: figures.moment(at, clock()),
+            "rating_words": wording.rating_words,
+            "scorer_words": labels.scorer_words,
+        }
 
     def page(self, template: str, **values: Any) -> bytes:
         """The template filled in, as UTF-8.
@@ -175,17 +185,13 @@ class Renderer:
         """
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")
 
+    def response(self, template: str, status_code: int = 200, **values: Any) -> Response[bytes]:
+        """A whole page."""
+        return Response(self.page(template, **values), status_code=status_code, media_type=MediaType.HTML)
 
-def environment(package: str) -> Environment:
-    """The templates of a package; what they print is escaped and made visible."""
-    return Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=visible,
-    )
+    def not_found(self, title: str, text: str) -> Response[bytes]:
+        """A page that says what there is not."""
+        return self.response("message.html", 404, title=title, text=text)
 
 
 def code_spans(text: str) -> Markup:
@@ -200,13 +206,31 @@ def code_spans(text: str) -> Markup:
     return Markup().join(marked)
 
 
-def kind(perturbation: str) -> str:
-    """A perturbation in words; any other text as it is."""
-    return label(perturbation) if "." in perturbation else perturbation
+def spaced(name: str) -> str:
+    """A name of the API in words."""
+    return name.replace("_", " ")
 
 
-def visible(value: Any) -> Any:
-    """Text with characters that show nothing, or mislead, made visible; anything else as it is."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return value.translate(_CONTROLS)
-    return value
+def measured(estimate: Estimate | None) -> str:
+    """An estimate with its interval and trials, or a dash."""
+    return figures.MISSING if estimate is None else figures.estimate_of(estimate)
+
+
+_FILTERS: Final = (
+    figures.count,
+    figures.duration,
+    figures.estimate_of,
+    figures.estimate_text,
+    figures.interval,
+    figures.iso,
+    figures.lasting,
+    figures.moment_exact,
+    figures.number,
+    figures.percent,
+    figures.reasons,
+    figures.usd,
+    cell_id,
+    code_spans,
+    measured,
+    spaced,
+)

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from litestar.exceptions import NotFoundException
 
-from evenkeel.console import changes, links
+from evenkeel.console import links
 from evenkeel.console.alerts import EVENTS_READ, alerts_page
-from evenkeel.console.cells import CellGroup, cell_groups, excess_span
-from evenkeel.console.downloads import Table, Value
-from evenkeel.console.heatmap import BANDS, LanguageMatrix, language_matrices, retired_models
-from evenkeel.console.rendering import Head, live_handlers
-from evenkeel.console.spend import Meter, route_meters
-from evenkeel.console.trends import POINTS_READ, Trend, trends
-from evenkeel.core import figures
+from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
+from evenkeel.console.downloads import Table
+from evenkeel.console.heatmap import by_model, language_matrices
+from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.spend import route_meters
+from evenkeel.console.trends import POINTS_READ, trends
 from evenkeel.core.rewordings import language_pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from litestar import Request
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.alerts import Alert
-    from evenkeel.console.changes import ChangeView
-    from evenkeel.console.heatmap import Band
-    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.heatmap import LanguageMatrix
+    from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.cells import CellReport
-    from evenkeel.stores.counters import RouteFlow
+    from evenkeel.core.cells import CellReport, Estimate
 
 CHARTS: Final = 9
 
@@ -42,36 +37,15 @@ class ModelPart:
     id: str
     model: str
     retired: bool
-    last_seen: str
-    noise: str
-    groups: tuple[CellGroup, ...]
+    last_at: float
+    """Unix time of its newest trial."""
+    noise: Estimate | None
+    groups: list[tuple[str, list[CellReport]]]
+    """Its cells by category."""
     matrix: LanguageMatrix | None
 
 
-@dataclass(frozen=True, slots=True)
-class RoutePage:
-    """The whole page."""
-
-    head: Head
-    route: str
-    flow: RouteFlow | None
-    models: tuple[ModelPart, ...]
-    """Those that answer first."""
-    firing: tuple[Alert, ...]
-    change: ChangeView | None
-    """The last one."""
-    changes_known: bool
-    spend: tuple[Meter, ...]
-    trends: tuple[Trend, ...]
-    minimum: int
-    allowed: str
-    """The excess that is, if it is the same for all cells; else ""."""
-    bands: tuple[Band, ...]
-    query: str
-    """Narrows downloads to the route."""
-
-
-def route_page(sources: ConsoleSources, route: str) -> RoutePage | None:
+def route_page(sources: ConsoleSources, route: str) -> Page | None:
     """Everything about one route; None if nothing is known of it."""
     now, view = sources.clock(), sources.pipeline()
     every = sources.reports()
@@ -84,53 +58,43 @@ def route_page(sources: ConsoleSources, route: str) -> RoutePage | None:
         [one for one in sources.change_reports() if one.route == route] if sources.change_reports else []
     )
     firing = alerts_page(own, events, noticed, now).firing
-    return RoutePage(
-        head=Head(
-            f"{'▲ ' if firing else ''}{route} · evenkeel",
-            alert=any(report.alert for report in every),
-            announcement=f"{len(firing)} firing on this route" if firing else "",
-        ),
+    return Page(
+        f"{'▲ ' if firing else ''}{route} · evenkeel",
+        alert=any(report.alert for report in every),
+        announcement=f"{len(firing)} firing on this route" if firing else "",
         route=route,
         flow=flow,
-        models=tuple(_models(own, view.minimum_trials, now)),
+        models=_models(own),
+        bar=excess_bars(own),
+        quality_changed=quality_changed,
         firing=firing,
-        change=changes.view(noticed[0], now) if noticed else None,
+        change=noticed[0] if noticed else None,
         changes_known=sources.change_reports is not None,
         spend=route_meters(sources.spending() if sources.spending else None, route),
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
-        allowed=figures.percent(own[0].threshold) if len({one.threshold for one in own}) == 1 else "",
-        bands=BANDS,
+        allowed=own[0].threshold if len({one.threshold for one in own}) == 1 else None,
         query=f"?{links.overview_query(route=route)}",
     )
 
 
 def trends_table(sources: ConsoleSources, route: str | None) -> Table:
     """The points of the trend lines, of one route or of all, for a file."""
-    columns = ("route", "model", "perturbation", "at", "trials", "content_delta", "excess")
-    rows: list[tuple[Value, ...]] = []
-    for report in sorted(sources.reports(), key=lambda one: one.key.parts):
-        if route in {None, report.key.route}:
-            rows += [
-                (
-                    *report.key.parts,
-                    point.at,
-                    point.trials,
-                    point.content_delta,
-                    point.excess,
-                    point.excess_lower,
-                    point.excess_upper,
-                    point.robustness,
-                )
-                for point in sources.monitor_store.trend(*report.key.parts, POINTS_READ)
-            ]
-    return Table((*columns, "excess_lower", "excess_upper", "robustness"), rows)
+    points = [
+        (report.key, point)
+        for report in sorted(sources.reports(), key=lambda one: one.key.parts)
+        if route in {None, report.key.route}
+        for point in sources.monitor_store.trend(*report.key.parts, POINTS_READ)
+    ]
+    measured = ("at", "trials", "content_delta", "excess", "excess_lower", "excess_upper", "robustness")
+    rows = [(*key.parts, *(getattr(point, name) for name in measured)) for key, point in points]
+    return Table(("route", "model", "perturbation", *measured), rows)
 
 
 def route_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/routes/{name}` and its live part."""
 
-    def page(request: Request[Any, Any, Any]) -> RoutePage:
+    def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
         known = {report.key.route for report in sources.reports()}
         known |= {flow.route for flow in sources.pipeline().routes}
@@ -145,35 +109,20 @@ def route_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
 
 
-def _models(own: Sequence[CellReport], minimum: int, now: float) -> list[ModelPart]:
-    retired = retired_models(own)
-    models: dict[str, list[CellReport]] = {}
-    for report in own:
-        models.setdefault(report.key.model, []).append(report)
-    matrices = {matrix.model: matrix for matrix in language_matrices(own, minimum=minimum)}
-    span = excess_span(own)
-
-    def place(model: str) -> tuple[bool, float, str]:
-        last = max(report.last_scored_at or 0.0 for report in models[model])
-        gone = (models[model][0].key.route, model) in retired
-        return gone, -last if gone else 0.0, model
-
-    parts = []
-    for number, model in enumerate(sorted(models, key=place)):
-        reports = models[model]
-        in_matrix = model in matrices
-        last = max(report.last_scored_at or 0.0 for report in reports)
-        noise = next((report.noise_floor for report in reports if report.noise_floor), None)
-        shown = [one for one in reports if not (in_matrix and language_pair(one.key.perturbation))]
-        parts.append(
-            ModelPart(
-                id=f"model-{number}",
-                model=model,
-                retired=(reports[0].key.route, model) in retired,
-                last_seen=figures.moment(last, now) if last else "",
-                noise=figures.estimate_text(noise) if noise else "",
-                groups=cell_groups(shown, minimum=minimum, span=span),
-                matrix=matrices.get(model),
-            )
+def _models(own: Sequence[CellReport]) -> list[ModelPart]:
+    """Those that answer first."""
+    matrices = {matrix.model: matrix for matrix in language_matrices(own)}
+    return [
+        ModelPart(
+            id=f"model-{number}",
+            model=model,
+            retired=retired,
+            last_at=last_at,
+            noise=next((report.noise_floor for report in reports if report.noise_floor), None),
+            groups=cell_groups(
+                one for one in reports if not (model in matrices and language_pair(one.key.perturbation))
+            ),
+            matrix=matrices.get(model),
         )
-    return parts
+        for number, (model, last_at, retired, reports) in enumerate(by_model(own))
+    ]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from litestar import MediaType, Response, get
+from litestar import Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Head, live_handlers
+from evenkeel.console.rendering import Page, live_handlers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, SettingLine, SettingsSection
+    from evenkeel.console.sources import ConsoleSources, SettingsSection
 
 DOCUMENT: Final = "/docs/"
 DocumentName = FromPath[str]
@@ -39,56 +38,15 @@ _ROLES: Final = {
 """Written out: the narrow layout takes a table's meaning from it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SectionView:
-    """A section with where its text is found."""
-
-    name: str
-    """"Top level" for the settings outside of any section."""
-    id: str
-    href: str
-    """Of its text, "" if there is none."""
-    meaning: str
-    lines: tuple[SettingLine, ...]
-    changed: int
-    """How many are not as they would be by default."""
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsPage:
-    """The whole page."""
-
-    head: Head
-    sections: tuple[SectionView, ...]
-    changed: int
-
-
-def settings_page(sections: Sequence[SettingsSection], *, documented: bool, alert: bool) -> SettingsPage:
-    """Sections in the order given."""
-    views = tuple(
-        SectionView(
-            name=section.name or "Top level",
-            id=f"section-{place}",
-            href=f"{DOCUMENT}settings#{section.anchor}" if documented else "",
-            meaning=section.meaning,
-            lines=section.lines,
-            changed=sum(not line.default for line in section.lines),
-        )
-        for place, section in enumerate(sections)
-    )
-    return SettingsPage(Head("Settings · evenkeel", alert=alert), views, sum(view.changed for view in views))
-
-
 def settings_table(sections: Sequence[SettingsSection]) -> Table:
     """All settings for a file; credentials as on the page."""
-    return Table(
-        ("section", "name", "value", "default", "meaning"),
-        [
-            (section.name, line.name, line.value, line.default, line.meaning)
-            for section in sections
-            for line in section.lines
-        ],
-    )
+    columns = ("name", "value", "default", "meaning")
+    rows = [
+        (section.name, *(getattr(line, name) for name in columns))
+        for section in sections
+        for line in section.lines
+    ]
+    return Table(("section", *columns), rows)
 
 
 def settings_handlers(
@@ -96,9 +54,16 @@ def settings_handlers(
 ) -> list[HTTPRouteHandler]:
     """`/settings` and its live part."""
 
-    def page(_: Any) -> SettingsPage:
-        alert = any(report.alert for report in sources.reports())
-        return settings_page(settings(), documented=sources.documents is not None, alert=alert)
+    def page(_: Any) -> Page:
+        sections = settings()
+        changed = [sum(not line.default for line in section.lines) for section in sections]
+        return Page(
+            "Settings · evenkeel",
+            alert=any(report.alert for report in sources.reports()),
+            # By place, each with the number of settings that are not as they would be by default.
+            sections=list(zip(range(len(sections)), sections, changed, strict=True)),
+            changed=sum(changed),
+        )
 
     return live_handlers("/settings", "_settings.html", page, renderer)
 
@@ -113,12 +78,11 @@ def document_handlers(documents: Callable[[str], str | None], renderer: Renderer
         if text is None:
             raise NotFoundException(detail="There is no such page of documentation here.")
         title = re.search(r"^# (.+)$", text, re.MULTILINE)
-        content = renderer.page(
+        return renderer.response(
             "document.html",
             title=title[1] if title else wanted,
             body=as_html(text, wanted, lambda other: documents(other) is not None),
         )
-        return Response(content, media_type=MediaType.HTML)
 
     return [document]
 

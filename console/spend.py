@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from evenkeel.console import links
 from evenkeel.console.downloads import Table
+from evenkeel.console.sources import Amount, Spending
 from evenkeel.core import figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel.console.sources import Amount, PipelineView, Share, Spending
+    from evenkeel.console.sources import PipelineView, Share
 
 _Place: TypeAlias = tuple[str | None, str | None]
 """A route and a purpose; None = all of them."""
 
-_PURPOSES: Final = {
+PURPOSES: Final = {
     "replay": "replays of sampled requests",
     "golden": "goldens asked again",
     "judge": "the judge",
@@ -25,94 +24,57 @@ _PURPOSES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Meter:
+class Meter(NamedTuple):
     """A budget and how much of it is used. `share` in [0, 1]; None without a limit."""
 
     text: str
     share: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SpendLine:
-    """One route, or one purpose."""
+class SpendLine(NamedTuple):
+    """One route, or one purpose, with what it has cost."""
 
-    name: str
-    href: str
-    """"" for a purpose."""
-    usd: str
-    tokens: str
-    share: str
-    """Of the day's dollars; of its tokens if nothing has a price."""
+    amount: Amount
+    share: float | None
+    """Of the day's dollars, in [0, 1]; of its tokens if nothing has a price. None without any."""
     meters: tuple[Meter, ...]
     """The limits it has of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplitCell:
-    """What one route, or all, have cost for one purpose, or for all. "" twice for nothing."""
-
-    usd: str
-    tokens: str
-
-
-@dataclass(frozen=True, slots=True)
-class SplitRow:
-    """One route, or the sum of them."""
-
-    name: str
-    href: str
-    """"" for the sum."""
-    cells: tuple[SplitCell, ...]
-    """One for each purpose, then their sum."""
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """Spend by route and purpose, with sums both ways."""
 
-    purposes: tuple[str, ...]
-    """In words, in the order of the cells."""
-    rows: tuple[SplitRow, ...]
-    """The last one is the sum of the routes."""
+    routes: list[str | None]
+    """Those that cost most first; None stands for their sum."""
+    purposes: list[str | None]
+    sums: Mapping[_Place, tuple[int, float]]
+    """Tokens and US dollars."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpendPart:
+class SpendPart(NamedTuple):
     """Spend as the page shows it."""
 
     total: tuple[Meter, ...]
-    routes: tuple[SpendLine, ...]
-    purposes: tuple[SpendLine, ...]
-    split: Split | None = None
+    routes: list[SpendLine]
+    purposes: list[SpendLine]
+    split: Split | None
     """None while there is nothing to split."""
+    words: Mapping[str, str]
+    """Purposes in words."""
 
 
 def spend_part(view: PipelineView, spending: Spending | None) -> SpendPart:
     """The day's totals against the common budgets, and where they went."""
-    total = (
-        meter(figures.usd(view.usd_today), view.usd_today, view.budget_usd, money=True),
-        meter(f"{view.tokens_today:,} tokens", view.tokens_today, view.budget_tokens, money=False),
-    )
-    if spending is None:
-        return SpendPart(total, (), ())
-    return SpendPart(
-        total,
-        _lines(spending.routes, linked=True),
-        _lines(spending.purposes, linked=False),
-        _split(spending.shares),
-    )
+    spending = spending or Spending((), ())
+    whole = Amount("", view.tokens_today, view.usd_today, view.budget_tokens, view.budget_usd)
+    split = _split(spending.shares) if spending.shares else None
+    return SpendPart(meters(whole), _lines(spending.routes), _lines(spending.purposes), split, PURPOSES)
 
 
 def route_meters(spending: Spending | None, route: str) -> tuple[Meter, ...]:
     """What one route has cost today; () if that is not known."""
-    for amount in spending.routes if spending else ():
-        if amount.name == route:
-            return (
-                meter(figures.usd(amount.usd), amount.usd, amount.budget_usd, money=True),
-                meter(f"{amount.tokens:,} tokens", amount.tokens, amount.budget_tokens, money=False),
-            )
-    return ()
+    found = (one for one in (spending.routes if spending else ()) if one.name == route)
+    return next(map(meters, found), ())
 
 
 def spend_table(view: PipelineView, spending: Spending | None) -> Table:
@@ -132,39 +94,29 @@ def split_table(spending: Spending | None) -> Table:
     return Table(("route", "purpose", "tokens", "usd"), rows)
 
 
-def meter(spent_text: str, spent: float, budget: float | None, *, money: bool) -> Meter:
-    """What was spent today, of which limit."""
-    if budget is None:
-        return Meter(f"{spent_text} today, no limit set", None)
-    limit = figures.usd(budget) if money else f"{budget:,.0f}"
-    return Meter(f"{spent_text} of {limit} today", min(1.0, spent / budget) if budget > 0 else 1.0)
+def meters(amount: Amount, *, limited: bool = False) -> tuple[Meter, ...]:
+    """What was spent today of the limits in dollars and tokens; if `limited`, only where there is a limit."""
+    dollars, tokens = amount.budget_usd, amount.budget_tokens
+    found = (
+        (figures.usd(amount.usd), amount.usd, dollars, figures.usd(dollars or 0)),
+        (f"{amount.tokens:,} tokens", amount.tokens, tokens, f"{tokens or 0:,.0f}"),
+    )
+    return tuple(
+        Meter(f"{text} today, no limit set", None)
+        if budget is None
+        else Meter(f"{text} of {limit} today", min(1.0, spent / budget) if budget > 0 else 1.0)
+        for text, spent, budget, limit in found
+        if budget is not None or not limited
+    )
 
 
-def _lines(amounts: Sequence[Amount], *, linked: bool) -> tuple[SpendLine, ...]:
-    dollars = sum(one.usd for one in amounts)
-    tokens = sum(one.tokens for one in amounts)
+def _lines(amounts: Sequence[Amount]) -> list[SpendLine]:
+    dollars, tokens = sum(one.usd for one in amounts), sum(one.tokens for one in amounts)
     lines = []
     for one in sorted(amounts, key=lambda amount: (-amount.usd, -amount.tokens, amount.name)):
         part, whole = (one.usd, dollars) if dollars else (one.tokens, tokens)
-        own = (
-            (one.usd, one.budget_usd, figures.usd(one.usd), True),
-            (one.tokens, one.budget_tokens, f"{one.tokens:,} tokens", False),
-        )
-        lines.append(
-            SpendLine(
-                name=one.name if linked else _PURPOSES.get(one.name, one.name),
-                href=links.route_link(one.name) if linked else "",
-                usd=figures.usd(one.usd),
-                tokens=f"{one.tokens:,}",
-                share=figures.percent(part / whole) if whole else "–",
-                meters=tuple(
-                    meter(text, spent, budget, money=money)
-                    for spent, budget, text, money in own
-                    if budget is not None
-                ),
-            )
-        )
-    return tuple(lines)
+        lines.append(SpendLine(one, part / whole if whole else None, meters(one, limited=True)))
+    return lines
 
 
 def _sums(shares: Sequence[Share]) -> dict[_Place, tuple[int, float]]:
@@ -179,7 +131,7 @@ def _sums(shares: Sequence[Share]) -> dict[_Place, tuple[int, float]]:
 
 def _places(sums: Mapping[_Place, tuple[int, float]]) -> list[_Place]:
     """The routes that cost most first, sums last."""
-    order = (*_PURPOSES, None)
+    order = (*PURPOSES, None)
 
     def place(one: _Place) -> tuple[bool, float, int, str, int]:
         tokens, usd = sums[one[0], None]
@@ -188,24 +140,7 @@ def _places(sums: Mapping[_Place, tuple[int, float]]) -> list[_Place]:
     return sorted(sums, key=place)
 
 
-def _split(shares: Sequence[Share]) -> Split | None:
-    if not shares:
-        return None
+def _split(shares: Sequence[Share]) -> Split:
     sums = _sums(shares)
-    purposes = [purpose for purpose in _PURPOSES if (None, purpose) in sums]
     routes = [route for route, purpose in _places(sums) if purpose is None]
-    return Split(
-        tuple(_PURPOSES[purpose] for purpose in purposes),
-        tuple(
-            SplitRow(
-                "all routes" if route is None else route,
-                "" if route is None else links.route_link(route),
-                tuple(_cell(sums.get((route, purpose))) for purpose in (*purposes, None)),
-            )
-            for route in routes
-        ),
-    )
-
-
-def _cell(spent: tuple[int, float] | None) -> SplitCell:
-    return SplitCell("", "") if spent is None else SplitCell(figures.usd(spent[1]), f"{spent[0]:,}")
+    return Split(routes, [one for one in (*PURPOSES, None) if (None, one) in sums], sums)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from evenkeel.console import links
-from evenkeel.console.alerts import explanation
-from evenkeel.console.heatmap import cell_id, retired_models
+from evenkeel.console.alerts import alerting, explanation, raised_at
+from evenkeel.console.heatmap import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.console.alerts import Explanation
     from evenkeel.console.sources import PipelineView
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.changes.report import ChangeReport
@@ -62,30 +60,17 @@ STUCK_AFTER_S = 120.0
 """A queue whose oldest exchange is older than this is reported: silence must not look like health."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertLine:
-    """One alerting cell in words."""
+class AlertLine(NamedTuple):
+    """One alerting cell."""
 
-    route: str
-    model: str
-    change: str
-    """What was done to the prompts, such as "misspellings"."""
-    since: str
-    """Time of day, "" if the raising is no longer in the history."""
-    since_iso: str
-    lasts: str
-    """How long it has been raised, "" if unknown."""
-    excess: str
-    allowed: str
-    trials: int
-    evidence_href: str
-    cell_href: str
+    report: CellReport
+    since: float | None
+    """Unix time in seconds, None if its raising is no longer in the history."""
     retired: bool
     """Whether the model has stopped answering on this route."""
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(NamedTuple):
     """What moved, on one route for one model."""
 
     model: str
@@ -107,7 +92,7 @@ class Status:
     steps: tuple[str, ...]
     """What to do next, in order."""
     notices: tuple[str, ...]
-    behind: Explanation | None = None
+    behind: ChangeReport | None = None
     """The change that came before the first alert."""
 
     @property
@@ -135,10 +120,10 @@ def status(
         now: Unix time in seconds.
         changes: newest first.
     """
-    notices = (*pipeline.notices, *_pipeline_notices(pipeline), *drift_notices(reports))
-    alerting = sorted((report for report in reports if report.alert), key=_by_excess)
-    if alerting:
-        return _alert(alerting, reports, events, changes, notices, now)
+    notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *drift_notices(reports))
+    alerts = alerting(reports)
+    if alerts:
+        return _alert(alerts, reports, events, changes, notices, now)
     watched = [report for report in reports if report.excess is not None]
     if watched:
         return Status("steady", "Steady · evenkeel", (), (), _steady_summary(watched, now), (), notices)
@@ -148,18 +133,14 @@ def status(
     return Status("empty", "Waiting for traffic · evenkeel", (), (), "", (), notices)
 
 
-def _by_excess(report: CellReport) -> float:
-    return -(report.excess.value if report.excess else 0.0)
-
-
-def _pipeline_notices(pipeline: PipelineView) -> list[str]:
-    notices = []
-    if pipeline.oldest_s > STUCK_AFTER_S:
-        notices.append(
-            f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
-            "so the numbers below are as old. Check that the worker runs and that the budget is not spent."
-        )
-    return notices
+def stuck(pipeline: PipelineView) -> str:
+    """What is wrong with the queue, "" if nothing is."""
+    if pipeline.oldest_s <= STUCK_AFTER_S:
+        return ""
+    return (
+        f"Scoring is behind: the oldest exchange has waited {figures.duration(pipeline.oldest_s)}, "
+        "so the figures are as old. Check that the worker runs and that the budget is not spent."
+    )
 
 
 def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
@@ -184,11 +165,11 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
 
 def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     routes = {report.key.route for report in watched}
-    worst = min(watched, key=_by_excess)
+    worst = max(watched, key=lambda report: report.excess.value if report.excess else 0.0)
     assert worst.excess is not None
     last = max(report.last_scored_at or 0.0 for report in watched)
     text = (
-        f"{_count(len(watched), 'cell')} watched on {_count(len(routes), 'route')}. "
+        f"{figures.count(len(watched), 'cell')} watched on {figures.count(len(routes), 'route')}. "
         f"Largest excess over noise: {figures.estimate_of(worst.excess)} trials "
         f"for {rewordings.phrase(worst.key.perturbation)} on {worst.key.route} "
         f"(allowed {figures.percent(worst.threshold)})."
@@ -196,12 +177,8 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     return f"{text} Last verdict {figures.moment(last, now)} UTC." if last else text
 
 
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _alert(
-    alerting: Sequence[CellReport],
+    alerts: Sequence[CellReport],
     reports: Sequence[CellReport],
     events: Sequence[AlertEvent],
     changes: Sequence[ChangeReport],
@@ -210,73 +187,36 @@ def _alert(
 ) -> Status:
     retired = retired_models(reports)
     # An alert on a model that has stopped answering stays an alert: it may only be rarely called.
-    alerting = sorted(alerting, key=lambda report: (report.key.route, report.key.model) in retired)
+    lines = [AlertLine(one, raised_at(one.key, events), one.key.parts[:2] in retired) for one in alerts]
+    lines.sort(key=lambda line: line.retired)
     groups: dict[tuple[str, str], list[str]] = {}
-    for report in alerting:
-        row = (report.key.route, report.key.model)
-        groups.setdefault(row, []).append(rewordings.phrase(report.key.perturbation))
+    for line in lines:
+        key = line.report.key
+        groups.setdefault((key.route, key.model), []).append(rewordings.phrase(key.perturbation))
+    # The change before the first of the alerts of the first one's route for which one is known.
+    first = lines[0].report.key.route
+    behind = (explanation(changes, first, line.since) for line in lines if line.report.key.route == first)
     return Status(
         state="alert",
-        title=f"▲ {_count(len(alerting), 'alert')} · evenkeel",
+        title=f"▲ {figures.count(len(lines), 'alert')} · evenkeel",
         headlines=tuple(
-            Headline(model, route, figures.listing(changes)) for (route, model), changes in groups.items()
+            Headline(model, route, figures.listing(moved)) for (route, model), moved in groups.items()
         ),
-        alerts=tuple(_alert_line(report, events, retired, now) for report in alerting),
+        alerts=tuple(lines),
         summary="",
-        steps=tuple(_steps(alerting, reports, events, now)),
+        steps=tuple(_steps(lines, reports, now)),
         notices=notices,
-        behind=_behind(alerting, events, changes, now),
+        behind=next(filter(None, behind), None),
     )
 
 
-def _behind(
-    alerting: Sequence[CellReport],
-    events: Sequence[AlertEvent],
-    changes: Sequence[ChangeReport],
-    now: float,
-) -> Explanation | None:
-    """The change before the first of the alerts of the first one's route for which one is known."""
-    route = alerting[0].key.route
-    raised = [_raised_at(one, events) for one in alerting if one.key.route == route]
-    return next(filter(None, (explanation(changes, route, at, now) for at in raised)), None)
-
-
-def _raised_at(report: CellReport, events: Sequence[AlertEvent]) -> float | None:
-    for event in events:
-        if event.what == "excess" and (event.route, event.model, event.perturbation) == report.key.parts:
-            return event.at if event.kind == "raised" else None
-    return None
-
-
-def _alert_line(
-    report: CellReport, events: Sequence[AlertEvent], retired: set[tuple[str, str]], now: float
-) -> AlertLine:
-    key = report.key
-    since = _raised_at(report, events)
-    return AlertLine(
-        route=key.route,
-        model=key.model,
-        change=rewordings.phrase(key.perturbation),
-        since=figures.moment(since, now) if since is not None else "",
-        since_iso=figures.iso(since) if since is not None else "",
-        lasts=figures.lasting(now - since) if since is not None else "",
-        excess=figures.estimate_text(report.excess) if report.excess else "not known",
-        allowed=figures.percent(report.threshold),
-        trials=report.trials,
-        evidence_href=links.verdicts_link(route=key.route, perturbation=key.perturbation, rating="shifted"),
-        cell_href=f"#{cell_id(report)}",
-        retired=(key.route, key.model) in retired,
-    )
-
-
-def _steps(
-    alerting: Sequence[CellReport], reports: Sequence[CellReport], events: Sequence[AlertEvent], now: float
-) -> list[str]:
-    row = alerting[0].key.parts[:2]
+def _steps(lines: Sequence[AlertLine], reports: Sequence[CellReport], now: float) -> list[str]:
+    row = lines[0].report.key.parts[:2]
     # A perturbation that the model before was never tried with cannot show that the model changed.
-    swapped = [one for one in alerting if one.key.parts[:2] == row and _previous_model(one, reports)]
-    first = (swapped or alerting)[0]
-    since = _raised_at(first, events)
+    swapped = [
+        one for one in lines if one.report.key.parts[:2] == row and _previous_model(one.report, reports)
+    ]
+    first, since, _ = (swapped or lines)[0]
     when = f" shortly before {figures.moment(since, now)} UTC" if since is not None else ""
     steps = [
         "Read a few of the pairs: open “see the pairs” of an alert and judge whether the answers got worse."
@@ -304,7 +244,7 @@ def _previous_model(report: CellReport, reports: Sequence[CellReport]) -> CellRe
     candidates = [
         other
         for other in reports
-        if (other.key.route, other.key.model) in retired
+        if other.key.parts[:2] in retired
         and other.key.route == report.key.route
         and other.key.model != report.key.model
         and other.key.perturbation == report.key.perturbation

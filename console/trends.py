@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.console import links
-from evenkeel.console.chart import Chart, Mark, Sample, chart, value_scale
+from evenkeel.console.chart import Mark, Sample, chart, value_range
 from evenkeel.console.heatmap import retired_models
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
@@ -18,6 +17,7 @@ from evenkeel.core.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.console.chart import Chart
     from evenkeel.core.cells import CellReport
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
@@ -34,22 +34,20 @@ class Trend:
     """One chart with its caption."""
 
     id: str
-    route: str
-    perturbation: str
-    model: str
-    """The current model: the line in full colour."""
+    report: CellReport
+    """Of the current model: the line in full colour."""
     earlier: tuple[str, ...]
     """Models drawn dimmed, oldest first; those that no longer answer are marked "(before)"."""
     alert: bool
-    value: str
-    """Latest excess with its interval."""
-    trials: str
-    """How many it rests on."""
-    allowed: str
-    href: str
     chart: Chart
     description: str
     """The chart in a sentence, for those who do not see it."""
+
+    @property
+    def name(self) -> str:
+        """What was done to the prompts."""
+        kind = self.report.key.perturbation
+        return rewordings.pair_label(kind) if rewordings.language_pair(kind) else rewordings.label(kind)
 
 
 def trends(
@@ -74,7 +72,7 @@ def trends(
         newest = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
         drawn.append((newest, [_samples(report, store) for report in newest]))
     # One scale for all charts: a small wobble must not look like the alert beside it.
-    scale = value_scale(
+    values = value_range(
         [samples for _, series in drawn for samples in series],
         max((members[-1].threshold for members, _ in drawn), default=0.0),
     )
@@ -83,29 +81,17 @@ def trends(
     for members, series in drawn:
         current = members[-1]
         marks = _marks(members, events, now)
-        assert current.excess is not None
         views.append(
             Trend(
                 id=f"trend-{len(views)}",
-                route=current.key.route,
-                perturbation=_named(current.key.perturbation),
-                model=current.key.model,
+                report=current,
                 earlier=tuple(_earlier(report, retired) for report in members[:-1]),
                 alert=any(report.alert for report in members),
-                value=figures.estimate_text(current.excess),
-                trials=f"{current.excess.n:,}",
-                allowed=figures.percent(current.threshold),
-                href=links.verdicts_link(route=current.key.route, perturbation=current.key.perturbation),
-                chart=chart(series, marks, threshold=current.threshold, scale=scale, now=now),
+                chart=chart(series, marks, threshold=current.threshold, values=values, now=now),
                 description=_description(current, marks),
             )
         )
     return tuple(views)
-
-
-def _named(perturbation: str) -> str:
-    pair = rewordings.language_pair(perturbation)
-    return rewordings.pair_label(perturbation) if pair else rewordings.label(perturbation)
 
 
 def _earlier(report: CellReport, retired: set[tuple[str, str]]) -> str:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
-from litestar import MediaType, Request, Response, get
+from litestar import Response, get
 from litestar.params import FromPath, FromQuery
 
 from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
-from evenkeel.console.labels import feedback, siblings
+from evenkeel.console.labels import feedback
+from evenkeel.console.rendering import AnyRequest  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
+from evenkeel.core.labels import label as metric_label
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import PROVENANCE, stage_of
-from evenkeel.monitor.changes.report import SAID
 from evenkeel.stores.labels import CountedLabels
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources, GoldenSources
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+    from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.verdict_log import VerdictLog
 
 
@@ -96,26 +98,15 @@ class Choice:
         return {"route": self.route, "perturbation": self.perturbation, "rating": rating} | changes
 
 
-@dataclass(frozen=True, slots=True)
-class FilterLink:
-    """A link that narrows the list."""
+class FilterLink(NamedTuple):
+    """A link that narrows a list."""
 
     label: str
     href: str
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """The links above the list."""
-
-    ratings: tuple[FilterLink, ...]
-    perturbations: tuple[FilterLink, ...]
-    routes: tuple[FilterLink, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class QualityRow:
+class QualityRow(NamedTuple):
     """One quality metric on both answers, each on the metric's scale."""
 
     name: str
@@ -139,43 +130,64 @@ class Exhibit:
     """The prompt without gaps, where `prompt` has some and the page has room."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictView:
-    """One verdict, ready to print."""
+class TrialView(NamedTuple):
+    """A verdict with what is said of it in words."""
 
-    id: str
-    element_id: str
-    href: str
-    rating: int | None
-    rating_words: str
-    perturbation: str
-    severity: str
-    """"" for the baseline."""
-    route: str
-    model: str
-    at: str
-    at_iso: str
-    at_exact: str
-    scorer: str
-    explanation: str
-    details: tuple[tuple[str, str], ...]
-    """Scores behind a cheap rating: name and value."""
-    quality: tuple[QualityRow, ...]
-    baseline: str
-    """How the identical resend of the same exchange was rated, "" if it was not."""
-    failure: str
-    cost: str
-    replay: str
-    exhibit: Exhibit | None
+    verdict: Verdict
+    exhibit: Exhibit | None = None
     """None once the texts have been pruned."""
 
+    @property
+    def element_id(self) -> str:
+        """Stable across refreshes."""
+        return f"v-{links.path_part(self.verdict.id)}"
 
-@dataclass(frozen=True, slots=True)
-class VerdictList:
+    @property
+    def severity(self) -> str:
+        """With one decimal; "" where there is only one."""
+        graded = rewordings.category(self.verdict.perturbation).graded
+        return figures.number(self.verdict.severity, 1) if graded else ""
+
+    @property
+    def scorer(self) -> str:
+        """Who decided the rating, and whether the judge was needed."""
+        if self.verdict.scorer != "judge" or self.verdict.rating is None:
+            return scorer_words(self.verdict.scorer)
+        return wording.stage_words(stage_of(self.verdict.details))
+
+    @property
+    def failure(self) -> str:
+        """Why there is no rating, "" if there is one."""
+        failure = self.verdict.failure
+        return f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else ""
+
+    @property
+    def quality(self) -> list[QualityRow]:
+        """The quality metrics on both answers."""
+        return [quality_row(score) for score in self.verdict.quality]
+
+    @property
+    def details(self) -> list[tuple[str, str]]:
+        """Scores behind a rating of heuristics, and ratings beside the one that counts, by name."""
+        given = self.verdict.details
+        scores = [
+            (wording.score_words(name), figures.number(value, 2))
+            for name, value in given.items()
+            if name not in PROVENANCE
+        ]
+        others = [
+            (words, wording.rating_words(round(given[name])))
+            for name, words in wording.SECOND_RATINGS.items()
+            if name in given
+        ]
+        return scores + others
+
+
+class VerdictList(NamedTuple):
     """The latest verdicts with the links that narrow them."""
 
-    filters: Filters
-    verdicts: tuple[VerdictView, ...]
+    filters: list[tuple[str, list[FilterLink]]]
+    verdicts: list[TrialView]
     choice: Choice
     searched: int
     """How many trials were looked at; if few match, older ones may exist."""
@@ -183,9 +195,8 @@ class VerdictList:
     @property
     def opened(self) -> str:
         """Id of the verdict shown opened: the newest that moved, else the newest; "" if there is none."""
-        moved = next((found for found in self.verdicts if found.rating in {1, 2}), None)
-        chosen = moved or next(iter(self.verdicts), None)
-        return chosen.id if chosen else ""
+        found = [one.verdict for one in self.verdicts]
+        return next((one.id for one in found if one.rating in {1, 2}), found[0].id if found else "")
 
 
 class Exhibitor:
@@ -231,7 +242,6 @@ def latest(
     exhibitor: Exhibitor,
     routes: Iterable[str],
     perturbations: Iterable[str],
-    now: float,
 ) -> VerdictList:
     """The newest verdicts of a choice, with the links to other choices.
 
@@ -241,7 +251,6 @@ def latest(
         exhibitor: marks the differences.
         routes: names to offer as filters.
         perturbations: names to offer as filters.
-        now: Unix time in seconds.
     """
     limit = SHOWN if choice.rating == "all" else SEARCHED
     found = log.latest(limit, route=choice.route, perturbation=choice.perturbation)
@@ -249,8 +258,8 @@ def latest(
     views = []
     for verdict in shown:
         evidence = readable_evidence(log, verdict.id)
-        views.append(view(verdict, exhibitor.exhibit(evidence) if evidence else None, now))
-    return VerdictList(_filters(choice, routes, perturbations), tuple(views), choice, limit)
+        views.append(TrialView(verdict, exhibitor.exhibit(evidence) if evidence else None))
+    return VerdictList(_filters(choice, routes, perturbations), views, choice, limit)
 
 
 def matches(verdict: Verdict, rating: RatingFilter) -> bool:
@@ -262,38 +271,6 @@ def matches(verdict: Verdict, rating: RatingFilter) -> bool:
     if rating == "shifted":
         return bool(verdict.shifted)
     return verdict.rating == int(rating)
-
-
-def view(verdict: Verdict, exhibit: Exhibit | None, now: float) -> VerdictView:
-    """Put a verdict into words."""
-    failure = verdict.failure
-    return VerdictView(
-        id=verdict.id,
-        element_id=f"v-{links.path_part(verdict.id)}",
-        href=links.verdict_link(verdict.id),
-        rating=verdict.rating,
-        rating_words=wording.RATINGS.get(verdict.rating, "not rated") if verdict.rating else "not rated",
-        perturbation=rewordings.label(verdict.perturbation),
-        severity=figures.number(verdict.severity, 1)
-        if rewordings.category(verdict.perturbation).graded
-        else "",
-        route=verdict.route,
-        model=verdict.model,
-        at=figures.moment(verdict.scored_at, now),
-        at_iso=figures.iso(verdict.scored_at),
-        at_exact=figures.moment_exact(verdict.scored_at),
-        scorer=_decided(verdict),
-        explanation=verdict.explanation,
-        details=_details(verdict.details),
-        quality=tuple(quality_row(score) for score in verdict.quality),
-        baseline="" if verdict.baseline_rating is None else wording.RATINGS.get(verdict.baseline_rating, ""),
-        failure=f"{failure.metric}: {failure.reason.replace('_', ' ')}. {failure.detail}".strip()
-        if failure
-        else "",
-        cost=f"{verdict.tokens:,} tokens, {figures.usd(verdict.cost_usd)}",
-        replay=f"{figures.number(verdict.replay_s, 1)} s",
-        exhibit=exhibit,
-    )
 
 
 def answer_text(answer: Answer | None) -> str:
@@ -318,27 +295,6 @@ def _marked_short(
     )
 
 
-def _decided(verdict: Verdict) -> str:
-    """Who decided the rating, and whether the judge was needed."""
-    if verdict.scorer != "judge" or verdict.rating is None:
-        return scorer_words(verdict.scorer)
-    return wording.stage_words(stage_of(verdict.details))
-
-
-def _details(details: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
-    scores = [
-        (wording.score_words(name), figures.number(value, 2))
-        for name, value in details.items()
-        if name not in PROVENANCE
-    ]
-    others = [
-        (words, wording.RATINGS.get(round(details[name]), "not rated"))
-        for name, words in wording.SECOND_RATINGS.items()
-        if name in details
-    ]
-    return (*scores, *others)
-
-
 def quality_row(score: QualityScore) -> QualityRow:
     """One metric on both answers, in words."""
     change: Literal["same", "better", "worse", "changed"] = "same"
@@ -347,62 +303,44 @@ def quality_row(score: QualityScore) -> QualityRow:
     # Ratings are whole numbers, ratios are shown to two digits.
     reference, candidate = (f"{round(value, 2):g}" for value in (score.reference, score.candidate))
     of = " of 3" if score.scale == "rating" else ""
-    return QualityRow(wording.quality_words(score.metric), reference, candidate, of, change)
+    return QualityRow(metric_label(score.metric), reference, candidate, of, change)
 
 
-def _filters(choice: Choice, routes: Iterable[str], perturbations: Iterable[str]) -> Filters:
-    ratings: Sequence[tuple[str, RatingFilter]] = (
-        ("all", "all"),
-        ("moved (1 or 2)", "shifted"),
-        ("1 different message", "1"),
-        ("2 details differ", "2"),
-        ("3 same content", "3"),
-        ("not rated", "failed"),
+_RATING_CHOICES: Final = (
+    ("all", None),
+    ("moved (1 or 2)", "shifted"),
+    ("1 different message", "1"),
+    ("2 details differ", "2"),
+    ("3 same content", "3"),
+    ("not rated", "failed"),
+)
+
+
+def _filters(
+    choice: Choice, routes: Iterable[str], perturbations: Iterable[str]
+) -> list[tuple[str, list[FilterLink]]]:
+    """The links above the list, by what they choose."""
+    kinds = [(rewordings.label(name), name) for name in sorted(perturbations, key=rewordings.position)]
+    offered: Sequence[tuple[str, str, Sequence[tuple[str, str | None]]]] = (
+        ("rating", "rating", _RATING_CHOICES),
+        ("change", "perturbation", [("all", None), *kinds]),
+        ("route", "route", [("all", None), *((name, name) for name in sorted(routes))]),
     )
-
-    def link(label: str, *, active: bool, **changes: str | None) -> FilterLink:
-        return FilterLink(label, links.verdicts_link(**choice.parts(**changes)), active)
-
-    return Filters(
-        ratings=tuple(
-            link(label, active=choice.rating == name, rating=None if name == "all" else name)
-            for label, name in ratings
-        ),
-        perturbations=(
-            link("all", active=choice.perturbation is None, perturbation=None),
-            *(
-                link(rewordings.label(name), active=choice.perturbation == name, perturbation=name)
-                for name in sorted(perturbations, key=rewordings.position)
-            ),
-        ),
-        routes=(
-            link("all", active=choice.route is None, route=None),
-            *(link(name, active=choice.route == name, route=name) for name in sorted(routes)),
-        ),
-    )
+    chosen = choice.parts()
+    return [
+        (
+            title,
+            [
+                FilterLink(label, links.verdicts_link(**choice.parts(**{name: value})), chosen[name] == value)
+                for label, value in options
+            ],
+        )
+        for title, name, options in offered
+    ]
 
 
 VerdictId = FromPath[str]
 QueryText = FromQuery[str | None]
-
-
-class Beside(NamedTuple):
-    """A change of the route before or after a trial."""
-
-    href: str
-    text: str
-    trials_href: str
-    """The trials on the same side of it."""
-
-
-class Sibling(NamedTuple):
-    """Another trial of the same exchange."""
-
-    href: str
-    perturbation: str
-    severity: str
-    rating: int | None
-    rating_words: str
 
 
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -411,73 +349,44 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
     # The path type also takes ids that hold a slash.
     @get("/verdicts/{verdict_id:path}", sync_to_thread=True)
-    def page(
-        request: Request[Any, Any, Any], verdict_id: VerdictId, blind: QueryText = None
-    ) -> Response[bytes]:
+    def page(request: AnyRequest, verdict_id: VerdictId, blind: QueryText = None) -> Response[bytes]:
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:
-            content = renderer.page(
-                "message.html",
-                title="Verdict not found",
-                text="There is no verdict of this id in the log.",
-            )
-            return Response(content, status_code=404, media_type=MediaType.HTML)
-        now = sources.clock()
+            return renderer.not_found("Verdict not found", "There is no verdict of this id in the log.")
         evidence = sources.log.evidence(verdict.id)
         store = sources.labels
-        said = feedback(store, counted(), verdict.id, verdict.judge_model, now) if store else None
-        content = renderer.page(
+        said = feedback(store, counted(), verdict.id, verdict.judge_model) if store else None
+        return renderer.response(
             "trial.html",
-            here="/trials",
-            verdict=view(verdict, exhibit_in_full(evidence) if evidence else None, now),
-            raw=verdict,
+            one=TrialView(verdict, exhibit_in_full(evidence) if evidence else None),
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
-            siblings=_siblings(sources, verdict),
-            before=_change(sources, verdict, now, after=False),
-            after=_change(sources, verdict, now, after=True),
+            siblings=[TrialView(other) for other in siblings(sources.log, verdict)],
+            before=_change(sources, verdict, after=False),
+            after=_change(sources, verdict, after=True),
             feedback=said,
             blind=bool(blind) and said is not None and not said.labels,
             token=form_token(request),
             visitor=visitor_of(request),
         )
-        return Response(content, media_type=MediaType.HTML)
 
     return [page]
 
 
-def _siblings(sources: ConsoleSources, verdict: Verdict) -> tuple[Sibling, ...]:
-    return tuple(
-        Sibling(
-            links.verdict_link(one.id),
-            rewordings.label(one.perturbation),
-            figures.number(one.severity, 1) if rewordings.category(one.perturbation).graded else "",
-            one.rating,
-            words,
-        )
-        for one, words in siblings(sources.log, verdict)
-    )
+def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
+    """The other trials of the same exchange, the control first."""
+    others = [one for one in log.of_exchange(verdict.exchange_id) if one.id != verdict.id]
+    return sorted(others, key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
 
 
-def _change(sources: ConsoleSources, verdict: Verdict, now: float, *, after: bool) -> Beside | None:
+def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> ChangeReport | None:
     """The first change of the route after the trial, or the last one before it."""
-    of_route = [one for one in (sources.change_reports or tuple)() if one.route == verdict.route]
-    if after:
-        found = min(
-            (one for one in of_route if one.at > verdict.scored_at), key=lambda one: one.at, default=None
-        )
-    else:
-        found = max(
-            (one for one in of_route if one.at <= verdict.scored_at), key=lambda one: one.at, default=None
-        )
-    if found is None:
-        return None
-    side = "before" if after else "after"
-    return Beside(
-        links.change_link(found.id),
-        f"{SAID[found.cause]}, {figures.moment(found.at, now)}",
-        links.trials_link(change=found.id, side=side, perturbation=verdict.perturbation),
-    )
+    of_route = [
+        one
+        for one in (sources.change_reports or tuple)()
+        if one.route == verdict.route and (one.at > verdict.scored_at) == after
+    ]
+    return (min if after else max)(of_route, key=lambda one: one.at, default=None)
 
 
 def _trace_url(template: str | None, trace_id: str) -> str | None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from litestar import MediaType, Request, Response, get
+from litestar import Response, get
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.api import json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.rendering import Head, KnownTag, tagged
-from evenkeel.console.trial import quality_row
+from evenkeel.console.rendering import AnyRequest, KnownTag, Page, see_other, tagged
+from evenkeel.console.trial import TrialView
 from evenkeel.console.trial_search import Found, Labelled, Limits, TrialFilter, each_page, search
 from evenkeel.core import figures, rewordings
+from evenkeel.core.text import one_line
 from evenkeel.monitor.changes.report import SAID
 from evenkeel.stores.labels import CountedLabels
 
@@ -22,14 +23,13 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
+    from evenkeel.console.downloads import Column
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.console.trial import QualityRow
     from evenkeel.core.cells import CellReport
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.labels import Label
-    from evenkeel.stores.verdict_log import LoggedVerdict
 
 
 _RATINGS: Final = (
@@ -55,16 +55,14 @@ _NAMES: Final = {"text": "text", "side": "side of the change", "labels": "people
 _CHANGES: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One entry of a list to choose from."""
 
     value: str
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A list to choose from; the first entry, "any", is not among the options."""
 
     name: str
@@ -73,25 +71,18 @@ class Field:
     options: tuple[Option, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(NamedTuple):
     """A choice that is in effect, with the link that undoes it."""
 
     text: str
     href: str
 
 
-@dataclass(frozen=True, slots=True)
-class FilterForm:
-    """All fields with their values."""
+class FilterForm(NamedTuple):
+    """The lists to choose from, and what is chosen."""
 
     fields: tuple[Field, ...]
     more: tuple[Field, ...]
-    task: str
-    reason: str
-    since: str
-    until: str
-    text: str
     opened: bool
     """Whether a folded field is used."""
     chips: tuple[Chip, ...]
@@ -137,11 +128,6 @@ def filter_form(
     return FilterForm(
         fields,
         tuple(more),
-        chosen.task,
-        chosen.reason,
-        chosen.since,
-        chosen.until,
-        chosen.text,
         opened=any(getattr(chosen, name) for name in _MORE),
         chips=_chips(chosen, (*fields, *more)),
     )
@@ -210,83 +196,28 @@ _LIVE_SCAN: Final = 2_000
 """A page that took more reading than this is not kept fresh."""
 _EXCERPT: Final = 160
 
-AnyRequest = Request[Any, Any, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class TrialRow:
-    """One trial of the list."""
-
-    element_id: str
-    href: str
-    at: str
-    at_iso: str
-    at_exact: str
-    rating: int | None
-    rating_words: str
-    perturbation: str
-    severity: str
-    quality: tuple[QualityRow, ...]
-    """Metrics that changed."""
-    noisy: bool
-    """Whether the identical resend of the same exchange moved too."""
-    failure: str
-    reason_href: str
-    """Trials that failed for the same reason."""
-    route: str
-    model: str
-    excerpt: str
-    people: str
-    """What people say of it: "", "agreed" or "disputed"."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrialsPage:
-    """What the explorer shows."""
-
-    head: Head
-    chosen: TrialFilter
-    form: FilterForm
-    rows: tuple[TrialRow, ...]
-    first: bool
-    """Whether these are the newest."""
-    older_href: str
-    """"" if there is nothing older."""
-    newest_href: str
-    query: str
-    """The choice as "?…", "" for everything."""
-    unknown_change: bool
-    cut_short: bool
-    looked_at: str
-    reached: str
-    """Time of the oldest verdict read."""
-    live: bool
-    labels: bool
-    """Whether people can say what they think of a verdict."""
-
-
-def trials_page(
-    sources: ConsoleSources, chosen: TrialFilter, before: int | None, labelled: Labelled
-) -> TrialsPage:
+def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None, labelled: Labelled) -> Page:
     """The newest trials of a choice before a place in the log."""
     now = sources.clock()
     changes = _changes(sources)
     narrowed = chosen.beside(changes)
     found = _find(sources, narrowed, labelled, before, Limits())
     query = links.overview_query(**chosen.parts())
-    return TrialsPage(
-        head=Head("Trials · evenkeel"),
+    return Page(
+        "Trials · evenkeel",
         chosen=chosen,
         form=filter_form(chosen, sources.reports(), changes, now, labels=sources.labels is not None),
-        rows=tuple(_row(one, chosen, labelled, now) for one in found.trials),
+        trials=[(one.offset, TrialView(one.verdict)) for one in found.trials],
+        agrees=labelled.agrees,
+        one_line=lambda text: one_line(text, _EXCERPT),
         first=before is None,
         older_href=links.trials_link(**chosen.parts(), before=str(found.older)) if found.older else "",
-        newest_href=links.trials_link(**chosen.parts()),
         query=f"?{query}" if query else "",
         unknown_change=narrowed is None,
         cut_short=found.older is not None and not found.full,
-        looked_at=f"{found.looked_at:,}",
-        reached="" if found.reached_s is None else figures.moment_exact(found.reached_s),
+        looked_at=found.looked_at,
+        reached_s=found.reached_s,
         live=before is None and narrowed is not None and not chosen.text and found.looked_at <= _LIVE_SCAN,
         labels=sources.labels is not None,
     )
@@ -302,13 +233,10 @@ def trial_explorer_handlers(sources: ConsoleSources, renderer: Renderer) -> list
         chosen, before = TrialFilter.of(query), _before(query)
         if any(not value for value in query.values()):  # a form without script sends every field
             place = {} if before is None else {"before": str(before)}
-            return Response(
-                b"",
-                status_code=303,
-                headers={"location": links.trials_link(**chosen.parts(), **place)},
-            )
-        shown = trials_page(sources, chosen, before, _labelled(counted()))
-        return Response(renderer.page("trials.html", page=shown, here="/trials"), media_type=MediaType.HTML)
+            return see_other(links.trials_link(**chosen.parts(), **place))
+        return renderer.response(
+            "trials.html", page=trials_page(sources, chosen, before, _labelled(counted()))
+        )
 
     @get("/fragments/trials", sync_to_thread=True)
     def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
@@ -343,62 +271,64 @@ def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
         most=MOST_ROWS,
         scanned=MOST_SCANNED,
     )
-    return Table(_COLUMNS, [_cells(one.verdict) for one in pages])
+    return Table.of((one.verdict for one in pages), *_COLUMNS)
 
 
-_COLUMNS: Final = (
+def _quality(verdict: Verdict) -> str | None:
+    if verdict.quality_changed is None:
+        return None
+    return verdict.direction if verdict.quality_changed else "same"
+
+
+_COLUMNS: Final[tuple[Column, ...]] = (
     "id",
-    "exchange",
+    ("exchange", lambda verdict: verdict.exchange_id),
     "scored_at",
     "route",
     "model",
     "perturbation",
     "severity",
     "task",
-    "format",
-    "language",
+    ("format", lambda verdict: verdict.wanted_format),
+    ("language", lambda verdict: verdict.wanted_language or verdict.prompt_language),
     "rating",
     "baseline_rating",
-    "quality",
-    "failure",
+    ("quality", _quality),
+    ("failure", lambda verdict: verdict.failure.reason if verdict.failure else None),
     "explanation",
     "scorer",
-    "judge",
+    ("judge", lambda verdict: verdict.judge_model),
     "rated_by",
     "prompt_version",
     "replay_s",
     "tokens",
     "cost_usd",
-    "trace_id",
+    ("trace_id", lambda verdict: verdict.trace_id or None),
 )
 
 
-def _cells(verdict: Verdict) -> tuple[str | int | float | bool | None, ...]:
-    changed = verdict.quality_changed
-    return (
-        verdict.id,
-        verdict.exchange_id,
-        verdict.scored_at,
-        verdict.route,
-        verdict.model,
-        verdict.perturbation,
-        verdict.severity,
-        verdict.task,
-        verdict.wanted_format,
-        verdict.wanted_language or verdict.prompt_language,
-        verdict.rating,
-        verdict.baseline_rating,
-        verdict.direction if changed else None if changed is None else "same",
-        verdict.failure.reason if verdict.failure else None,
-        verdict.explanation,
-        verdict.scorer,
-        verdict.judge_model,
-        verdict.rated_by,
-        verdict.prompt_version,
-        verdict.replay_s,
-        verdict.tokens,
-        verdict.cost_usd,
-        verdict.trace_id or None,
+def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
+    """The newest verdicts for a file, newest first; no prompts and no answers."""
+    return Table.of(
+        verdicts,
+        "id",
+        "exchange_id",
+        "scored_at",
+        "route",
+        "model",
+        "perturbation",
+        "severity",
+        "scorer",
+        "rating",
+        "baseline_rating",
+        "direction",
+        ("failure", lambda verdict: verdict.failure.reason if verdict.failure else None),
+        "explanation",
+        "task",
+        "prompt_version",
+        "replay_s",
+        "tokens",
+        "cost_usd",
     )
 
 
@@ -430,36 +360,3 @@ def _labelled(labels: Iterable[Label]) -> Labelled:
 def _before(query: Mapping[str, Any]) -> int | None:
     text = str(query.get("before", ""))
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_PLACE else None
-
-
-def _row(one: LoggedVerdict, chosen: TrialFilter, labelled: Labelled, now: float) -> TrialRow:
-    verdict = one.verdict
-    failure = verdict.failure
-    agrees = labelled.agrees.get(verdict.id)
-    labelled_here = verdict.id in labelled.agrees
-    return TrialRow(
-        element_id=f"t-{one.offset}",
-        href=links.verdict_link(verdict.id),
-        at=figures.moment(verdict.scored_at, now),
-        at_iso=figures.iso(verdict.scored_at),
-        at_exact=figures.moment_exact(verdict.scored_at),
-        rating=verdict.rating,
-        rating_words=wording.RATINGS.get(verdict.rating, "not rated") if verdict.rating else "not rated",
-        perturbation=rewordings.label(verdict.perturbation),
-        severity=figures.number(verdict.severity, 1)
-        if rewordings.category(verdict.perturbation).graded
-        else "",
-        quality=tuple(quality_row(score) for score in verdict.quality if score.changed),
-        noisy=bool(verdict.shifted and verdict.baseline_shifted),
-        failure=f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else "",
-        reason_href=links.trials_link(**chosen.parts(reason=failure.reason)) if failure else "",
-        route=verdict.route,
-        model=verdict.model,
-        excerpt=_excerpt(verdict.explanation or (failure.detail if failure else "")),
-        people="" if not labelled_here else "disputed" if agrees is False else "agreed",
-    )
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}…"

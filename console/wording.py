@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
 """The similarity scale in words."""
 
+
+def rating_words(rating: int | None) -> str:
+    """A rating in words; None is that of a trial without one."""
+    return "not rated" if rating is None else RATINGS.get(rating, "not rated")
+
+
 _STAGES: dict[Stage, str] = {
     "equality": "equal after normalisation, the judge was not asked",
     "bands": "clear by cheap metrics, the judge was not asked",
@@ -35,11 +41,6 @@ _SCORES = {
 def stage_words(stage: Stage) -> str:
     """Which stage of a scorer with a judge decided."""
     return _STAGES[stage]
-
-
-def quality_words(metric: str) -> str:
-    """A quality metric's name; a stand-in is marked as one."""
-    return metric_label(metric)
 
 
 def score_words(metric: str) -> str:

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from evenkeel.console import wording
 from evenkeel.core import rewordings
-from evenkeel.core.labels import scorer_words
+from evenkeel.core.labels import label, scorer_words
 from evenkeel.metrics.registry import publish_labels
 
 
@@ -30,4 +29,4 @@ def test_cheap_metrics_are_never_called_a_judge():
     """A rating without a judge says so."""
     assert scorer_words("metrics") == "decided by heuristics, no judge"
     publish_labels()
-    assert "stand-in" in wording.quality_words("faithfulness_proxy")
+    assert "stand-in" in label("faithfulness_proxy")

@@ -10,12 +10,12 @@ from litestar.testing import TestClient
 from markupsafe import Markup
 
 from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
-from evenkeel.console.chart import Sample
-from evenkeel.console.forest import Interval, Span, bar, span_of
+from evenkeel.console.chart import Sample, bar
 from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table
+from evenkeel.core.geometry import Interval, Range
 from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from evenkeel.stores.sqlite.database import Database
@@ -185,10 +185,10 @@ def test_shares_of_spend_add_up():
     """0.20, 0.60 and 0.20 of one dollar; limits of a route's own are shown with it."""
     amounts = (Amount("b", 10, 0.2), Amount("a", 30, 0.6, 100, 1.2), Amount("c", 20, 0.2))
     part = spend_part(_view(), Spending(amounts, ()))
-    assert [(line.name, line.share.replace("\u202f", " ")) for line in part.routes] == [
-        ("a", "60 %"),
-        ("c", "20 %"),
-        ("b", "20 %"),
+    assert [(line.amount.name, line.share) for line in part.routes] == [
+        ("a", pytest.approx(0.6)),
+        ("c", pytest.approx(0.2)),
+        ("b", pytest.approx(0.2)),
     ]
     assert [(meter.text, meter.share) for meter in part.routes[0].meters] == [
         ("$0.60 of $1.20 today", 0.5),
@@ -199,20 +199,16 @@ def test_shares_of_spend_add_up():
 def test_without_prices_shares_are_of_tokens():
     """A self-hosted model costs nothing, yet its calls are to be seen."""
     part = spend_part(_view(), Spending((Amount("a", 30, 0.0), Amount("b", 10, 0.0)), ()))
-    assert [line.share for line in part.routes] == ["75\u202f%", "25\u202f%"]
+    assert [line.share for line in part.routes] == [0.75, 0.25]
 
 
 def test_spend_is_split_by_route_and_purpose_with_sums_both_ways():
     """0.75 and 0.25 of route a, 0.50 of route b: 1.25 for replays, 0.25 for the judge, 1.50 in all."""
     shares = (Share("b", "replay", 10, 0.5), Share("a", "judge", 5, 0.25), Share("a", "replay", 30, 0.75))
     split = spend_part(_view(), Spending((), (), shares)).split
-    assert split.purposes == ("replays of sampled requests", "the judge")
-    assert [(row.name, row.href, [cell.usd for cell in row.cells]) for row in split.rows] == [
-        ("a", "/routes/a", ["$0.75", "$0.25", "$1.00"]),
-        ("b", "/routes/b", ["$0.50", "", "$0.50"]),
-        ("all routes", "", ["$1.25", "$0.25", "$1.50"]),
-    ]
-    assert [cell.tokens for cell in split.rows[-1].cells] == ["40", "5", "45"]
+    assert (split.routes, split.purposes) == (["a", "b", None], ["replay", "judge", None])
+    assert [split.sums.get(("b", purpose)) for purpose in split.purposes] == [(10, 0.5), None, (10, 0.5)]
+    assert [split.sums[None, purpose] for purpose in split.purposes] == [(40, 1.25), (5, 0.25), (45, 1.5)]
     assert split_table(Spending((), (), shares)).rows == [
         ("a", "replay", 30, 0.75),
         ("a", "judge", 5, 0.25),
@@ -291,10 +287,8 @@ def test_the_calibration_says_which_metric_watches_what(client):
 
 def test_bars_share_a_scale_and_stay_inside_it():
     """From -0.2 to 0.6 on 200 units with a margin of 4; what lies beyond is drawn at the edge."""
-    span = span_of([Interval(0.3, -0.13, 0.55)], always=(0.0, 0.2))
-    assert span == pytest.approx(Span(-0.2, 0.6))
-    drawn = bar(Interval(0.2, -0.4, 0.4), span, lines=(0.2,))
-    assert (drawn.low, drawn.dot, drawn.high) == (4.0, 100.0, 148.0)
+    drawn = bar(Interval(0.2, -0.4, 0.4), Range(-0.2, 0.6), lines=(0.2,))
+    assert drawn.at == Interval(100.0, 4.0, 148.0)
     assert (drawn.ends, drawn.lines) == ((52.0,), (100.0,))
 
 

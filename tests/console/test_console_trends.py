@@ -14,15 +14,16 @@ from evenkeel.console.chart import (
     TOP,
     Mark,
     Sample,
-    Scale,
     chart,
     time_ticks,
-    value_scale,
+    value_range,
 )
 from evenkeel.console.trends import MAX_CHARTS, trends
+from evenkeel.core.geometry import Range, Scale
 
 NOW = 1_786_544_400.0
-SCALE = Scale(0.0, 0.5)
+VALUES = Range(0.0, 0.5)
+UP = Scale(*VALUES, BOTTOM, TOP)
 
 
 def _samples(*values, step=60.0, end=NOW):
@@ -39,7 +40,7 @@ def _points(path):
 
 def test_values_and_times_are_placed_in_proportion():
     """Half of the range is half of the height; the first sample is at the left edge, now at the right."""
-    drawn = chart([_samples(0.0, 0.25, 0.5)], [], threshold=0.1, scale=SCALE, now=NOW)
+    drawn = chart([_samples(0.0, 0.25, 0.5)], [], threshold=0.1, values=VALUES, now=NOW)
     middle = (TOP + BOTTOM) / 2
     assert _points(drawn.lines[0].line) == [(LEFT, BOTTOM), ((LEFT + RIGHT) / 2, middle), (RIGHT, TOP)]
     assert drawn.threshold_y == pytest.approx(BOTTOM - 0.2 * (BOTTOM - TOP), abs=0.05)
@@ -47,7 +48,7 @@ def test_values_and_times_are_placed_in_proportion():
 
 def test_a_line_that_has_stopped_ends_before_the_right_edge():
     """The time axis goes on to now, so that missing news is seen."""
-    drawn = chart([_samples(0.1, 0.1, end=NOW - 600)], [], threshold=0.1, scale=SCALE, now=NOW)
+    drawn = chart([_samples(0.1, 0.1, end=NOW - 600)], [], threshold=0.1, values=VALUES, now=NOW)
     assert drawn.lines[0].end_x < LEFT + 0.2 * (RIGHT - LEFT)
 
 
@@ -58,31 +59,31 @@ def test_points_without_a_number_are_left_out():
         Sample(NOW - 30, math.nan, 0, 0),
         Sample(NOW, 0.2, -math.inf, 0.4),
     ]
-    drawn = chart([samples], [], threshold=0.1, scale=value_scale([samples], 0.1), now=NOW)
+    drawn = chart([samples], [], threshold=0.1, values=value_range([samples], 0.1), now=NOW)
     assert len(_points(drawn.lines[0].line)) == 1
     assert drawn.lines[0].band == ""
 
 
 def test_no_samples_draw_no_line_and_no_times():
     """An empty series leaves grid and threshold."""
-    drawn = chart([[]], [], threshold=0.1, scale=SCALE, now=NOW)
+    drawn = chart([[]], [], threshold=0.1, values=VALUES, now=NOW)
     assert (drawn.lines, drawn.x_ticks) == ((), ())
     assert drawn.y_ticks
 
 
 def test_long_series_are_thinned_and_keep_their_ends():
     """A thousand points become few; the first and the newest are among them."""
-    drawn = chart([_samples(*[0.1] * 999, 0.4)], [], threshold=0.1, scale=SCALE, now=NOW)
+    drawn = chart([_samples(*[0.1] * 999, 0.4)], [], threshold=0.1, values=VALUES, now=NOW)
     points = _points(drawn.lines[0].line)
     assert len(points) == MAX_POINTS
     assert points[0][0] == LEFT
-    assert points[-1] == (drawn.lines[0].end_x, round(SCALE.y(0.4), 1))
+    assert points[-1] == (drawn.lines[0].end_x, UP.at(0.4))
 
 
 def test_marks_stay_inside_and_do_not_overlap():
     """Labels near the right edge turn inwards, close ones take two rows, older ones are dropped."""
     marks = [Mark(NOW - 7200, "old", "raised"), Mark(NOW - 20, "a", "raised"), Mark(NOW - 5, "b", "resolved")]
-    drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, scale=SCALE, now=NOW)
+    drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, values=VALUES, now=NOW)
     assert [mark.label for mark in drawn.marks] == ["a", "b"]
     assert {mark.anchor for mark in drawn.marks} == {"end"}
     assert drawn.marks[0].label_y != drawn.marks[1].label_y
@@ -94,7 +95,7 @@ def test_an_alert_newer_than_the_last_point_is_drawn():
         [_samples(0.1, 0.2, end=NOW - 30)],
         [Mark(NOW - 1, "a", "raised")],
         threshold=0.1,
-        scale=SCALE,
+        values=VALUES,
         now=NOW,
     )
     assert len(drawn.marks) == 1
@@ -104,7 +105,7 @@ def test_an_alert_newer_than_the_last_point_is_drawn():
 def test_early_wide_intervals_do_not_flatten_the_lines():
     """The scale follows the values and the latest interval only."""
     samples = [Sample(NOW - 60, 0.1, -0.9, 0.95), Sample(NOW, 0.3, 0.24, 0.38)]
-    assert value_scale([samples], 0.1) == Scale(-0.1, 0.4)
+    assert value_range([samples], 0.1) == Range(-0.1, 0.4)
 
 
 @given(st.floats(min_value=1, max_value=4e6), st.floats(min_value=0, max_value=2e9))
@@ -122,7 +123,7 @@ def test_alerting_cells_come_first_then_the_worst(make_scene):
     scene = make_scene("alert")
     shown = trends(scene.reports, scene.store.events(99), scene.store, scene.now)
     assert len(shown) == MAX_CHARTS
-    assert [(trend.perturbation, trend.alert) for trend in shown[:4]] == [
+    assert [(trend.name, trend.alert) for trend in shown[:4]] == [
         ("spelling", True),
         ("casing", True),
         ("punctuation", False),
@@ -134,7 +135,7 @@ def test_a_model_swap_is_one_chart_with_both_models(make_scene):
     """The earlier model's line is dimmed in the chart of its successor, with the alert marked."""
     scene = make_scene("alert")
     first = trends(scene.reports, scene.store.events(99), scene.store, scene.now)[0]
-    assert (first.model, first.earlier) == ("swift-2026-08", ("steady-2026-05 (before)",))
+    assert (first.report.key.model, first.earlier) == ("swift-2026-08", ("steady-2026-05 (before)",))
     assert [line.current for line in first.chart.lines] == [False, True]
     assert [mark.label for mark in first.chart.marks] == ["▲ alert 14:03"]
     assert "▲ alert 14:03 UTC" in first.description

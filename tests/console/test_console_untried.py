@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.console.untried import reason_in_words, untried_lines
+from evenkeel.console.pipeline import reason_in_words, untried_lines
 from evenkeel.stores.counters import Untried
 
 
