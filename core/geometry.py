@@ -47,6 +47,31 @@ def band(robustness: float) -> int:
     return sum(points < floor for floor in BAND_FLOORS)
 
 
+class Range(NamedTuple):
+    """The values that an axis shows."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def holding(
+        cls, values: Iterable[float | None], *, step: float, least: float, within: tuple[float, float]
+    ) -> Range:
+        """A range in whole steps that holds all values as far as they lie within limits.
+
+        Args:
+            values: those that are None or not finite are left out.
+            step: both ends are multiples of it.
+            least: length of the range at least.
+            within: limits; values beyond them are drawn at the end of the axis.
+        """
+        known = [one for one in values if one is not None and math.isfinite(one)]
+        held = [max(within[0], min(within[1], one)) for one in known]
+        low = math.floor(min(held, default=0.0) / step - _SLACK) * step
+        high = math.ceil(max(held, default=0.0) / step + _SLACK) * step
+        return cls(max(within[0], round(low, 9)), min(within[1], round(max(high, low + least), 9)))
+
+
 class Scale(NamedTuple):
     """An axis: values in, user units out."""
 
@@ -108,6 +133,14 @@ def path(points: Sequence[tuple[float, float]], *, closed: bool = False) -> str:
     if not points:
         return ""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + ("Z" if closed else "")
+
+
+def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
+    """Path data around (x, lower, upper) points; "" for fewer than two."""
+    if len(points) < 2:  # noqa: PLR2004 - a point has no area
+        return ""
+    there = [(x, upper) for x, _, upper in points]
+    return path(there + [(x, lower) for x, lower, _ in reversed(points)], closed=True)
 
 
 def shares(counts: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
