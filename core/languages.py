@@ -1,14 +1,17 @@
 """Languages: which one a text is written in, their tags and names, and how to ask for an answer in one.
 
 The model that identifies languages (97 of them, in the py3langid package) is loaded at the first
-question. Loading it takes about half a second, an answer 0.1 ms per thousand characters.
+question. Loading it takes about half a second, an answer 0.1 ms per thousand characters. Names and requests
+are in `languages.toml`.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+import tomllib
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -66,71 +69,9 @@ def _read_model() -> LanguageIdentifier:
 BUILTIN_TAGS: Final = ("es", "fr", "fr-CA", "de", "nl", "it", "ja", "pt-BR")
 """Target languages that need no configuration."""
 
-_ENGLISH_NAMES: Final = {
-    "ar": "Arabic",
-    "bg": "Bulgarian",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "cy": "Welsh",
-    "da": "Danish",
-    "de": "German",
-    "de-AT": "Austrian German",
-    "de-CH": "Swiss Standard German",
-    "el": "Greek",
-    "en": "English",
-    "en-GB": "British English",
-    "en-US": "American English",
-    "es": "Spanish",
-    "es-419": "Latin American Spanish",
-    "es-MX": "Mexican Spanish",
-    "et": "Estonian",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "fr-CA": "Canadian French",
-    "fr-CH": "Swiss French",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "id": "Indonesian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "nl": "Dutch",
-    "nl-BE": "Flemish Dutch",
-    "no": "Norwegian",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "pt-BR": "Brazilian Portuguese",
-    "pt-PT": "European Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sr": "Serbian",
-    "sv": "Swedish",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-    "zh-CN": "Simplified Chinese",
-    "zh-TW": "Traditional Chinese",
-}
-
-_REQUESTS: Final = {
-    "es": "Responde en español.",
-    "fr": "Réponds en français.",
-    "fr-CA": "Réponds en français canadien.",
-    "de": "Antworte auf Deutsch.",
-    "nl": "Antwoord in het Nederlands.",
-    "it": "Rispondi in italiano.",
-    "ja": "日本語で答えてください。",
-    "pt-BR": "Responda em português do Brasil.",
-}
+_TABLES: Final = tomllib.loads(files(__package__).joinpath("languages.toml").read_text("utf-8"))
+_ENGLISH_NAMES: Final[dict[str, str]] = _TABLES["names"]
+_REQUESTS: Final[dict[str, str]] = _TABLES["requests"]
 
 _TAG: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 

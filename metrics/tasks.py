@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from collections import Counter
 from enum import StrEnum
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.metrics.entity import read_schema
@@ -68,58 +70,13 @@ def _plain(name: str) -> str:
     return "_".join(name.lower().replace("-", " ").replace("_", " ").split())
 
 
-SUMMARISE: Final = re.compile(
-    r"\bsummar(?:y|ies|i[sz]\w+)|\brecap\b|\bcondense\b|\bwrite[ -]ups?\b|\bsum up\b"
-    r"|\btl;?dr\b|\bdigest\b|\bgist of\b|\boverview of\b"
-    r"|zusammenfass|zusammenzufassen|\bzusammen\b|\brésum|\bresum(?:en|ir|a|o|os|ão)\b"
-    r"|\briassu|\briepilog|samenvat|\bsamen\b|要約|まとめ"
-)
-CHAT: Final = re.compile(
-    r"\bchats?\b|\btranscripts?\b|\bconversations?\b|\bdialog(?:ue)?s?\b|\bdiscussions?\b|\bchannel\b"
-    r"|\blogs?\b"
-    r"|chatverl[aä]uf|gespräch|unterhaltung|\bconversaci[oó]n|\bconversas?\b|\bconversazion|\bgesprek"
-    r"|\btrascrizion|\btranscripci|\btranscri[çc]|会話|チャット|対話"
-)
-CASE: Final = re.compile(
-    r"\bcases?\b|\btickets?\b|\bincidents?\b|\bcomplaints?\b|supportf[aä]ll|kundenf[aä]ll"
-    r"|\bde[nmrs] falle?s?\b|störung|\bvorfall|\bcasos?\b|\bcasi\b|\bcas (?:client|de support)"
-    r"|\bincidentes?\b"
-    r"|\bchamados?\b|\bmelding\b|\bzaak\b|ケース|チケット|案件|インシデント"
-)
-OTHER_MATTER: Final = re.compile(
-    r"\barticles?\b|\bpapers?\b|\bbooks?\b|\bnovels?\b|\bstor(?:y|ies)\b|\bessays?\b|\bnews|\be-?mails?\b"
-    r"|\bmeetings?\b|\bminutes of\b|\bblogs?\b|\bfilms?\b|\bmovies?\b|\blaws?\b|\bcourts?\b|\blegal\b"
-    r"|\bstud(?:y|ies)\b"
-)
-"""What else may be summarised, and be about a case."""
-ANSWER: Final = re.compile(
-    r"\banswer|beantwort|\bantworte|\brépon[ds]|\brespond|\brispond|\bantwoord|\bresposta|\brespuesta|回答|答え"
-)
-MATERIAL: Final = re.compile(
-    r"\bdocuments?\b|\bcontexts?\b|\bsources?\b|\bpassages?\b|\barticles?\b|\bknowledge base\b|\bexcerpts?\b"
-    r"|\bsnippets?\b|\bcitations?\b|\bcite\b|dokument|\bkontext"
-    r"|\bquellen\b|\bcontexto\b|\bcontesto\b|\bcontexte\b|\bdocument[oi]s?\b"
-    r"|\bdocumenten\b|\bfontes\b|\bfuentes\b|\bfonti\b|\bbronnen\b|文書|資料|コンテキスト"
-)
-EXTRACT: Final = re.compile(
-    r"\bextract|\bfills?\b|\bfilling\b|\bpopulate\b|\bidentify\b|\bcapture\b|extrahier|ausfüllen|\bfülle\b"
-    r"|\bextra(?:is|ire|er|ia|iga|e)\b|\bestra|\brellena|\bremplis|\bcompila\b|\bpreench|\bvul\b|抽出|埋め"
-)
-FIELDS: Final = re.compile(
-    r"\bentit(?:y|ies)\b|\bslots?\b|\bfields?\b|\bschemas?\b|\bforms?\b|\battributes?\b|\bkeys?\b|\bproperties\b"
-    r"|entität|\bfeld(?:er|ern)?\b|\bformular|\bentidad|\bcampos?\b|\bchamps?\b|\bentité|\bentità\b|\bcampi\b"
-    r"|\bvelden\b|\bentidade|スキーマ|項目|エンティティ|フィールド"
-)
-PLAN: Final = re.compile(
-    r"\bworkflows?\b|\bsub-?tasks?\b|\brunbooks?\b|\bplaybooks?\b|\btask decomposition\b|\btask graph\b"
-    r"|\bdag\b|arbeitsabl[aä]uf|\bflujo de trabajo\b|\bflux de travail\b|\bflusso di lavoro\b|\bwerkstroom\b"
-    r"|\bfluxo de trabalho\b|ワークフロー"
-)
-CODE: Final = re.compile(
-    r"\b(?:write|implement|create|code|build|design)\b(?: \w+){0,4} (?:functions?|programs?|scripts?"
-    r"|class(?:es)?|code|parsers?|regex|quer(?:y|ies)|apps?|database|schemas?)\b"
-)
-TOOLS: Final = re.compile(r"\b(?:call|use|available|these|following) (?:\w+ )?(?:tools?|functions?)\b")
+_SIGNS: Final = {
+    name: re.compile("|".join(alternatives))
+    for name, alternatives in tomllib.loads(
+        files(__package__).joinpath("tasks.toml").read_text("utf-8")
+    ).items()
+}
+"""What instructions ask for, by what is meant."""
 
 _SENTENCE: Final = re.compile(r"[.!?\n\u3002\uff01\uff1f]+")
 _LONGEST_SENTENCE: Final = 600
@@ -236,7 +193,7 @@ def has_case(text: str) -> bool:
 
 def leads_to_case(said: list[str]) -> bool:
     """Whether one of the sentences announces a case: "Here is the ticket:"."""
-    return any(one.endswith((":", "\uff1a")) and CASE.search(one) is not None for one in said)
+    return any(one.endswith((":", "\uff1a")) and _SIGNS["case"].search(one) is not None for one in said)
 
 
 def has_form(text: str) -> bool:
@@ -303,34 +260,34 @@ def _ends(text: str) -> str:
 
 
 def _is_workflow(lower: str, said: list[str]) -> bool:
-    return any(PLAN.search(sentence) for sentence in said) and has_plan(lower)
+    return any(_SIGNS["plan"].search(sentence) for sentence in said) and has_plan(lower)
 
 
 def _is_slot_filling(text: str, lower: str, said: list[str]) -> bool:
-    if TOOLS.search(lower) or any(CODE.search(sentence) for sentence in said):
+    if _SIGNS["tools"].search(lower) or any(_SIGNS["code"].search(sentence) for sentence in said):
         # Schemas of tools look like forms, and programs may extract fields as well.
         return False
-    if together(said, EXTRACT, FIELDS):
+    if together(said, _SIGNS["extract"], _SIGNS["fields"]):
         return has_form(text) or has_blanks(lower)
     return has_blanks(lower)
 
 
 def _is_question_answering(lower: str, said: list[str]) -> bool:
     documents, asks = len(document_labels(lower)), has_question(lower)
-    from_documents = together(said, ANSWER, MATERIAL)
+    from_documents = together(said, _SIGNS["answer"], _SIGNS["material"])
     if documents > 1:
         return asks or from_documents
     return asks and from_documents and (documents == 1 or has_context(lower))
 
 
 def _summary(text: str, lower: str, said: list[str]) -> Task | None:
-    if together(said, SUMMARISE, CHAT):
+    if together(said, _SIGNS["summarise"], _SIGNS["chat"]):
         return Task.CHAT_SUMMARY if has_transcript(text) else None
-    summarising = [sentence for sentence in said if SUMMARISE.search(sentence)]
-    if any(OTHER_MATTER.search(sentence) for sentence in summarising):
+    summarising = [sentence for sentence in said if _SIGNS["summarise"].search(sentence)]
+    if any(_SIGNS["other_matter"].search(sentence) for sentence in summarising):
         return None
     if summarising and leads_to_case(said):
         return Task.CASE_SUMMARY
-    if together(said, SUMMARISE, CASE) and has_case(lower):
+    if together(said, _SIGNS["summarise"], _SIGNS["case"]) and has_case(lower):
         return Task.CASE_SUMMARY
     return None

@@ -12,6 +12,8 @@ Each has `_lower`, `_upper` and `_observations` beside it.
 
 from __future__ import annotations
 
+import tomllib
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -116,6 +118,16 @@ WINDOWED = (_ROBUSTNESS, _CONTENT, _EXCESS)
 ROLLED = (*RATES, NOISE_RATE, JUDGE_NOISE_RATE)
 IN_WINDOW = "; in a window of the cell's trials"
 OVER_CELLS = "; over several cells, mean over exchanges"
+
+
+_LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
+
+
+def listed(block: str) -> tuple[Family, ...]:
+    """The families of a block that are no estimates, as `families.toml` has them."""
+    return tuple(
+        Family(one["name"], one["kind"], one["help"], tuple(one["labels"])) for one in _LISTED[block]
+    )
 
 
 def families(

@@ -32,6 +32,7 @@ from evenkeel.monitor.export.families import (
     Samples,
     add,
     families,
+    listed,
 )
 
 if TYPE_CHECKING:
@@ -55,78 +56,7 @@ class Block(NamedTuple):
 _CELL_FAMILIES = (
     *families(RATES, (*CELL, "scorer")),
     *families(WINDOWED, (*CELL, "window", "scorer"), "window_", IN_WINDOW),
-    Family(
-        "evenkeel_verdicts",
-        "counter",
-        "Trials rated, by similarity rating (3 = same content)",
-        (*CELL, "rating"),
-    ),
-    Family(
-        "evenkeel_verdict_quality",
-        "counter",
-        "Trials whose content shifted, by what became of the quality (unscored = it could not be measured)",
-        (*CELL, "quality"),
-    ),
-    Family(
-        "evenkeel_pairs",
-        "counter",
-        "Pairs of a trial and its resend: 1 = only the trial shifted, -1 = only the resend, 0 = both or none",
-        (*CELL, "difference"),
-    ),
-    Family(
-        "evenkeel_verdict_failures",
-        "counter",
-        "Trials of which the rating or the quality could not be scored, by reason",
-        (*CELL, "reason"),
-    ),
-    # Not evenkeel_trials: the worker's counter of trials made is that family.
-    Family("evenkeel_rated_trials", "gauge", "Trials with a rating", CELL),
-    Family(
-        "evenkeel_last_score_timestamp_seconds",
-        "gauge",
-        "Unix time of the latest rating; time() minus it is how stale the cell's estimates are",
-        CELL,
-    ),
-    Family(
-        "evenkeel_alert",
-        "gauge",
-        "Whether the excess is, by the evidence, above the threshold (1) or not (0)",
-        CELL,
-    ),
-    Family(
-        "evenkeel_excess_evidence_log10",
-        "gauge",
-        "log10 of the evidence that the excess is above the threshold; held while the alert is up",
-        CELL,
-    ),
-    Family(
-        "evenkeel_excess_alarm_log10",
-        "gauge",
-        "Evidence that raises the alert: log10 of the mean trials between false alarms",
-        CELL,
-    ),
-    Family("evenkeel_excess_threshold", "gauge", "Largest excess that is tolerated", CELL),
-    Family(
-        "evenkeel_drift_alert",
-        "gauge",
-        "Whether the content delta has, by the evidence, risen or fallen from its baseline (1) or not (0)",
-        (*CELL, "direction"),
-    ),
-    Family(
-        "evenkeel_drift_evidence_log10",
-        "gauge",
-        "log10 of the evidence that the content delta has left its baseline; held while the alert is up",
-        CELL,
-    ),
-    Family(
-        "evenkeel_drift_baseline",
-        "gauge",
-        "Content delta that the cell is compared with, in [0, 1]",
-        (*CELL, "approved"),
-    ),
-    Family("evenkeel_drift_baseline_trials", "gauge", "Rated trials behind evenkeel_drift_baseline", CELL),
-    Family("evenkeel_drift_line_lower", "gauge", "Below it the content delta counts as fallen", CELL),
-    Family("evenkeel_drift_line_upper", "gauge", "Above it the content delta counts as risen", CELL),
+    *listed("cell"),
 )
 
 
@@ -195,12 +125,7 @@ NOISE = Block(tuple(families((NOISE_RATE,), (*PLACE, "scorer"))), _noise, _same_
 
 _JUDGE_FAMILIES = (
     *families(JUDGE_RATES, PLACE),
-    Family(
-        "evenkeel_ratings_decided",
-        "counter",
-        "Ratings of a scorer with a judge, by who decided: equality and bands saved a call of the judge",
-        (*PLACE, "stage"),
-    ),
+    *listed("judge"),
 )
 
 
@@ -228,15 +153,7 @@ JUDGES = Block(_JUDGE_FAMILIES, _judge, _same_judge)
 
 _ROLLUP_FAMILIES = (
     *families(ROLLED, (*ROLLUP, "window", "scorer"), "rollup_", OVER_CELLS),
-    Family(
-        "evenkeel_rollup_rated_trials", "gauge", "Perturbed trials with a rating, over several cells", ROLLUP
-    ),
-    Family(
-        "evenkeel_rollup_last_score_timestamp_seconds",
-        "gauge",
-        "Unix time of the latest rating among several cells",
-        ROLLUP,
-    ),
+    *listed("rollup"),
 )
 
 
@@ -264,20 +181,7 @@ ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup, _same_rollup)
 """`level` says what is rolled up; the labels that it leaves open are empty."""
 
 
-_CHANGE_FAMILIES = (
-    Family(
-        "evenkeel_changes",
-        "counter",
-        "Changes noticed on a route, by kind (model, prompt_version, traffic_mix and so on)",
-        ("route", "kind"),
-    ),
-    Family(
-        "evenkeel_last_change_timestamp_seconds",
-        "gauge",
-        "Unix time of the first verdict after the latest change of its kind",
-        ("route", "kind"),
-    ),
-)
+_CHANGE_FAMILIES = listed("change")
 
 
 def _change(report: RouteChanges) -> Samples:

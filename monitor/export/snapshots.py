@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib.resources import files
 from itertools import accumulate
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -16,62 +18,7 @@ if TYPE_CHECKING:
 
     from evenkeel.stores.counters import Snapshot
 
-HELP = {
-    "proxy_requests": "Requests forwarded, by class of the status sent to the client",
-    "proxy_disconnects": "Requests whose client went away before the answer was complete",
-    "proxy_retries": "Requests sent again on a fresh connection because the kept one died unanswered",
-    "proxy_failovers": "Requests that went to the next upstream of their route",
-    "proxy_upstream_errors": "Requests that the upstream did not answer completely, by reason",
-    "proxy_connections": "Connections accepted from clients",
-    "proxy_connections_refused": "Connections of clients closed because there were too many, by reason",
-    "proxy_connections_open": "Connections of clients now",
-    "proxy_connections_limit": "Connections of clients that there may be at once, all processes together",
-    "proxy_in_flight": "Requests being forwarded now",
-    "proxy_first_byte_seconds": "Time from the request head to the first byte of the answer",
-    "proxy_overhead_seconds": "Time that forwarding added to a request",
-    "exchanges_eligible": "Exchanges that could have been sampled",
-    "exchanges_sampled": "Exchanges chosen by the sampling rate",
-    "exchanges_queued": "Sampled exchanges stored in the queue",
-    "exchanges_skipped": "Exchanges that were not sampled or not stored, by reason",
-    "exchanges_scored": "Exchanges of which every trial has a verdict",
-    "sampling_coverage": "Share of the forwarded requests whose trials were scored, since the counters began",
-    "exchanges_archived": "Exchanges kept for a while, so that they can be approved as goldens",
-    "exchanges_dead": "Exchanges given up, by reason",
-    "exchanges_requeued": "Exchanges queued again because somebody had trimmed them from the stream",
-    "dead_letters_dropped": "Exchanges that were given up and are no longer kept to be looked at",
-    "redactions": "Values replaced in sampled exchanges before they were queued, by kind",
-    "redaction_failures": "Bodies of sampled exchanges dropped because they could not be redacted, by reason",
-    "handoff_bytes": "Size of the sampled exchanges that wait to be stored",
-    "queue_waiting": "Exchanges in the queue that no worker holds",
-    "queue_leased": "Exchanges in the queue that a worker holds",
-    "queue_oldest_seconds": "Age of the oldest exchange in the queue, 0 if there is none",
-    "queue_dead": "Exchanges that were given up and are kept to be looked at, the newest 1,000",
-    "trials": "Trials made, by outcome",
-    "trials_skipped": "Trials that were not made, by reason",
-    "judge_up": "Whether the judge can be used (1) or exchanges wait for it (0)",
-    "judge_rechecks": "Ratings of the judge made again to measure its noise, by outcome",
-    "embeddings_failures": "Ratings made without sentence embeddings because those failed, by reason",
-    "rewrites": "Texts asked of the rewriter, by outcome",
-    "worker_errors": "Errors that the worker met and tried again, by where",
-    "spend_tokens": "Tokens spent on replays, judge with embeddings, and rewriter",
-    "spend_usd": "US dollars spent on replays, judge with embeddings, and rewriter, by list price",
-    "spend_today_tokens": "Tokens spent today",
-    "spend_today_usd": "US dollars spent today, by list price",
-    "spend_today_by_purpose_tokens": "Tokens spent today: replay, golden, judge, rewriter",
-    "spend_today_by_purpose_usd": "US dollars spent today by list price: replay, golden, judge, rewriter",
-    "budget_tokens_per_day": "Tokens that may be spent a day, all routes together",
-    "budget_usd_per_day": "US dollars that may be spent a day, all routes together",
-    "settings_reload_success": "Whether the settings read last are in force (1) or were refused (0)",
-    "settings_last_reload_timestamp_seconds": "Unix time of the last reading of settings that succeeded",
-    "store_reopened": "Times that the store was found cut short while in use, and opened again by a proxy",
-    "store_recreated": "Times that the store was found deleted while in use, and made anew",
-    "verdicts_trimmed": "Verdicts no longer kept, since the store began",
-    "spans_exported": "Spans taken by the trace collector",
-    "spans_dropped": "Spans that did not reach the trace collector, by reason",
-    "monitor_verdicts": "Verdicts folded since the monitor started",
-    "monitor_failures": "Failed attempts to fold verdicts since the monitor started",
-    "monitor_last_step_timestamp_seconds": "Unix time of the monitor's last successful step, or of its start",
-}
+HELP: Final[dict[str, str]] = tomllib.loads(files(__package__).joinpath("counters.toml").read_text("utf-8"))
 """What each known name counts."""
 
 

@@ -1,10 +1,12 @@
-"""Format perturbations: the answer is asked for in another format."""
+"""Format perturbations: the answer is asked for in another format, in the words of `formats.toml`."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, Final
 from xml.sax.saxutils import escape
 
@@ -472,93 +474,22 @@ _CATEGORY: Final = Category(
     on_template=True,
 )
 
-FREE: Final = Form(
-    "free",
-    _free,
-    Words("plain prose", "a", "plain prose", "plain prose", "names", "plain-prose", counted=False),
-    "Write your whole answer as plain prose, without JSON or any markup.",
-    Rewording(
-        _CATEGORY,
-        phrase="an answer in prose",
-        description=(
-            "Asks for plain prose instead of the format that the prompt asks for, with the same contents."
-        ),
-        order=10,
-    ),
-    fenced=False,
-)
-JSON: Final = Form(
-    "json",
-    _json,
-    Words("JSON", "a", "JSON object", "JSON array", "JSON keys", "JSON"),
-    "Write your whole answer as one valid JSON object.",
-    Rewording(
-        _CATEGORY,
-        phrase="an answer in JSON",
-        description=(
-            "Asks for the answer in JSON instead of the format that the prompt asks for. A JSON Schema in "
-            "the request becomes the demand for any JSON object."
-        ),
-        order=20,
-    ),
-)
-YAML: Final = Form(
-    "yaml",
-    _yaml,
-    Words("YAML", "a", "YAML document", "YAML list", "YAML keys", "YAML"),
-    "Write your whole answer as one valid YAML document.",
-    Rewording(
-        _CATEGORY,
-        phrase="an answer in YAML",
-        description="Asks for the answer in YAML instead of the format that the prompt asks for.",
-        order=30,
-    ),
-)
-XML: Final = Form(
-    "xml",
-    _xml,
-    Words("XML", "an", "XML document", "XML list", "XML element names", "XML"),
-    "Write your whole answer as one well-formed XML document.",
-    Rewording(
-        _CATEGORY,
-        phrase="an answer in XML",
-        description=(
-            "Asks for the answer in XML instead of the format that the prompt asks for. Fields become "
-            "elements of their names, with underscores where a name holds what no element's can."
-        ),
-        order=40,
-    ),
-)
-HTML: Final = Form(
-    "html",
-    _html,
-    Words("HTML", "an", "HTML fragment", "HTML list", "HTML headings", "HTML"),
-    "Write your whole answer as one fragment of valid HTML.",
-    Rewording(
-        _CATEGORY,
-        phrase="an answer in HTML",
-        description=(
-            "Asks for the answer in HTML instead of the format that the prompt asks for. Fields become "
-            "headings with a paragraph or a list under each."
-        ),
-        order=50,
-    ),
-)
-MARKDOWN: Final = Form(
-    "markdown",
-    _markdown,
-    Words("Markdown", "a", "Markdown document", "Markdown list", "Markdown headings", "Markdown"),
-    "Write your whole answer in Markdown.",
-    Rewording(
-        _CATEGORY,
-        phrase="an answer in Markdown",
-        description=(
-            "Asks for the answer in Markdown instead of the format that the prompt asks for. Fields "
-            "become headings with a paragraph or a list under each."
-        ),
-        order=60,
-    ),
-)
+_TABLES: Final = tomllib.loads(files(__package__).joinpath("formats.toml").read_text("utf-8"))
 
+
+def _form(name: Format, render: Callable[[Node], str], *, fenced: bool = True) -> Form:
+    table = _TABLES[name]
+    rewording = Rewording(
+        _CATEGORY, phrase=table["phrase"], description=table["description"], order=table["order"]
+    )
+    return Form(name, render, Words(**table["words"]), table["request"], rewording, fenced)
+
+
+FREE: Final = _form("free", _free, fenced=False)
+JSON: Final = _form("json", _json)
+YAML: Final = _form("yaml", _yaml)
+XML: Final = _form("xml", _xml)
+HTML: Final = _form("html", _html)
+MARKDOWN: Final = _form("markdown", _markdown)
 FORMATS: Final = (FREE, JSON, YAML, XML, HTML, MARKDOWN)
 """Every format perturbation."""
