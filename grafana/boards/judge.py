@@ -6,8 +6,10 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
-from grafana.panels import Column, Query, Words, bars, lines, number, rows
+from grafana.panels import Column, Query, bars, lines, number, rows, words_of
 from grafana.promql import PLACE, RATE, highest, increase, rate, series, share
+
+_WORDS: Final = words_of("judge")
 
 _ROUTE: Final = 'route=~"$route"'
 _BY_JUDGE: Final = 'stage="judge"'
@@ -28,31 +30,11 @@ _rated = increase("evenkeel_verdicts_total", _ROUTE)
 _NUMBERS: Final = Shelf(
     4,
     (
+        (4, number(_WORDS["judge"], Query(f"min({series('evenkeel_judge_up')})"), "none", scales.UP)),
         (
             4,
             number(
-                Words(
-                    "Judge",
-                    "Whether the judge could be used when it was last checked: 1 = yes. "
-                    "While it cannot, sampled exchanges wait and nothing is scored.",
-                    "no judge is set (judge.model)",
-                    runbook="EvenkeelJudgeUnusable",
-                    console="/#pipeline",
-                ),
-                Query(f"min({series('evenkeel_judge_up')})"),
-                "none",
-                scales.UP,
-            ),
-        ),
-        (
-            4,
-            number(
-                Words(
-                    "Agreement with cheap scores",
-                    "Share of audited pairs to which the judge said what the cheap scores had decided alone.",
-                    "no pair audited yet",
-                    runbook="EvenkeelCascadeDisagrees",
-                ),
+                _WORDS["agreement_with_cheap_scores"],
                 Query(_mean("cascade_agreement")),
                 "percentunit",
                 scales.CONSISTENCY,
@@ -62,12 +44,7 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Swap consistency",
-                    "Share of pairs that got the same rating with their two answers in the other order.",
-                    "no pair swapped yet",
-                    runbook="EvenkeelJudgeInconsistent",
-                ),
+                _WORDS["swap_consistency"],
                 Query(_mean("judge_swap_consistency")),
                 "percentunit",
                 scales.CONSISTENCY,
@@ -77,41 +54,18 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Judge noise",
-                    "Share of pairs that got another rating when they were judged again.",
-                    "no pair judged again yet",
-                    runbook="EvenkeelJudgeInconsistent",
-                ),
+                _WORDS["judge_noise"],
                 Query(_mean("judge_noise_rate")),
                 "percentunit",
                 scales.NOISE,
                 decimals=1,
             ),
         ),
+        (4, number(_WORDS["calls_saved"], Query(f"1 - {_asked}"), "percentunit", decimals=0)),
         (
             4,
             number(
-                Words(
-                    "Calls saved",
-                    "Share of ratings in the shown time for which equality or cheap scores sufficed.",
-                    "no rating in this time",
-                ),
-                Query(f"1 - {_asked}"),
-                "percentunit",
-                decimals=0,
-            ),
-        ),
-        (
-            4,
-            number(
-                Words(
-                    "Trials without a rating",
-                    "Share of the trials in the shown time that could not be scored. They are in no "
-                    "estimate.",
-                    "none failed",
-                    runbook="EvenkeelVerdictsFailing",
-                ),
+                _WORDS["trials_without_a_rating"],
                 Query(share(_failed, f"({_failed} + {_rated})")),
                 "percentunit",
                 scales.FAILED,
@@ -131,13 +85,7 @@ def _check_count(name: str, title: str) -> Column:
 
 
 _CHECKS: Final = rows(
-    Words(
-        "The judge's checks by route and model",
-        "Everything since the beginning, with the lower end of the interval (of noise, the upper). "
-        "Alerts compare the last six hours with it.",
-        "no check made yet",
-        runbook="EvenkeelJudgeDrift",
-    ),
+    _WORDS["the_judge_s_checks_by_route_and_model"],
     {"route": "Route", "model": "Model"},
     (
         _check("cascade_agreement", "Agreement", scales.CONSISTENCY),
@@ -152,12 +100,7 @@ _CHECKS: Final = rows(
 )
 
 _CONSISTENCY: Final = lines(
-    Words(
-        "Consistency over time",
-        "Means over routes and models, weighted by observations. A step is a judge that changed.",
-        "no check made yet",
-        runbook="EvenkeelJudgeDrift",
-    ),
+    _WORDS["consistency_over_time"],
     (
         Query(_mean("cascade_agreement"), "agreement with cheap scores"),
         Query(_mean("judge_swap_consistency"), "same with sides swapped"),
@@ -170,59 +113,35 @@ _CONSISTENCY: Final = lines(
 )
 
 _DECIDED: Final = lines(
-    Words(
-        "Who decided the ratings",
-        "Ratings a second, by stage: equal answers need nobody, clear pairs only cheap scores, the "
-        "rest the judge.",
-        "no rating in this time",
-    ),
+    _WORDS["who_decided_the_ratings"],
     (Query(rate("evenkeel_ratings_decided_total", _ROUTE, by="stage"), "{{stage}}"),),
     "cps",
     stacked=True,
 )
 
 _RECHECKS: Final = lines(
-    Words(
-        "Pairs judged again",
-        "Ratings a second that were made again to measure the judge's noise, by outcome.",
-        "none in this time (judge.recheck_share)",
-    ),
+    _WORDS["pairs_judged_again"],
     (Query(rate("evenkeel_judge_rechecks_total", by="outcome"), "{{outcome}}"),),
     "cps",
     stacked=True,
 )
 
 _FAILURES: Final = lines(
-    Words(
-        "Trials without a rating, by reason",
-        "In each step of the graph: the endpoint, the replay or the judge failed.",
-        "none failed in this time",
-        runbook="EvenkeelVerdictsFailing",
-        console="/#verdicts",
-    ),
+    _WORDS["trials_without_a_rating_by_reason"],
     (Query(increase("evenkeel_verdict_failures_total", _ROUTE, by="reason", over=RATE), "{{reason}}"),),
     "none",
     stacked=True,
 )
 
 _COST: Final = lines(
-    Words(
-        "Cost by route",
-        "US dollars an hour for replays, judge and rewriter together, by list price.",
-        "nothing spent in this time",
-        runbook="EvenkeelBudgetNearlySpent",
-    ),
+    _WORDS["cost_by_route"],
     (Query(f"3600 * {rate('evenkeel_spend_usd_total', _ROUTE, by='route')}", "{{route}}"),),
     "currencyUSD",
     stacked=True,
 )
 
 _COST_PER_TRIAL: Final = bars(
-    Words(
-        "Cost of a rated trial",
-        "US dollars for each rated trial in the shown time: replay, judge and rewriter together.",
-        "no rated trial in this time",
-    ),
+    _WORDS["cost_of_a_rated_trial"],
     Query(
         f"sort_desc({increase('evenkeel_spend_usd_total', _ROUTE, by='route')}"
         f" / ({increase('evenkeel_verdicts_total', _ROUTE, by='route')} > 0))",
@@ -234,13 +153,7 @@ _COST_PER_TRIAL: Final = bars(
 )
 
 _NOISE_IN_ESTIMATES: Final = lines(
-    Words(
-        "Judge noise by route",
-        "Share of pairs rated otherwise when judged again, over 24 hours: it enters every estimate "
-        "of the route.",
-        "no pair judged again yet",
-        runbook="EvenkeelJudgeInconsistent",
-    ),
+    _WORDS["judge_noise_by_route"],
     (
         Query(
             highest("evenkeel_rollup_judge_noise_rate", 'level="route"', 'window="24h"', _ROUTE, by="route"),
@@ -252,12 +165,7 @@ _NOISE_IN_ESTIMATES: Final = lines(
 )
 
 _EMBEDDINGS: Final = lines(
-    Words(
-        "Ratings without embeddings",
-        "Ratings a second made without sentence embeddings because those failed, by reason; more go "
-        "to the judge.",
-        "no embedding failed",
-    ),
+    _WORDS["ratings_without_embeddings"],
     (Query(rate("evenkeel_embeddings_failures_total", by="reason"), "{{reason}}"),),
     "cps",
 )

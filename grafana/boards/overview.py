@@ -6,8 +6,10 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
-from grafana.panels import Column, Query, Words, lines, matrix, number, rows
+from grafana.panels import Column, Query, lines, matrix, number, rows, words_of
 from grafana.promql import CELL, PLACE, highest, increase, rate, recent, series, share
+
+_WORDS: Final = words_of("overview")
 
 _ROUTE: Final = 'route=~"$route"'
 CELL_LINK: Final = (
@@ -17,13 +19,7 @@ CELL_LINK: Final = (
 _LAST_500: Final = 'window="500"'
 _SHOWN_ALERTS: Final = 'alertname=~"Evenkeel.*"'
 ALERTS: Final = rows(
-    Words(
-        "Alerts",
-        "Alerts of deploy/prometheus/rules that are pending or firing, newest state. "
-        "Each has a runbook of its name in docs/runbooks.",
-        "none pending or firing",
-        runbook="README",
-    ),
+    _WORDS["alerts"],
     {
         "alertname": "Alert",
         "severity": "Severity",
@@ -47,13 +43,7 @@ ALERTS: Final = rows(
 )
 
 CHANGES: Final = rows(
-    Words(
-        "Latest changes",
-        "The latest changes of each route, their likely cause, and whether answers got worse with them.",
-        "no change so far",
-        runbook="EvenkeelChangeRegression",
-        console="/changes",
-    ),
+    _WORDS["latest_changes"],
     {"route": "Route", "cause": "Likely cause", "change": "Change"},
     (
         Column(
@@ -80,13 +70,7 @@ CHANGES: Final = rows(
 _drifted = highest("evenkeel_drift_alert", _ROUTE, by=f"{CELL}, direction")
 
 DRIFT: Final = rows(
-    Words(
-        "Left their baseline",
-        "Cells whose rate of shifted answers has risen or fallen from the cell's own baseline, by "
-        "the evidence.",
-        "none has",
-        runbook="EvenkeelDrift",
-    ),
+    _WORDS["left_their_baseline"],
     {"route": "Route", "model": "Model", "perturbation": "Perturbation", "direction": "Direction"},
     (
         Column(
@@ -103,14 +87,7 @@ DRIFT: Final = rows(
 )
 
 BURN: Final = lines(
-    Words(
-        "Robustness budget",
-        "How many times as fast as the objective allows trials change in quality, by route and over "
-        "two windows. "
-        "From 5 on the fast alert fires, from 2.5 the slow one. From the rules of deploy/prometheus.",
-        "too few trials, or the rules of deploy/prometheus are not loaded",
-        runbook="EvenkeelRobustnessBurnFast",
-    ),
+    _WORDS["robustness_budget"],
     tuple(
         Query(
             f"{highest(f'evenkeel:quality_shifts:ratio{window}', _ROUTE, by='job, route')}"
@@ -162,34 +139,11 @@ def _named_place(expr: str) -> str:
 _NUMBERS: Final = Shelf(
     4,
     (
+        (4, number(_WORDS["cells_in_alert"], Query(f"sum({_up})"), "none", scales.ANY_IS_WRONG)),
         (
             4,
             number(
-                Words(
-                    "Cells in alert",
-                    "Cells (route × model × perturbation) whose answers shift more than is "
-                    "tolerated, by the evidence. "
-                    "Each false alarm rate is controlled, so one is worth a look.",
-                    "no cell has been rated",
-                    runbook="EvenkeelRobustnessBreach",
-                    console="/",
-                ),
-                Query(f"sum({_up})"),
-                "none",
-                scales.ANY_IS_WRONG,
-            ),
-        ),
-        (
-            4,
-            number(
-                Words(
-                    "Lowest robustness of a route",
-                    "One minus the rate of answers that shifted and changed in quality under a "
-                    "perturbation, of the "
-                    "route where it is lowest. Below 90 % is below the objective.",
-                    "too few exchanges",
-                    runbook="EvenkeelRobustnessBurnLong",
-                ),
+                _WORDS["lowest_robustness_of_a_route"],
                 Query(f"min({_robustness})"),
                 "percentunit",
                 scales.ROBUSTNESS,
@@ -200,75 +154,27 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Latest rating",
-                    "Time since a trial was last rated on the route where that is longest ago. Old "
-                    "scores show the past.",
-                    "nothing rated",
-                    runbook="EvenkeelScoresStale",
-                ),
-                Query(f"time() - min({_rated_at})"),
-                "s",
-                scales.STALE_S,
-                decimals=0,
+                _WORDS["latest_rating"], Query(f"time() - min({_rated_at})"), "s", scales.STALE_S, decimals=0
             ),
         ),
         (
             4,
             number(
-                Words(
-                    "Changes",
-                    "Kinds of change (model, prompt, settings, judge, traffic …) that were noticed "
-                    "on a route in the "
-                    "shown time. They are marked in the graphs below.",
-                    "none in this time",
-                    console="/changes",
-                ),
-                Query(f"count({_changed_at} > time() - $__range_s)"),
-                "none",
-                decimals=0,
+                _WORDS["changes"], Query(f"count({_changed_at} > time() - $__range_s)"), "none", decimals=0
             ),
         ),
+        (4, number(_WORDS["coverage"], Query(f"clamp_max({_covered}, 1)"), "percentunit", decimals=1)),
         (
             4,
             number(
-                Words(
-                    "Coverage",
-                    "Share of the forwarded requests whose trials were scored: what the estimates rest on.",
-                    "no requests",
-                    runbook="EvenkeelPipelineStarved",
-                ),
-                Query(f"clamp_max({_covered}, 1)"),
-                "percentunit",
-                decimals=1,
-            ),
-        ),
-        (
-            4,
-            number(
-                Words(
-                    "Requests",
-                    "Requests forwarded each second. More in the dashboard “evenkeel: proxy”.",
-                    "no proxy scraped",
-                    runbook="EvenkeelDown",
-                ),
-                Query(rate("evenkeel_proxy_requests_total", _ROUTE)),
-                "reqps",
-                trend=True,
+                _WORDS["requests"], Query(rate("evenkeel_proxy_requests_total", _ROUTE)), "reqps", trend=True
             ),
         ),
     ),
 )
 
 _HEATMAP: Final = matrix(
-    Words(
-        "Robustness by perturbation, route and model",
-        "Share of perturbed trials whose answer did not change in quality, over the chosen window. "
-        "100 % = wording, "
-        "order, format and language do not matter. Empty: too few trials for a number.",
-        "too few trials",
-        console="/",
-    ),
+    _WORDS["robustness_by_perturbation_route_and_model"],
     Query(_named_place(recent(_window("robustness_score"), _rated, CELL))),
     row="perturbation",
     column="place",
@@ -278,15 +184,7 @@ _HEATMAP: Final = matrix(
 )
 
 _WORST: Final = rows(
-    Words(
-        "In alert, or closest to it",
-        "The 15 cells in alert, or with the most evidence that their excess is above what is "
-        "tolerated. At 100 % "
-        "a cell is raised on its own; cells that move together are raised earlier. Excess: share of shifted "
-        "answers minus that of identical resends; “at least” is the lower end of its interval.",
-        "no cell has been rated",
-        runbook="EvenkeelRobustnessBreach",
-    ),
+    _WORDS["in_alert_or_closest_to_it"],
     {"route": "Route", "model": "Model", "perturbation": "Perturbation"},
     (
         Column(
@@ -309,12 +207,7 @@ _WORST: Final = rows(
 )
 
 _TREND: Final = lines(
-    Words(
-        "Robustness by route",
-        "Over the chosen window. The dashed line is the objective; violet marks are changes.",
-        "too few exchanges",
-        runbook="EvenkeelRobustnessBurnFast",
-    ),
+    _WORDS["robustness_by_route"],
     (
         Query(
             highest("evenkeel_rollup_robustness_score", _BY_ROUTE, _ROUTE, _WINDOW, by="route"), "{{route}}"
@@ -327,25 +220,14 @@ _TREND: Final = lines(
 )
 
 _EXCESS: Final = lines(
-    Words(
-        "Excess over noise by category",
-        "Share of shifted answers minus that of identical resends of the same exchanges, by category "
-        "of perturbation; "
-        "of the route and model where it is highest.",
-        "too few exchanges",
-        runbook="EvenkeelRobustnessBreach",
-    ),
+    _WORDS["excess_over_noise_by_category"],
     (Query(highest("evenkeel_rollup_excess", _BY_CATEGORY, _ROUTE, _WINDOW, by="category"), "{{category}}"),),
     "percentunit",
     lowest=None,
 )
 
 _CATEGORIES: Final = matrix(
-    Words(
-        "Robustness by category, route and model",
-        "As above, each exchange weighing the same, over all perturbations of a category.",
-        "too few exchanges",
-    ),
+    _WORDS["robustness_by_category_route_and_model"],
     Query(
         _named_place(
             highest(
@@ -361,13 +243,7 @@ _CATEGORIES: Final = matrix(
 )
 
 _QUALITY: Final = rows(
-    Words(
-        "How quality changed",
-        "Of the shifted answers, how many were worse and how many better than the original; and how "
-        "many identical "
-        "resends shifted (noise floor). Much noise hides small effects.",
-        "too few exchanges",
-    ),
+    _WORDS["how_quality_changed"],
     {"route": "Route", "model": "Model"},
     tuple(
         Column(

@@ -6,8 +6,10 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
-from grafana.panels import Query, Words, lines, number, spread
+from grafana.panels import Query, lines, number, spread, words_of
 from grafana.promql import RATE, increase, quantile, rate, series, share
+
+_WORDS: Final = words_of("proxy")
 
 _ROUTE: Final = 'route=~"$route"'
 _FAILED: Final = 'status_class=~"5xx|aborted"'
@@ -19,27 +21,11 @@ _FIRST_BYTE: Final = "evenkeel_proxy_first_byte_seconds"
 _NUMBERS: Final = Shelf(
     4,
     (
+        (4, number(_WORDS["requests"], Query(rate(_REQUESTS, _ROUTE)), "reqps", trend=True)),
         (
             4,
             number(
-                Words(
-                    "Requests", "Requests forwarded each second.", "no proxy scraped", runbook="EvenkeelDown"
-                ),
-                Query(rate(_REQUESTS, _ROUTE)),
-                "reqps",
-                trend=True,
-            ),
-        ),
-        (
-            4,
-            number(
-                Words(
-                    "Errors",
-                    "Share of the requests in the shown time that ended with a 5xx status or were cut off. "
-                    "Most come from the model endpoint itself.",
-                    "no requests",
-                    runbook="EvenkeelServerErrors",
-                ),
+                _WORDS["errors"],
                 Query(share(increase(_REQUESTS, _ROUTE, _FAILED), increase(_REQUESTS, _ROUTE))),
                 "percentunit",
                 scales.ERRORS,
@@ -49,12 +35,7 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Latency added, 99 %",
-                    "Time that forwarding itself adds: 99 of 100 requests wait less.",
-                    "no requests",
-                    runbook="EvenkeelProxyOverhead",
-                ),
+                _WORDS["latency_added_99_percent"],
                 Query(quantile(0.99, _OVERHEAD, _ROUTE)),
                 "s",
                 scales.OVERHEAD_S,
@@ -64,7 +45,7 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words("In flight", "Requests being forwarded now.", "no proxy scraped"),
+                _WORDS["in_flight"],
                 Query(f"sum({series('evenkeel_proxy_in_flight', _ROUTE)})"),
                 "none",
                 trend=True,
@@ -73,12 +54,7 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Sampled",
-                    "Share of the eligible requests in the shown time that were chosen for replay.",
-                    "no eligible requests",
-                    runbook="EvenkeelPipelineStarved",
-                ),
+                _WORDS["sampled"],
                 Query(
                     share(
                         increase("evenkeel_exchanges_sampled_total", _ROUTE),
@@ -92,13 +68,7 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Hand-off",
-                    "Size of the sampled exchanges that wait in memory to be stored. Growing means a "
-                    "slow disk.",
-                    "no proxy scraped",
-                    runbook="EvenkeelExchangesDropped",
-                ),
+                _WORDS["hand_off"],
                 Query(f"sum({series('evenkeel_handoff_bytes')})"),
                 "bytes",
                 decimals=0,
@@ -109,60 +79,35 @@ _NUMBERS: Final = Shelf(
 )
 
 _BY_STATUS: Final = lines(
-    Words(
-        "Requests by status",
-        "Requests a second by class of the status sent to the client; “aborted” did not arrive completely.",
-        "no requests in this time",
-        runbook="EvenkeelServerErrors",
-    ),
+    _WORDS["requests_by_status"],
     (Query(rate(_REQUESTS, _ROUTE, by="status_class"), "{{status_class}}"),),
     "reqps",
     stacked=True,
 )
 _BY_ROUTE: Final = lines(
-    Words("Requests by route", "Requests a second.", "no requests in this time"),
+    _WORDS["requests_by_route"],
     (Query(rate(_REQUESTS, _ROUTE, by="route"), "{{route}}"),),
     "reqps",
     stacked=True,
 )
 _ADDED: Final = lines(
-    Words(
-        "Latency added by forwarding",
-        "Time spent inside the data plane: half, 95 and 99 of 100 requests wait less.",
-        "no requests in this time",
-        runbook="EvenkeelProxyOverhead",
-    ),
+    _WORDS["latency_added_by_forwarding"],
     tuple(Query(quantile(order, _OVERHEAD, _ROUTE), f"{order:.0%}") for order in (0.5, 0.95, 0.99)),
     "s",
     limit=scales.OVERHEAD_S,
 )
 _FIRST: Final = lines(
-    Words(
-        "First byte of good answers",
-        "Time from the request to the first byte of a 2xx answer: the model's own speed, mostly.",
-        "no requests in this time",
-        runbook="EvenkeelUpstreamErrors",
-    ),
+    _WORDS["first_byte_of_good_answers"],
     tuple(Query(quantile(order, _FIRST_BYTE, _ROUTE, _OK), f"{order:.0%}") for order in (0.5, 0.95, 0.99)),
     "s",
 )
 _ADDED_SPREAD: Final = spread(
-    Words(
-        "Spread of the added latency",
-        "Requests by the time that forwarding added, over time; the darker, the more.",
-        "no requests in this time",
-        runbook="EvenkeelProxyOverhead",
-    ),
+    _WORDS["spread_of_the_added_latency"],
     Query(f"sum by (le) (increase({series(_OVERHEAD + '_bucket', _ROUTE, over=RATE)}))", "{{le}}"),
     "s",
 )
 _UPSTREAM: Final = lines(
-    Words(
-        "Failures of the upstream",
-        "Requests that the upstream did not answer completely, in each step of the graph, by reason.",
-        "none in this time",
-        runbook="EvenkeelUpstreamErrors",
-    ),
+    _WORDS["failures_of_the_upstream"],
     (
         Query(
             increase("evenkeel_proxy_upstream_errors_total", _ROUTE, by="route, reason", over=RATE),
@@ -173,14 +118,7 @@ _UPSTREAM: Final = lines(
     stacked=True,
 )
 _RESCUED: Final = lines(
-    Words(
-        "Rescued and abandoned",
-        "In each step of the graph: requests sent again on a fresh connection, requests that went to "
-        "the next upstream "
-        "of their route, and clients that left before the answer was complete.",
-        "no requests in this time",
-        runbook="EvenkeelUpstreamErrors",
-    ),
+    _WORDS["rescued_and_abandoned"],
     tuple(
         Query(increase(f"evenkeel_proxy_{name}_total", _ROUTE, over=RATE), title)
         for name, title in (
@@ -192,12 +130,7 @@ _RESCUED: Final = lines(
     "none",
 )
 _SHARE: Final = lines(
-    Words(
-        "Sampled share by route",
-        "Of the eligible requests; it should stay at sampling_rate. More after a change: a burst of "
-        "sampling.",
-        "no eligible requests in this time",
-    ),
+    _WORDS["sampled_share_by_route"],
     (
         Query(
             share(
@@ -211,24 +144,13 @@ _SHARE: Final = lines(
     top=1,
 )
 _DROPPED: Final = lines(
-    Words(
-        "Not sampled or dropped",
-        "Chosen exchanges that did not reach the queue or were not scored, in each step of the "
-        "graph, by reason.",
-        "none in this time",
-        runbook="EvenkeelExchangesDropped",
-    ),
+    _WORDS["not_sampled_or_dropped"],
     (Query(increase("evenkeel_exchanges_skipped_total", _ROUTE, by="reason", over=RATE), "{{reason}}"),),
     "none",
     stacked=True,
 )
 _CONNECTIONS: Final = lines(
-    Words(
-        "Connections",
-        "Connections a second accepted from clients, and closed because there were too many.",
-        "no proxy scraped",
-        runbook="EvenkeelConnectionsRefused",
-    ),
+    _WORDS["connections"],
     (
         Query(rate("evenkeel_proxy_connections_total"), "accepted"),
         Query(rate("evenkeel_proxy_connections_refused_total", by="reason"), "refused: {{reason}}"),
@@ -236,17 +158,12 @@ _CONNECTIONS: Final = lines(
     "cps",
 )
 _IN_FLIGHT: Final = lines(
-    Words("In flight by route", "Requests being forwarded.", "no proxy scraped"),
+    _WORDS["in_flight_by_route"],
     (Query(f"sum by (route) ({series('evenkeel_proxy_in_flight', _ROUTE)})", "{{route}}"),),
     "none",
     stacked=True,
 )
-_VERSIONS: Final = number(
-    Words("Targets up", "Processes of evenkeel that Prometheus can scrape.", "none", runbook="EvenkeelDown"),
-    Query(f"sum({series('up')})"),
-    "none",
-    scales.UP,
-)
+_VERSIONS: Final = number(_WORDS["targets_up"], Query(f"sum({series('up')})"), "none", scales.UP)
 
 PROXY: Final = Board(
     uid="evenkeel-proxy",

@@ -6,8 +6,10 @@ from typing import Final
 
 from grafana import scales, variables
 from grafana.board import Board, Section, Shelf
-from grafana.panels import Band, Column, Query, Words, bands, bars, lines, number, rows
+from grafana.panels import Band, Column, Query, bands, bars, lines, number, rows, words_of
 from grafana.promql import RATE, highest, increase, series
+
+_WORDS: Final = words_of("route")
 
 _HERE: Final = ('route="$route"', 'model="$model"')
 _WINDOW: Final = 'window="$window"'
@@ -21,13 +23,7 @@ def _cell_column(name: str) -> str:
 
 
 CELLS: Final = rows(
-    Words(
-        "All perturbations",
-        "Over the chosen window; evidence since the alert last began to look. At 100 % a cell is raised "
-        "on its own, cells that move together earlier.",
-        "too few trials",
-        runbook="EvenkeelRobustnessBreach",
-    ),
+    _WORDS["all_perturbations"],
     {"perturbation": "Perturbation"},
     (
         Column(Query(_cell_column("robustness_score")), "Robustness", scale=scales.ROBUSTNESS, decimals=0),
@@ -54,13 +50,7 @@ CELLS: Final = rows(
 )
 
 DRIFT: Final = lines(
-    Words(
-        "Evidence of drift",
-        "Evidence, in powers of ten, that the rate of shifted answers has left the cell's own baseline; "
-        "the eight highest.",
-        "no cell has a baseline yet",
-        runbook="EvenkeelDrift",
-    ),
+    _WORDS["evidence_of_drift"],
     (
         Query(
             f"topk(8, {highest('evenkeel_drift_evidence_log10', *_HERE, by='perturbation')})",
@@ -71,12 +61,7 @@ DRIFT: Final = lines(
 )
 
 FAILURES: Final = lines(
-    Words(
-        "Trials without a rating",
-        "Trials in each step of the graph that could not be scored, by reason. They are in no estimate.",
-        "none failed in this time",
-        runbook="EvenkeelVerdictsFailing",
-    ),
+    _WORDS["trials_without_a_rating"],
     (
         Query(
             increase("evenkeel_verdict_failures_total", *_HERE, by="reason", over=RATE),
@@ -88,12 +73,7 @@ FAILURES: Final = lines(
 )
 
 RATINGS: Final = lines(
-    Words(
-        "Ratings",
-        "Trials in each step of the graph by similarity rating: 3 = same content, 2 = some shifted, "
-        "= other content.",
-        "no trial rated",
-    ),
+    _WORDS["ratings"],
     (
         Query(
             increase(
@@ -142,14 +122,7 @@ _lowest, _highest = _level("NAME_lower", "since_change"), _level("NAME_upper", "
 _moved = f"({_before} < bool {_lowest}) + ({_before} > bool {_highest})"
 
 BEFORE_AFTER: Final = rows(
-    Words(
-        "Before and since the last change",
-        "Over the whole route, whichever model answered: everything before the last change, and "
-        "everything since with its interval. Moved: “before” lies outside of it, so the change mattered.",
-        "too few exchanges on both sides of a change",
-        runbook="EvenkeelChangeRegression",
-        console="/changes?route=${route:percentencode}",
-    ),
+    _WORDS["before_and_since_the_last_change"],
     {"measure": "Measure"},
     (
         Column(Query(_measures(_before)), "Before", decimals=1),
@@ -164,12 +137,7 @@ BEFORE_AFTER: Final = rows(
 )
 
 KINDS: Final = rows(
-    Words(
-        "Changes seen",
-        "By kind: how long ago the last was, and how many so far.",
-        "no change so far",
-        console="/changes?route=${route:percentencode}",
-    ),
+    _WORDS["changes_seen"],
     {"kind": "Kind"},
     (
         Column(
@@ -197,12 +165,7 @@ _golden_score = (
 )
 
 GOLDENS: Final = rows(
-    Words(
-        "Goldens, asked again",
-        "How close the latest answers to the approved goldens are to what was approved; 100 % = the same.",
-        "no golden was asked again (goldens are approved in the console)",
-        console="/goldens?route=${route:percentencode}",
-    ),
+    _WORDS["goldens_asked_again"],
     {"golden": "Golden", "metric": "Metric"},
     (
         Column(
@@ -242,13 +205,7 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Robustness",
-                    "One minus the rate of answers that shifted and changed in quality, over all "
-                    "perturbations.",
-                    "too few exchanges",
-                    runbook="EvenkeelRobustnessBurnSlow",
-                ),
+                _WORDS["robustness"],
                 Query(_rolled("robustness_score")),
                 "percentunit",
                 scales.ROBUSTNESS,
@@ -259,107 +216,45 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                Words(
-                    "Cells in alert",
-                    "Perturbations under which the answers shift more than is tolerated, by the evidence.",
-                    "nothing rated",
-                    runbook="EvenkeelRobustnessBreach",
-                    console="/?route=${route:percentencode}",
-                ),
+                _WORDS["cells_in_alert"],
                 Query(f"sum({highest('evenkeel_alert', *_HERE, by='perturbation')})"),
                 "none",
                 scales.ANY_IS_WRONG,
             ),
         ),
+        (4, number(_WORDS["excess"], Query(_rolled("excess")), "percentunit", decimals=1, trend=True)),
         (
             4,
             number(
-                Words(
-                    "Excess",
-                    "Share of shifted answers minus that of identical resends of the same exchanges, "
-                    "over all "
-                    "perturbations: what the wording does beyond chance.",
-                    "too few exchanges",
-                ),
-                Query(_rolled("excess")),
-                "percentunit",
-                decimals=1,
-                trend=True,
+                _WORDS["noise_floor"], Query(_rolled("noise_floor")), "percentunit", decimals=1, trend=True
             ),
         ),
         (
             4,
             number(
-                Words(
-                    "Noise floor",
-                    "Share of identical resends whose content shifted: what chance alone does.",
-                    "too few resends",
-                ),
-                Query(_rolled("noise_floor")),
-                "percentunit",
-                decimals=1,
-                trend=True,
+                _WORDS["exchanges"], Query(_rolled("robustness_score_observations")), "locale", decimals=0
             ),
         ),
         (
             4,
             number(
-                Words(
-                    "Exchanges",
-                    "Exchanges behind the robustness shown, in the chosen window.",
-                    "too few exchanges",
-                ),
-                Query(_rolled("robustness_score_observations")),
-                "locale",
-                decimals=0,
-            ),
-        ),
-        (
-            4,
-            number(
-                Words(
-                    "Latest rating",
-                    "Time since a trial was last rated.",
-                    "nothing rated",
-                    runbook="EvenkeelScoresStale",
-                ),
-                Query(f"time() - max({_rated_at})"),
-                "s",
-                scales.STALE_S,
-                decimals=0,
+                _WORDS["latest_rating"], Query(f"time() - max({_rated_at})"), "s", scales.STALE_S, decimals=0
             ),
         ),
     ),
 )
 
 _ROBUSTNESS: Final = bands(
-    Words(
-        "Robustness, with its interval",
-        "The band covers the true rate with 95 % at all times of looking. Violet marks are changes.",
-        "too few exchanges",
-        runbook="EvenkeelRobustnessBurnFast",
-    ),
-    (_band("robustness_score", "robustness", "green"),),
+    _WORDS["robustness_with_its_interval"], (_band("robustness_score", "robustness", "green"),)
 )
 
 _SHIFTED: Final = bands(
-    Words(
-        "Shifted answers against noise",
-        "Share of shifted answers under perturbation (orange) and of identical resends (grey). "
-        "As long as the bands overlap much, wording may matter no more than chance.",
-        "too few exchanges",
-    ),
+    _WORDS["shifted_answers_against_noise"],
     (_band("content_delta", "perturbed", "orange"), _band("noise_floor", "identical resend", "#8e8e8e")),
 )
 
 _EXCESS: Final = bands(
-    Words(
-        "Excess, with its interval",
-        "Paired difference of the two, over all perturbations. The dashed line is what is tolerated "
-        "of each cell.",
-        "too few exchanges",
-        runbook="EvenkeelRobustnessBreach",
-    ),
+    _WORDS["excess_with_its_interval"],
     (_band("excess", "excess", "blue"),),
     limits=(Query(f"max({highest('evenkeel_excess_threshold', *_HERE, by='route')})", "tolerated"),),
     lowest=None,
@@ -374,11 +269,7 @@ def _kinds(pattern: str, shown: str) -> Query:
 
 
 _FORMATS: Final = bars(
-    Words(
-        "Formats",
-        "Robustness when the answer is asked for in another format, worst first.",
-        "no format perturbation has enough trials",
-    ),
+    _WORDS["formats"],
     _kinds("format[.].+", "format[.](.+)"),
     "percentunit",
     scales.ROBUSTNESS,
@@ -386,12 +277,7 @@ _FORMATS: Final = bars(
     decimals=0,
 )
 _LANGUAGES: Final = bars(
-    Words(
-        "Languages",
-        "Robustness when the question, the answer or both are in another language, worst first: "
-        "“de” = asked and answered in German, “en_to_de” = asked in English, answered in German.",
-        "no language perturbation has enough trials",
-    ),
+    _WORDS["languages"],
     _kinds("(multi|cross)lingual[.].+", "[a-z]+[.](.+)"),
     "percentunit",
     scales.ROBUSTNESS,
@@ -399,12 +285,7 @@ _LANGUAGES: Final = bars(
     decimals=0,
 )
 _WORDING: Final = bars(
-    Words(
-        "Wording and order",
-        "Robustness under typos, casing, tone, paraphrase, and when parts of the prompt change "
-        "places, worst first.",
-        "no such perturbation has enough trials",
-    ),
+    _WORDS["wording_and_order"],
     _kinds("(general|positional|compound)[.].+", "(.+)"),
     "percentunit",
     scales.ROBUSTNESS,

@@ -4,7 +4,7 @@ Every panel has a description, a unit, and a text for "no data" (`words`). None 
 `grafana.board` gives it one.
 """
 
-from grafana.panels.base import DATASOURCE, Query, Words
+from grafana.panels.base import DATASOURCE, Query, Words, words_of
 from grafana.panels.lines import Band, bands, lines
 from grafana.panels.stats import bars, number, spread
 from grafana.panels.tables import Column, matrix, rows
@@ -22,4 +22,5 @@ __all__ = [
     "number",
     "rows",
     "spread",
+    "words_of",
 ]

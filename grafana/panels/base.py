@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
 from grafana_foundation_sdk.builders import common, prometheus
@@ -84,6 +86,12 @@ class Words:
     """Name of the alert whose runbook says what to do."""
     console: str = ""
     """Path on the console that shows the same closer; "" = none."""
+
+
+def words_of(board: str) -> dict[str, Words]:
+    """The words of a board's panels, as its TOML file has them."""
+    text = files("grafana.boards").joinpath(f"{board}.toml").read_text("utf-8")
+    return {name: Words(**table) for name, table in tomllib.loads(text).items()}
 
 
 def begin(panel: _Panel, words: Words, unit: Unit) -> _Panel:
