@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from evenkeel.cli.options import by_option, json_option, store_options, with_stores
+from evenkeel.cli.options import by_option, json_option, note_option, store_options, with_stores
 from evenkeel.core.approval import Approval, ApprovalError, approvable
 from evenkeel.experiments.kit.confirmation import agreed
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
@@ -50,7 +50,7 @@ def baseline() -> None:
 @click.option("--model", metavar="NAME", help="Only of this model, as the endpoint returns it.")
 @click.option("--perturbation", metavar="KIND", help="Only of this one, as `general.spelling`.")
 @by_option
-@click.option("--note", default="", metavar="TEXT", help="Why, for those who look at it later.")
+@note_option
 @click.option("--yes", is_flag=True, help="Approve without asking.")
 @store_options
 def approve(config: Path | None, data_dir: Path | None, by: str | None, **given: Any) -> None:

@@ -5,12 +5,54 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from evenkeel.cli.options import (
+    EXISTING,
+    FILE,
+    call_options,
+    embeddings_option,
+    experiment_settings,
+    file_option,
+    max_usd_option,
+    model_options,
+    price_option,
+    yes_option,
+)
+from evenkeel.core.figures import number, usd
+from evenkeel.core.languages import language_of
+from evenkeel.core.verdict import BASELINE
+from evenkeel.experiments.bench.generation import ABOUT, Wanted, known_issues, requests, write_issues
+from evenkeel.experiments.bench.items import BUILTIN, builtin_items, read_items
+from evenkeel.experiments.bench.models import PARAMETERS, model_at, read_models
+from evenkeel.experiments.bench.prompts import TASKS
+from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, document
+from evenkeel.experiments.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
+from evenkeel.experiments.bench.services import OnceRewritten, Services, without_slots
+from evenkeel.experiments.bench.trials import Protocol
+from evenkeel.experiments.kit.arguments import InputError, check_writable, named_price, price, words
+from evenkeel.experiments.kit.asking import AGAIN, Service, StoppedError
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.cost import PayeeBudget
+from evenkeel.experiments.kit.renderings import html, show
+from evenkeel.experiments.kit.terminal import consoles, plain_console
+from evenkeel.llm.client import Endpoint
+from evenkeel.llm.price import Prices
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.judge import Judge
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.metrics.tasks import task_named
+from evenkeel.runtime import choices
+from evenkeel.runtime.instruments import make_encoder
+from evenkeel.runtime.replays import capabilities, prices
+from evenkeel.settings import Credential
+from evenkeel.shadow.perturbations import by_name
+from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
+from evenkeel.stores.sqlite.cache import SqliteCache, SqliteRulings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +60,8 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.bench.items import Item
     from evenkeel.experiments.bench.models import ModelUnderTest
-    from evenkeel.experiments.bench.run import BenchOptions, Connect, Outcome
-    from evenkeel.experiments.bench.services import OnceRewritten, Services
+    from evenkeel.experiments.bench.run import Connect, Outcome
     from evenkeel.experiments.kit.cost import Costs
-    from evenkeel.llm.client import Endpoint
-    from evenkeel.llm.price import Prices
-    from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.tasks import Task
     from evenkeel.settings import Settings
     from evenkeel.settings.replay import Rewriter as RewriterSettings
@@ -35,83 +73,58 @@ STOPPED: Final = 1
 """Exit code of a run that ended before its end."""
 _PIPED_WIDTH: Final = 200
 """Columns of the tables where the output is not a terminal."""
-_NOWHERE: Final = "http://127.0.0.1:9"
-"""Stands for the upstream that settings must have where none is named; never asked."""
 _KEPT: Final = 10_000_000
 """Texts and rulings that a journal keeps: all of them."""
 _OUTPUTS: Final = ("json", "csv", "trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
-_FILE = click.Path(path_type=Path)
-_EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
+_key_option = click.option(
+    "--api-key-env", metavar="VARIABLE", help=f"Variable that holds the key.  [{_KEY_ENV}]"
+)
 
 
 @click.group(invoke_without_command=True)
 @click.option("--model", "models", multiple=True, metavar="NAME", help="A model to measure; repeatable.")
-@click.option("--models", "models_file", type=_EXISTING, metavar="FILE", help="Models and endpoints (YAML).")
+@click.option("--models", "models_file", type=EXISTING, metavar="FILE", help="Models and endpoints (YAML).")
 @click.option("--base-url", metavar="URL", help="Endpoint of the models that name none.")
-@click.option(
-    "--api-key-env", metavar="VARIABLE", help="Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"
-)
+@_key_option
 @click.option("--api-key-header", metavar="NAME", help="Header that carries the key.  [authorization]")
 @click.option(
-    "--items", multiple=True, type=_EXISTING, metavar="FILE", help="Your issues (JSONL).  [the 60 built in]"
+    "--items", multiple=True, type=EXISTING, metavar="FILE", help="Your issues (JSONL).  [the 60 built in]"
 )
 @click.option("--max-items", type=click.IntRange(1), metavar="N", help="Sample of this many issues.")
 @click.option("--tasks", metavar="LIST", help="Tasks, with commas between.  [all four]")
 @click.option("--perturbations", metavar="LIST", help="Perturbations or their categories.  [all]")
+@click.option("--runs", type=click.IntRange(1, 100), default=5, help="Times that everything is asked.")
 @click.option(
-    "--runs",
-    type=click.IntRange(1, 100),
-    default=5,
-    show_default=True,
-    help="Times that everything is asked.",
-)
-@click.option(
-    "--severity", type=click.FloatRange(0, 1), default=0.3, show_default=True, metavar="SHARE",
+    "--severity",
+    type=click.FloatRange(0, 1),
+    default=0.3,
+    metavar="SHARE",
     help="How far graded perturbations go.",
-)  # fmt: skip
+)
 @click.option(
     "--parameters", metavar="JSON", help='Members of each request.  [{"temperature": 0, "seed": 0}]'
 )
-@click.option("--config", type=_FILE, metavar="FILE", help="Settings: judge, rewriter, prices, qualities.")
-@click.option("--judge-model", metavar="NAME", help="Model that rates answers; without one, heuristics do.")
-@click.option("--judge-url", metavar="URL", help="Its endpoint.  [https://api.openai.com/v1]")
-@click.option(
-    "--judge-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_JUDGE_API_KEY]"
-)
-@click.option("--rewriter-model", metavar="NAME", help="Model that paraphrases and translates.")
-@click.option("--rewriter-url", metavar="URL", help="Its endpoint.  [https://api.openai.com/v1]")
-@click.option(
-    "--rewriter-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_REWRITER_API_KEY]"
-)
-@click.option(
-    "--embeddings/--no-embeddings", default=None, help="Compare by sentence embeddings.  [if installed]"
-)
+@file_option("--config", "Settings: judge, rewriter, prices, qualities.")
+@model_options("judge", "Model that rates answers; without one, heuristics do.")
+@model_options("rewriter", "Model that paraphrases and translates.")
+@embeddings_option
 @click.option(
     "--price", "prices", multiple=True, metavar="MODEL=IN/OUT", help="USD per million tokens; repeatable."
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of sample, order and perturbations.")
-@click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Calls at a time."
+@click.option("--seed", default=0, help="Seed of sample, order and perturbations.")
+@call_options(8, 120.0)
+@max_usd_option
+@file_option(
+    "--journal",
+    "Keep every answer here, so that a stopped run can go on.",
+    default=Path("evenkeel-bench.journal"),
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1),
-    default=120.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Limit of a call.",
-)
-@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once this much is spent.")
-@click.option(
-    "--journal", type=_FILE, default=Path("evenkeel-bench.journal"), show_default=True, metavar="FILE",
-    help="Keep every answer here, so that a stopped run can go on.",
-)  # fmt: skip
-@click.option("--json", type=_FILE, metavar="FILE", help="Write everything as JSON.")
-@click.option("--csv", type=_FILE, metavar="FILE", help="Write each perturbation of each task as CSV.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write one page with heatmaps.")
-@click.option("--trials", type=_FILE, metavar="FILE", help="Write each pair of answers as JSONL.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending; needed without a terminal.")
+@file_option("--json", "Write everything as JSON.")
+@file_option("--csv", "Write each perturbation of each task as CSV.")
+@file_option("--html", "Write one page with heatmaps.")
+@file_option("--trials", "Write each pair of answers as JSONL.")
+@yes_option
 @click.pass_context
 def bench(context: click.Context, /, *, yes: bool, **given: Any) -> None:
     """Measure offline how robust some models are, on sixty IT issues or on your own.
@@ -135,27 +148,15 @@ def bench(context: click.Context, /, *, yes: bool, **given: Any) -> None:
 @bench.command()
 @click.option("--model", required=True, metavar="NAME", help="Model that writes.")
 @click.option("--base-url", required=True, metavar="URL", help="Its endpoint.")
-@click.option(
-    "--api-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_SHADOW_API_KEY]"
-)
-@click.option("-n", "--count", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Issues.")
-@click.option("--out", "target", type=_FILE, required=True, metavar="FILE", help="JSONL, appended to.")
+@_key_option
+@click.option("-n", "--count", type=click.IntRange(1, 10_000), default=10, help="Issues.")
+@click.option("--out", "target", type=FILE, required=True, metavar="FILE", help="JSONL, appended to.")
 @click.option("--about", metavar="TEXT", help="What they are about.  [IT of an organisation]")
-@click.option("--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks it.")
-@click.option("--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once this much is spent.")
-@click.option(
-    "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Calls at a time."
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1),
-    default=180.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Limit of a call.",
-)
-@click.option("--seed", default=0, show_default=True, help="Seed of the subjects.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@price_option
+@max_usd_option
+@call_options(4, 180.0, most=64)
+@click.option("--seed", default=0, help="Seed of the subjects.")
+@yes_option
 def generate(*, yes: bool, **given: Any) -> None:
     """Have a model write more issues.
 
@@ -171,14 +172,6 @@ def _run(given: Mapping[str, Any], *, confirmed: bool) -> int:
     Returns: the exit code.
     Raises: SettingsError and InputError for options and files that cannot be used.
     """
-    from evenkeel.experiments.bench.report import document
-    from evenkeel.experiments.bench.run import run_bench
-    from evenkeel.experiments.kit.arguments import check_writable
-    from evenkeel.experiments.kit.asking import AGAIN, StoppedError
-    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-    from evenkeel.experiments.kit.renderings import show
-    from evenkeel.experiments.kit.terminal import consoles
-
     out, err = consoles(_PIPED_WIDTH)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
@@ -202,9 +195,6 @@ def _run(given: Mapping[str, Any], *, confirmed: bool) -> int:
 
 
 def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
-    from evenkeel.experiments.bench.report import as_csv, as_json, as_lines, document
-    from evenkeel.experiments.kit.asking import AGAIN, StoppedError
-    from evenkeel.experiments.kit.renderings import html
 
     writers = {
         "json": lambda: as_json(outcome).encode(),
@@ -229,25 +219,8 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
 
     Raises: SettingsError in one line.
     """
-    from evenkeel.experiments.kit.arguments import named_price
-    from evenkeel.settings import load
-
-    overrides: dict[str, Any] = {}
-    for section in ("judge", "rewriter"):
-        named = {
-            name: given[f"{section}_{option}"]
-            for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env"))
-            if given[f"{section}_{option}"] is not None
-        }
-        if named:
-            overrides[section] = named
-    if given["embeddings"] is not None:
-        overrides["scoring"] = {"embeddings": {"enabled": given["embeddings"]}}
-    if given["prices"]:
-        prices = (named_price(text) for text in given["prices"])
-        overrides["prices"] = {model: asdict(price) for model, price in prices}
-    config = given["config"]
-    return load(config, overrides, {} if config else {"upstream": _NOWHERE})
+    prices = dict(named_price(text) for text in given["prices"])
+    return experiment_settings(given, services=("judge", "rewriter"), prices=prices)
 
 
 def options_of(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
@@ -255,13 +228,6 @@ def options_of(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
 
     Raises: SettingsError or InputError in one line.
     """
-    from evenkeel.experiments.bench.items import BUILTIN, builtin_items, read_items
-    from evenkeel.experiments.bench.run import BenchOptions, JudgeChosen, RewriterChosen
-    from evenkeel.experiments.bench.services import without_slots
-    from evenkeel.experiments.bench.trials import Protocol
-    from evenkeel.runtime import choices
-    from evenkeel.runtime.replays import prices
-
     kinds, not_measured = _kinds(given["perturbations"], settings)
     protocol = Protocol(
         models=_models(given, settings),
@@ -293,15 +259,12 @@ def options_of(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
 
 
 def _read_key(variable: str, header: str) -> tuple[tuple[str, str], ...]:
-    from evenkeel.settings import Credential
 
     credential = Credential.read(variable, header)
     return ((credential.header, credential.value),) if credential else ()
 
 
 def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
-    from evenkeel.experiments.bench.models import model_at, read_models
-    from evenkeel.experiments.kit.arguments import InputError
 
     parameters = _parameters(given["parameters"])
     url = given["base_url"]
@@ -329,8 +292,6 @@ def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTes
 
 
 def _parameters(text: str | None) -> dict[str, Any]:
-    from evenkeel.experiments.bench.models import PARAMETERS
-    from evenkeel.experiments.kit.arguments import InputError
 
     try:
         own = json.loads(text or "{}")
@@ -342,9 +303,6 @@ def _parameters(text: str | None) -> dict[str, Any]:
 
 
 def _tasks(text: str | None) -> tuple[Task, ...]:
-    from evenkeel.experiments.bench.prompts import TASKS
-    from evenkeel.experiments.kit.arguments import InputError, words
-    from evenkeel.metrics.tasks import task_named
 
     if text is None:
         return TASKS
@@ -362,12 +320,6 @@ def _tasks(text: str | None) -> tuple[Task, ...]:
 
 def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ...], dict[str, int]]:
     """The perturbations that can be measured, and how many cannot for want of what."""
-    from evenkeel.core.verdict import BASELINE
-    from evenkeel.experiments.kit.arguments import InputError, words
-    from evenkeel.runtime import choices
-    from evenkeel.runtime.replays import capabilities
-    from evenkeel.shadow.perturbations import by_name
-
     try:
         known = choices.perturbations(settings)
         wanted = by_name(words(text), known) if text else known
@@ -389,14 +341,6 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
 
 def _connect(settings: Settings, options: BenchOptions) -> Connect:
     """How judge and rewriter of the settings are connected."""
-    from evenkeel.core.languages import language_of
-    from evenkeel.experiments.bench.services import Services
-    from evenkeel.experiments.kit.asking import Service
-    from evenkeel.metrics.heuristic import HeuristicRater
-    from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-    from evenkeel.runtime.instruments import make_encoder
-    from evenkeel.stores.sqlite.cache import SqliteRulings
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None
@@ -422,8 +366,6 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
 
 def _endpoint(chosen: JudgeSettings | RewriterSettings, model: str, prices: Prices, **more: Any) -> Endpoint:
     """Where the judge or the rewriter of the settings is."""
-    from evenkeel.llm.client import Endpoint
-
     return Endpoint(
         base_url=chosen.base_url,
         model=model,
@@ -444,12 +386,6 @@ def _rewriter(
     stack: AsyncExitStack,
 ) -> OnceRewritten | None:
     """The rewriter, whose texts the journal keeps; None if none is named."""
-    from evenkeel.experiments.bench.services import OnceRewritten
-    from evenkeel.experiments.kit.asking import Service
-    from evenkeel.experiments.kit.cost import PayeeBudget
-    from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
-    from evenkeel.stores.sqlite.cache import SqliteCache
-
     chosen = settings.rewriter
     if chosen is None:
         return None
@@ -475,14 +411,6 @@ def _generate(given: Mapping[str, Any], *, confirmed: bool) -> int:
     Returns: the exit code: 0 if all were written, else 1.
     Raises: InputError for options and files that cannot be used.
     """
-    from evenkeel.core.figures import number, usd
-    from evenkeel.experiments.bench.generation import ABOUT, Wanted, known_issues, requests, write_issues
-    from evenkeel.experiments.bench.models import model_at
-    from evenkeel.experiments.kit.arguments import InputError, price
-    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-    from evenkeel.experiments.kit.terminal import plain_console
-    from evenkeel.llm.price import Prices
-
     target: Path = given["target"]
     if not target.absolute().parent.is_dir() or target.is_dir():
         raise InputError(f"--out {target}: is no file in a folder that exists")

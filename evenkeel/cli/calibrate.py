@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from evenkeel.cli.options import store_options
+from evenkeel.cli.options import (
+    FILE,
+    call_options,
+    embeddings_option,
+    file_option,
+    model_options,
+    price_option,
+    store_options,
+    yes_option,
+)
 from evenkeel.core.figures import number, percent, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.command import CalibrateOptions, run_calibrate
@@ -43,7 +52,7 @@ _PIPED_WIDTH: Final = 160
 
 
 @click.command()
-@click.argument("goldens", required=False, type=click.Path(path_type=Path), metavar="[GOLDENS.jsonl]")
+@click.argument("goldens", required=False, type=FILE, metavar="[GOLDENS.jsonl]")
 @click.option("--from-store", is_flag=True, help="Take the goldens of the store instead of a file.")
 @click.option("--route", metavar="NAME", help="Only goldens of this route.")
 @store_options
@@ -52,36 +61,12 @@ _PIPED_WIDTH: Final = 160
     type=click.Choice(["workflow", "prose", "list", "data"]),
     help="Only answers of this form.  [the form of nine in ten]",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path(),
-    metavar="DIR",
-    help="Folder for the results.  [.]",
-)
+@file_option("--out", "Folder for the results.", metavar="DIR", default=Path())
 @click.option("--metrics", metavar="LIST", help="Only these metrics, by name.  [all that apply]")
-@click.option(
-    "--embeddings/--no-embeddings", default=None, help="Use an encoder.  [if the extra semantic is installed]"
-)
+@embeddings_option
 @click.option("--encoder", metavar="MODEL", help="A sentence-transformers model.  [all-MiniLM-L6-v2]")
 @click.option("--bert-score", is_flag=True, help="Measure BERTScore, too; by far the slowest metric.")
-@click.option(
-    "--judge-model", metavar="NAME", help="Score by this judge, too, and set the bands of the cascade."
-)
-@click.option(
-    "--judge-url",
-    metavar="URL",
-    default="https://api.openai.com/v1",
-    show_default=True,
-    help="Its OpenAI-compatible endpoint.",
-)
-@click.option(
-    "--judge-key-env",
-    metavar="VARIABLE",
-    default="EVENKEEL_JUDGE_API_KEY",
-    show_default=True,
-    help="Variable that holds its key.",
-)
+@model_options("judge", "Score by this judge, too, and set the bands of the cascade.", default=True)
 @click.option(
     "--judge-goldens",
     type=click.IntRange(2),
@@ -91,30 +76,12 @@ _PIPED_WIDTH: Final = 160
 @click.option(
     "--degrade-with-model", metavar="NAME", help="Let this model reword and compress instead of rules."
 )
-@click.option(
-    "--rewriter-url",
-    metavar="URL",
-    default="https://api.openai.com/v1",
-    show_default=True,
-    help="Its OpenAI-compatible endpoint.",
-)
-@click.option(
-    "--rewriter-key-env",
-    metavar="VARIABLE",
-    default="EVENKEEL_REWRITER_API_KEY",
-    show_default=True,
-    help="Variable that holds its key.",
-)
+@model_options("rewriter", "", default=True)
 @click.option(
     "--stronger-model", metavar="NAME", help="Model to ask when that model's texts fail the checks."
 )
-@click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Calls at a time.")
-@click.option(
-    "--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Limit of a call."
-)
-@click.option(
-    "--price", metavar="IN/OUT", help="Price in USD per million tokens, if the public list lacks a model."
-)
+@call_options(4, 60.0, most=None, least_s=None)
+@price_option
 @click.option(
     "--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend no more than this."
 )
@@ -127,7 +94,6 @@ _PIPED_WIDTH: Final = 160
     "--false-alerts",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.1,
-    show_default=True,
     help="Largest share of mildly (10 %) degraded answers that may be flagged.",
 )
 @click.option(
@@ -136,24 +102,15 @@ _PIPED_WIDTH: Final = 160
     metavar="SHARE",
     help="Flag only from this degradation on, e.g. 0.3.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of degradations, samples and intervals.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(20),
-    default=1000,
-    show_default=True,
-    help="Resamples behind intervals.",
-)
+@click.option("--seed", default=0, help="Seed of degradations, samples and intervals.")
+@click.option("--resamples", type=click.IntRange(20), default=1000, help="Resamples behind intervals.")
 @click.option(
     "--processes", type=click.IntRange(1), metavar="N", help="Processes that score.  [one per processor]"
 )
-@click.option(
-    "--journal",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Keep scores here, so that a stopped run can go on.  [DIR/calibration-journal.jsonl]",
+@file_option(
+    "--journal", "Keep scores here, so that a stopped run can go on.  [DIR/calibration-journal.jsonl]"
 )
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@yes_option
 def calibrate(goldens: Path | None, *, yes: bool, **given: Any) -> None:
     """Find out what a score means: degrade approved answers by known amounts and see how metrics react.
 

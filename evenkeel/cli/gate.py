@@ -5,12 +5,20 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import click
 
-from evenkeel.cli.options import experiment_settings
+from evenkeel.cli.options import (
+    EXISTING,
+    call_options,
+    embeddings_option,
+    experiment_settings,
+    file_option,
+    model_options,
+    price_option,
+    yes_option,
+)
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.experiments.calibrate.calibration import read_calibration
@@ -36,6 +44,7 @@ from evenkeel.stores.sqlite.cache import SqliteRulings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
 
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.gate.edits import Edit
@@ -52,23 +61,17 @@ COULD_NOT_MEASURE: Final = 2
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE}
 _PIPED_WIDTH: Final = 140
 """Columns of the table where the output is not a terminal."""
-_FILE = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--data-dir",
-    type=_FILE,
-    metavar="DIR",
-    help="Without FILES: read the goldens of the store in this folder.",
-)
+@click.argument("files", nargs=-1, type=EXISTING)
+@file_option("--data-dir", "Without FILES: read the goldens of the store in this folder.", metavar="DIR")
 @click.option("--route", metavar="NAME", help="Only goldens of this route.")
 @click.option("--base-url", metavar="URL", help="Endpoint of the candidate.  [the routes' upstreams]")
 @click.option("--model", metavar="NAME", help="Model of the candidate.  [each golden's own]")
-@click.option("--prompt", type=_FILE, metavar="FILE", help="New system prompt.")
-@click.option("--template", type=_FILE, metavar="FILE", help="Prompt as it was, with {placeholders}.")
-@click.option("--new-template", type=_FILE, metavar="FILE", help="Prompt as it will be.")
+@file_option("--prompt", "New system prompt.")
+@file_option("--template", "Prompt as it was, with {placeholders}.")
+@file_option("--new-template", "Prompt as it will be.")
 @click.option(
     "--reference-url", metavar="URL", help="Endpoint of the reference.  [the route's, or --base-url]"
 )
@@ -77,104 +80,43 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--api-key-env", metavar="VARIABLE", help="Variable that holds the key.  [EVENKEEL_SHADOW_API_KEY]"
 )
-@click.option(
-    "--reference-key-env",
-    metavar="VARIABLE",
-    help="Variable that holds the key of the reference.  [--api-key-env]",
-)
+@click.option("--reference-key-env", metavar="VARIABLE", help="The reference's key.  [--api-key-env]")
 @click.option("--api-key-header", metavar="NAME", help="Header that carries the keys.  [authorization]")
-@click.option(
-    "--config", type=_FILE, metavar="FILE", help="Settings: upstreams, judge, prices, qualities, store."
-)
-@click.option("--calibration", type=_FILE, metavar="FILE", help="Thresholds made by `evenkeel calibrate`.")
+@file_option("--config", "Settings: upstreams, judge, prices, qualities, store.")
+@file_option("--calibration", "Thresholds made by `evenkeel calibrate`.")
 @click.option("--rate", is_flag=True, help="With --calibration: rate answers, too.")
 @click.option("--task", metavar="NAME", help="Task of goldens that name none.  [recognised from the prompt]")
-@click.option("--judge-model", metavar="NAME", help="Model that rates answers; without one, heuristics do.")
-@click.option("--judge-url", metavar="URL", help="Endpoint of the judge.  [https://api.openai.com/v1]")
-@click.option(
-    "--judge-key-env", metavar="VARIABLE", help="Variable that holds its key.  [EVENKEEL_JUDGE_API_KEY]"
-)
-@click.option(
-    "--embeddings/--no-embeddings", default=None, help="Compare by sentence embeddings.  [if installed]"
-)
+@model_options("judge", "Model that rates answers; without one, heuristics do.")
+@embeddings_option
 @click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [all but harmless ones]")
-@click.option(
-    "--tolerance",
-    type=float,
-    default=0.0,
-    show_default=True,
-    metavar="SHARE",
-    help="Difference treated as zero.",
-)
-@click.option(
-    "--margin",
-    type=float,
-    default=0.1,
-    show_default=True,
-    metavar="SHARE",
-    help="Smallest regression the gate must detect.",
-)
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="P",
-    help="Largest probability of a false regression.",
-)
-@click.option(
-    "--beta",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="P",
-    help="Largest probability of a false pass.",
-)
+@click.option("--tolerance", default=0.0, metavar="SHARE", help="Difference treated as zero.")
+@click.option("--margin", default=0.1, metavar="SHARE", help="Smallest regression the gate must detect.")
+@click.option("--alpha", default=0.05, metavar="P", help="Largest probability of a false regression.")
+@click.option("--beta", default=0.05, metavar="P", help="Largest probability of a false pass.")
 @click.option(
     "--undecided",
     type=click.Choice(["pass", "fail"]),
     default="pass",
-    show_default=True,
     help="Verdict if all goldens settle nothing.",
 )
 @click.option(
     "--max-failures",
-    type=float,
     default=0.1,
-    show_default=True,
     metavar="SHARE",
     help="Largest share of goldens that may fail to be measured.",
 )
-@click.option(
-    "--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Calls per golden and side."
-)
-@click.option("--seed", default=0, show_default=True, help="Seed of the order of the goldens.")
-@click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Calls at a time."
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0.1),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Limit of a call.",
-)
+@click.option("--repeats", type=click.IntRange(1, 100), default=1, help="Calls per golden and side.")
+@click.option("--seed", default=0, help="Seed of the order of the goldens.")
+@call_options(8, 60.0)
 @click.option(
     "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop, undecided, once this much is spent."
 )
-@click.option(
-    "--price",
-    metavar="IN/OUT",
-    help="Price of the candidate in USD per million tokens, if the public list lacks it.",
-)
-@click.option(
-    "--cache", type=_FILE, metavar="FILE", help="Keep answers here, so that a stopped run can go on."
-)
-@click.option("--markdown", type=_FILE, metavar="FILE", help="Write the report for a pull request.")
-@click.option("--junit", type=_FILE, metavar="FILE", help="Write JUnit XML.")
-@click.option("--json", type=_FILE, metavar="FILE", help="Write everything as JSON.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending; needed without a terminal.")
+@price_option
+@file_option("--cache", "Keep answers here, so that a stopped run can go on.")
+@file_option("--markdown", "Write the report for a pull request.")
+@file_option("--junit", "Write JUnit XML.")
+@file_option("--json", "Write everything as JSON.")
+@yes_option
 def gate(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
     """Decide whether a candidate (model, endpoint or prompt) answers your goldens worse than before.
 

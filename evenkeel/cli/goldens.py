@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from evenkeel.cli.options import by_option, json_option, store_options, table_console, with_stores
+from evenkeel.cli.options import (
+    by_option,
+    json_option,
+    note_option,
+    store_options,
+    table_console,
+    with_stores,
+)
 from evenkeel.experiments.goldens import terminal
 from evenkeel.experiments.goldens.candidates import candidates as approvable
 from evenkeel.experiments.goldens.candidates import chosen, golden_of
@@ -108,7 +115,7 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
 @_route
 @_task
 @_model
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Print at most so many.")
+@click.option("--limit", type=click.IntRange(1), default=50, help="Print at most so many.")
 @json_option
 @with_stores
 def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) -> None:
@@ -129,13 +136,13 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
 
 @goldens.command()
 @click.argument("ids", nargs=-1, metavar="[EXCHANGE_ID]...")
-@click.option("--name", default="", help="Id of the golden, for one exchange.  [the exchange's id]")
-@click.option("--note", default="", metavar="TEXT", help="Why, for those who look at it later.")
+@click.option(
+    "--name", default="", show_default=False, help="Id of the golden, for one exchange.  [the exchange's id]"
+)
+@note_option
 @by_option
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Choose N archived exchanges.")
-@click.option(
-    "--seed", type=int, default=1, show_default=True, help="Seed of the choice: the same gives the same."
-)
+@click.option("--seed", type=int, default=1, help="Seed of the choice: the same gives the same.")
 @click.option("--spread", is_flag=True, help="Choose prompts that differ as much as possible.")
 @_route
 @_task

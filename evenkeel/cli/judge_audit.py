@@ -9,40 +9,38 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from evenkeel.cli.options import EXISTING, call_options, file_option, model_options, price_option, yes_option
+from evenkeel.experiments.judge_audit.judgements import Strategy
+from evenkeel.experiments.judge_audit.questions import Design
+from evenkeel.experiments.judge_audit.ratings import Scale
+from evenkeel.experiments.judge_audit.report import as_json, document
+from evenkeel.experiments.judge_audit.rows import metric_key, suggestion
+from evenkeel.experiments.judge_audit.run import AuditOptions, JudgeFailedError, run_judge_audit
+from evenkeel.experiments.kit.arguments import InputError, check_writable, price, words
+from evenkeel.experiments.kit.asking import ModelAddress
+from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.experiments.kit.renderings import html, show
+from evenkeel.experiments.kit.terminal import consoles
+from evenkeel.llm.price import Prices
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel.experiments.judge_audit.judgements import Strategy
-    from evenkeel.experiments.judge_audit.ratings import Scale
-    from evenkeel.experiments.judge_audit.run import AuditOptions
 
 _PIPED_WIDTH: Final = 160
 """Columns of the tables where the output is not a terminal."""
-_FILE = click.Path(path_type=Path)
 
 
 @click.command("judge-audit")
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
-@click.option("--judge-model", metavar="NAME", help="Model of the judge to ask.")
-@click.option(
-    "--judge-url", metavar="URL", default="https://api.openai.com/v1", show_default=True, help="Its endpoint."
-)
-@click.option(
-    "--judge-key-env",
-    metavar="VARIABLE",
-    default="EVENKEEL_JUDGE_API_KEY",
-    show_default=True,
-    help="Variable that holds its key.",
-)
-@click.option("--recorded", type=_FILE, metavar="FILE", help="Read ratings that a judge gave earlier.")
+@click.argument("files", nargs=-1, required=True, type=EXISTING)
+@model_options("judge", "Model of the judge to ask.", default=True)
+@file_option("--recorded", "Read ratings that a judge gave earlier.")
 @click.option(
     "--strategies", metavar="LIST", help="Some of zero_shot, knowledge, few_shot, step_by_step.  [all]"
 )
 @click.option("--attack", metavar="LIST", help='Strategies to attack; "none" for none.  [all of them]')
 @click.option("--again", is_flag=True, help="Ask each plain question twice, to measure the judge's noise.")
-@click.option("--rubric", type=_FILE, metavar="FILE", help="Definitions of metrics (YAML).")
+@file_option("--rubric", "Definitions of metrics (YAML).")
 @click.option(
     "--scale",
     "scales",
@@ -54,30 +52,15 @@ _FILE = click.Path(path_type=Path)
     "--rater-columns", metavar="LIST", help="Columns with ratings, if their names do not begin with rater_."
 )
 @click.option("--max-items", type=click.IntRange(1), metavar="N", help="Ask about a sample of this size.")
-@click.option("--seed", default=0, show_default=True, help="Seed of samples, examples and intervals.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(0),
-    default=1000,
-    show_default=True,
-    help="Resamples behind each interval.",
-)
-@click.option("--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Calls at a time.")
-@click.option(
-    "--timeout", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Limit of a call."
-)
-@click.option(
-    "--cache", type=_FILE, metavar="FILE", help="Keep answers here, so that a stopped run can go on."
-)
-@click.option("--record", type=_FILE, metavar="FILE", help="Write the judge's ratings, for --recorded.")
-@click.option("--json", type=_FILE, metavar="FILE", help="Write everything as JSON.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with plots.")
-@click.option(
-    "--price",
-    metavar="IN/OUT",
-    help="Price of the judge in USD per million tokens, if the public list lacks it.",
-)
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@click.option("--seed", default=0, help="Seed of samples, examples and intervals.")
+@click.option("--resamples", type=click.IntRange(0), default=1000, help="Resamples behind each interval.")
+@call_options(4, 60.0, most=None, least_s=None)
+@file_option("--cache", "Keep answers here, so that a stopped run can go on.")
+@file_option("--record", "Write the judge's ratings, for --recorded.")
+@file_option("--json", "Write everything as JSON.")
+@file_option("--html", "Write a page with plots.")
+@price_option
+@yes_option
 def judge_audit(files: tuple[Path, ...], *, yes: bool, **given: Any) -> None:
     """Measure how far a judge can be believed: against people, and against a false hint.
 
@@ -99,13 +82,6 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) 
         could not be used.
     Raises: InputError for options and files that cannot be used.
     """
-    from evenkeel.experiments.judge_audit.report import as_json, document
-    from evenkeel.experiments.judge_audit.run import JudgeFailedError, run_judge_audit
-    from evenkeel.experiments.kit.arguments import check_writable
-    from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
-    from evenkeel.experiments.kit.renderings import html, show
-    from evenkeel.experiments.kit.terminal import consoles
-
     out, err = consoles(_PIPED_WIDTH)
     check_writable(given[name] for name in ("json", "html", "record", "cache"))
     try:
@@ -126,12 +102,6 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) 
 
 
 def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
-    from evenkeel.experiments.judge_audit.judgements import Strategy
-    from evenkeel.experiments.judge_audit.questions import Design
-    from evenkeel.experiments.judge_audit.run import AuditOptions
-    from evenkeel.experiments.kit.arguments import price, words
-    from evenkeel.experiments.kit.asking import ModelAddress
-    from evenkeel.llm.price import Prices
 
     judge = None
     if given["judge_model"]:
@@ -164,9 +134,6 @@ def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
 
 
 def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
-    from evenkeel.experiments.judge_audit.judgements import Strategy
-    from evenkeel.experiments.judge_audit.rows import metric_key, suggestion
-    from evenkeel.experiments.kit.arguments import InputError, words
 
     if text is None:
         return default
@@ -181,9 +148,6 @@ def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) ->
 
 
 def _scales(texts: tuple[str, ...]) -> dict[str, Scale]:
-    from evenkeel.experiments.judge_audit.ratings import Scale
-    from evenkeel.experiments.judge_audit.rows import metric_key
-    from evenkeel.experiments.kit.arguments import InputError
 
     scales = {}
     for text in texts:

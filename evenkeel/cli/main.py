@@ -39,7 +39,7 @@ COMMANDS: Final = {
 of the program would otherwise have to load every command, which takes seconds.
 """
 
-_HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _NOISY: Final = ("uvicorn", "httpx2", "httpcore2", "openai", "httpx", "httpcore", "sentence_transformers")
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
@@ -25,13 +25,130 @@ NOWHERE: Final = "http://127.0.0.1:9"
 PIPED_WIDTH: Final = 220
 """Columns of a table that goes into a file or a pipe, where nothing needs to be cut."""
 
+FILE: Final = click.Path(path_type=Path)
+EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+Decorator: TypeAlias = "Callable[[Any], Any]"
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask before spending; needed without a terminal."
+)
+note_option = click.option(
+    "--note", default="", show_default=False, metavar="TEXT", help="Why, for those who look at it later."
+)
+embeddings_option = click.option(
+    "--embeddings/--no-embeddings", default=None, help="Compare by sentence embeddings.  [if installed]"
+)
+price_option = click.option(
+    "--price", metavar="IN/OUT", help="USD per million tokens, if the public list lacks the model."
+)
+max_usd_option = click.option(
+    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop once this much is spent."
+)
 by_option = click.option(
     "--by",
     envvar=["EVENKEEL_USER", "USER"],
     metavar="NAME",
     help="Who you are, for the record.  [the variable EVENKEEL_USER, else USER]",
 )
+
+
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in the order of the help."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def file_option(name: str, help: str, *, metavar: str = "FILE", **more: Any) -> Decorator:  # noqa: A002 - click's
+    """An option that names a file or, with another `metavar`, a folder."""
+    return click.option(name, type=FILE, metavar=metavar, help=help, **more)
+
+
+def model_options(service: str, help: str, *, default: bool = False) -> Decorator:  # noqa: A002 - click's word
+    """Options of a model that a command asks: its name, its endpoint, and the variable that holds its key.
+
+    Args:
+        service: "judge" or "rewriter".
+        help: What the model is for; "" for a command that names it by another option.
+        default: Whether endpoint and variable are the usual ones where nothing is said. Otherwise they are
+            None, so that a settings file can name others.
+    """
+    url, variable = "https://api.openai.com/v1", f"EVENKEEL_{service.upper()}_API_KEY"
+    named = [click.option(f"--{service}-model", metavar="NAME", help=help)] if help else []
+    return together(
+        *named,
+        click.option(
+            f"--{service}-url", metavar="URL", default=url if default else None, show_default=False,
+            help=f"Endpoint of the {service}.  [{url}]",
+        ),
+        click.option(
+            f"--{service}-key-env", metavar="VARIABLE", default=variable if default else None,
+            show_default=False, help=f"Variable that holds its key.  [{variable}]",
+        ),
+    )  # fmt: skip
+
+
+def call_options(
+    concurrency: int, timeout_s: float, *, most: int | None = 256, least_s: float | None = 0.1
+) -> Decorator:
+    """Options of a command that asks models: how many calls at a time, and how long each may take."""
+    return together(
+        click.option(
+            "--concurrency", type=click.IntRange(1, most), default=concurrency, help="Calls at a time."
+        ),
+        click.option(
+            "--timeout",
+            type=float if least_s is None else click.FloatRange(least_s),
+            default=timeout_s,
+            metavar="SECONDS",
+            help="Limit of a call.",
+        ),
+    )
+
+
+def table_console() -> Console:
+    """Standard output for tables."""
+    from evenkeel.experiments.kit.terminal import consoles
+
+    return consoles(PIPED_WIDTH).out
+
+
+store_options = together(
+    file_option(
+        "--config", "Settings file of `evenkeel up`; says where the store is, in a folder or a Redis."
+    ),
+    file_option(
+        "--data-dir", "Folder of the store.  [EVENKEEL_DATA_DIR, else ./evenkeel-data]", metavar="DIR"
+    ),
+)
+"""Options of a command that reads the stores: where they are."""
+
+settings_options = together(
+    click.option("--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to."),
+    file_option("--config", "Settings file (YAML); the options below win over it."),
+    click.option("--host", metavar="ADDRESS", help="Where applications connect.  [127.0.0.1]"),
+    click.option("--port", type=int, help="Port for applications; 0 picks one.  [8100]"),
+    click.option("--processes", type=int, metavar="N", help="Data-plane processes that share the port.  [1]"),
+    click.option("--admin-port", type=int, help="Port for console and metrics.  [8101]"),
+    file_option("--data-dir", "Store.  [./evenkeel-data]", metavar="DIR"),
+    click.option("--redis-url", metavar="URL", help="Redis in place of the store, for several roles."),
+    click.option(
+        "--sampling-rate", type=float, metavar="SHARE", help="Share of requests replayed, 0–1.  [0.1]"
+    ),
+    click.option("--task", help="Task of the requests, e.g. case_summary."),
+    click.option("--budget-usd", type=float, metavar="USD", help="Most spent on replays a day.  [10]"),
+    click.option("--budget-tokens", type=int, metavar="N", help="Most tokens a day.  [5000000]"),
+    model_options("judge", "Model that rates answers; without one, heuristics do."),
+    click.option("--webhook", metavar="URL", help="Gets each alert as a JSON POST."),
+    click.option("--simulated", is_flag=True, default=None, hidden=True),
+)
+"""Options that stand for settings."""
 
 
 def with_stores(command: Callable[..., None]) -> Callable[..., None]:
@@ -50,78 +167,6 @@ def with_stores(command: Callable[..., None]) -> Callable[..., None]:
 
     decorated: Callable[..., None] = store_options(run)
     return decorated
-
-
-def table_console() -> Console:
-    """Standard output for tables."""
-    from evenkeel.experiments.kit.terminal import consoles
-
-    return consoles(PIPED_WIDTH).out
-
-
-def store_options(command: Any) -> Any:
-    """Give a command that reads the stores the options that say where they are."""
-    for option in (
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Settings file of `evenkeel up`; says where the store is, in a folder or a Redis.",
-        ),
-        click.option(
-            "--data-dir",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="Folder of the store.  [EVENKEEL_DATA_DIR, else ./evenkeel-data]",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def settings_options(command: Any) -> Any:
-    """Give a command the options that stand for settings."""
-    options = [
-        click.option("--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to."),
-        click.option(
-            "--config",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Settings file (YAML); the options below win over it.",
-        ),
-        click.option("--host", metavar="ADDRESS", help="Where applications connect.  [127.0.0.1]"),
-        click.option("--port", type=int, help="Port for applications; 0 picks one.  [8100]"),
-        click.option(
-            "--processes", type=int, metavar="N", help="Data-plane processes that share the port.  [1]"
-        ),
-        click.option("--admin-port", type=int, help="Port for console and metrics.  [8101]"),
-        click.option(
-            "--data-dir", type=click.Path(path_type=Path), metavar="DIR", help="Store.  [./evenkeel-data]"
-        ),
-        click.option("--redis-url", metavar="URL", help="Redis in place of the store, for several roles."),
-        click.option(
-            "--sampling-rate", type=float, metavar="SHARE", help="Share of requests replayed, 0–1.  [0.1]"
-        ),
-        click.option("--task", help="Task of the requests, e.g. case_summary."),
-        click.option("--budget-usd", type=float, metavar="USD", help="Most spent on replays a day.  [10]"),
-        click.option("--budget-tokens", type=int, metavar="N", help="Most tokens a day.  [5000000]"),
-        click.option(
-            "--judge-model", metavar="NAME", help="Model that rates answers; without one, heuristics do."
-        ),
-        click.option(
-            "--judge-url", metavar="URL", help="Endpoint of the judge.  [https://api.openai.com/v1]"
-        ),
-        click.option(
-            "--judge-key-env",
-            metavar="VARIABLE",
-            help="Variable that holds its key.  [EVENKEEL_JUDGE_API_KEY]",
-        ),
-        click.option("--webhook", metavar="URL", help="Gets each alert as a JSON POST."),
-        click.option("--simulated", is_flag=True, default=None, hidden=True),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 def settings_of(

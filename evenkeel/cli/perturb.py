@@ -43,12 +43,9 @@ if TYPE_CHECKING:
     "--severity",
     type=click.FloatRange(0, 1),
     default=0.3,
-    show_default=True,
     help="Share of the places changed.",
 )
-@click.option(
-    "--seed", default="0", show_default=True, metavar="TEXT", help="An exchange's id gives its variants."
-)
+@click.option("--seed", default="0", metavar="TEXT", help="An exchange's id gives its variants.")
 @click.option(
     "--api",
     type=click.Choice(["chat", "completions", "responses", "messages"]),

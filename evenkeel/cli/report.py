@@ -10,6 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from evenkeel.core.figures import number
+from evenkeel.experiments.kit.arguments import InputError, words
+from evenkeel.experiments.kit.renderings import html, markdown, pdf_maker
+from evenkeel.experiments.kit.terminal import plain_console
+from evenkeel.experiments.report import sentences
+from evenkeel.experiments.report.document import as_csv, as_json, document, sides_as_csv
+from evenkeel.experiments.report.findings import Wish, make_report
+from evenkeel.experiments.report.period import period_of
+from evenkeel.runtime.stores import opened, settings_of_stores
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -32,7 +42,6 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
     "--format",
     "formats",
     default="html",
-    show_default=True,
     metavar="LIST",
     help="Some of html, pdf, json, csv, md, separated by commas.",
 )
@@ -40,7 +49,6 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
-    show_default=True,
     metavar="DIR",
     help="Folder for the files; created if needed.",
 )
@@ -79,13 +87,6 @@ def report(
       evenkeel report --since 7d --route support --format html,pdf,csv --out reports
       evenkeel report --change 3f9c0b2a771e --format pdf
     """
-    from evenkeel.core.figures import number
-    from evenkeel.experiments.kit.renderings import pdf_maker
-    from evenkeel.experiments.report import sentences
-    from evenkeel.experiments.report.findings import Wish, make_report
-    from evenkeel.experiments.report.period import period_of
-    from evenkeel.runtime.stores import opened, settings_of_stores
-
     wanted = formats_of(formats)
     to_pdf = pdf_maker() if "pdf" in wanted else None
     settings = settings_of_stores(config, data_dir)
@@ -111,8 +112,6 @@ def formats_of(text: str) -> tuple[str, ...]:
 
     Raises: InputError if there is another one, or none.
     """
-    from evenkeel.experiments.kit.arguments import InputError, words
-
     found = tuple(dict.fromkeys(one.lower() for one in words(text)))
     unknown = [one for one in found if one not in FORMATS]
     if unknown or not found:
@@ -131,9 +130,6 @@ def file_name(found: Report) -> str:
 def _write(
     found: Report, formats: tuple[str, ...], out: Path, to_pdf: Callable[[bytes], bytes] | None
 ) -> list[Path]:
-    from evenkeel.experiments.kit.arguments import InputError
-    from evenkeel.experiments.kit.renderings import html, markdown
-    from evenkeel.experiments.report.document import as_csv, as_json, document, sides_as_csv
 
     name, shown = file_name(found), document(found)
     page = html(shown) if {"html", "pdf"} & set(formats) else b""
@@ -165,8 +161,6 @@ def _write(
 def _progress(number: Callable[[float], str]) -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal while the log is read; elsewhere nothing."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    from evenkeel.experiments.kit.terminal import plain_console
 
     err = plain_console(stderr=True)
     columns = (

@@ -11,8 +11,8 @@ from evenkeel.settings import SettingsError
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8102, show_default=True, help="0 picks a free one.")
+@click.option("--host", default="127.0.0.1")
+@click.option("--port", default=8102, help="0 picks a free one.")
 @click.option(
     "--model",
     "models",
@@ -20,10 +20,10 @@ from evenkeel.settings import SettingsError
     metavar="NAME",
     help="A model to serve; repeat for several.  [simulated-1]",
 )
-@click.option("--fragility", default=0.02, show_default=True, help="Share of prompts answered badly, always.")
-@click.option("--noise", default=0.03, show_default=True, help="Share of calls answered badly, by chance.")
-@click.option("--worse-share", default=0.5, show_default=True, help="Share of bad answers that are worse.")
-@click.option("--latency", default=0.0, show_default=True, metavar="SECONDS", help="Duration of an answer.")
+@click.option("--fragility", default=0.02, help="Share of prompts answered badly, always.")
+@click.option("--noise", default=0.03, help="Share of calls answered badly, by chance.")
+@click.option("--worse-share", default=0.5, help="Share of bad answers that are worse.")
+@click.option("--latency", default=0.0, metavar="SECONDS", help="Duration of an answer.")
 @click.option("--deterministic", is_flag=True, help="Same request, same bytes: for comparing wires.")
 def simulate(host: str, port: int, models: tuple[str, ...], *, deterministic: bool, **planted: float) -> None:
     """Serve a SIMULATED OpenAI-compatible model whose robustness is known exactly.

@@ -138,7 +138,9 @@ _COLUMNS: Final = 100
 
 def command_line_page() -> str:
     """`docs/command-line.md`."""
-    found = list(_commands(click.Context(main, info_name=_PROGRAM, terminal_width=_COLUMNS)))
+    found = list(
+        _commands(click.Context(main, info_name=_PROGRAM, terminal_width=_COLUMNS, show_default=True))
+    )
     rows = [
         f"| [`{context.command_path}`](#{context.command_path.replace(' ', '-')}) | "
         f"{context.command.get_short_help_str(limit=1000)} |\n"
