@@ -23,7 +23,7 @@ from benchmarks.metrics.columns import (
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.quality.grounding import CompletenessProxy, FaithfulnessProxy
+from evenkeel.metrics.quality.stand_ins import CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.similarity.content_words import ContentWords
 from evenkeel.metrics.similarity.sequence import RougeL
 from testing.public import LANGUAGES

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.metrics.entity import SlotMatch, SlotRouge
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, prompts_of, rubric_prompt
 from evenkeel.metrics.protocol import SCALE
-from evenkeel.metrics.quality.citations import CitationsProxy
-from evenkeel.metrics.quality.grounding import CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.quality.measurement import Agreement, EachSide
 from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
+from evenkeel.metrics.quality.stand_ins import CitationsProxy, CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.quality.workflow_steps import NO_WORKFLOW, TOLERANCE, WorkflowSteps
 from evenkeel.metrics.tasks import Task, nearest, task_named
 from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder

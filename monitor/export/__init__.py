@@ -1,6 +1,6 @@
 """Prometheus export.
 
-`families` names the series, `prometheus` fills them from reports, `snapshots` has the counters of all
+`prometheus` names the series and fills them from reports, `snapshots` has the counters of all
 processes. The collectors are for a registry that the caller owns; `CellText` is the fast way for many
 cells.
 """

@@ -31,8 +31,14 @@ from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
 from evenkeel.tracing import names
-from evenkeel.tracing.attributes import LONGEST_CHARS, Server, input_messages, output_messages, server_of
 from evenkeel.tracing.export import ExportedSpans
+from evenkeel.tracing.shadow import (
+    LONGEST_CHARS,
+    Server,
+    input_messages,
+    output_messages,
+    server_of,
+)
 from tests.llm.scripted import Canned, said
 from tests.metrics.judge.scripted_judge import GOOD, QUESTION, error, run
 

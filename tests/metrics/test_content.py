@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics import content
-from evenkeel.metrics.content import are_prose, read_content
+from evenkeel.metrics import heuristic
+from evenkeel.metrics.heuristic import are_prose, read_content
 
 LONG = "the pump in hall four was reset by the night shift"
 LINES = st.lists(
@@ -56,7 +56,7 @@ def test_prose_reads_the_same_as_with_its_structure(reference: str, candidate: s
     """Texts, what is read value by value, and slots are those that the readers of structure find."""
     quick = read_content(pair_of(reference, candidate))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(content, "are_prose", lambda *_: False)
+        patch.setattr(heuristic, "are_prose", lambda *_: False)
         whole = read_content(pair_of(reference, candidate))
     assert (quick.reference, quick.candidate, quick.is_data) == (
         whole.reference,

@@ -16,6 +16,7 @@ from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.forms import element_name
+from evenkeel.shadow.perturbations.format.instructions import named_format, renamed, skeletons
 from evenkeel.shadow.perturbations.format.readers import (
     read_html,
     read_json,
@@ -34,8 +35,6 @@ from evenkeel.shadow.perturbations.format.schema import (
     names_in,
     read_json_schema,
 )
-from evenkeel.shadow.perturbations.format.skeletons import skeletons
-from evenkeel.shadow.perturbations.format.words import named_format, renamed
 from evenkeel.shadow.prompt import Block, PromptView
 
 

@@ -12,6 +12,13 @@ from xml.sax.saxutils import escape
 
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
+from evenkeel.shadow.perturbations.format.instructions import (
+    Words,
+    asked_format,
+    named_format,
+    renamed,
+    skeletons,
+)
 from evenkeel.shadow.perturbations.format.schema import (
     Field,
     Leaf,
@@ -22,8 +29,6 @@ from evenkeel.shadow.perturbations.format.schema import (
     forces_tools,
     names_in,
 )
-from evenkeel.shadow.perturbations.format.skeletons import skeletons
-from evenkeel.shadow.perturbations.format.words import Words, asked_format, named_format, renamed
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 
 if TYPE_CHECKING:
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from evenkeel.core.pair import Format
-    from evenkeel.shadow.perturbations.format.skeletons import Skeleton
+    from evenkeel.shadow.perturbations.format.instructions import Skeleton
     from evenkeel.shadow.prompt import PromptView, Segment
 
 

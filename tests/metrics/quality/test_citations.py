@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.quality.citations import CitationsProxy, Cited, labels_in, read_citations
+from evenkeel.metrics.quality.stand_ins import (
+    CitationsProxy,
+    Cited,
+    labels_in,
+    read_citations,
+)
 
 PROMPT = """\
 user: Answer from the documents and cite them.

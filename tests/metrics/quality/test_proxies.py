@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.quality.grounding import CompletenessProxy, FaithfulnessProxy
+from evenkeel.metrics.quality.stand_ins import CompletenessProxy, FaithfulnessProxy
 
 CONTEXT = (
     "Summarise the case. On 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped connecting with "
