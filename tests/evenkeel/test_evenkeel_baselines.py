@@ -16,7 +16,7 @@ from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 
 @pytest.fixture

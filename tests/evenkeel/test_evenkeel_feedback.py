@@ -19,7 +19,7 @@ from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 
 BASE = replace(VERDICT, route="desk", details={"decided_by": 2.0}, judge_model="j-1")

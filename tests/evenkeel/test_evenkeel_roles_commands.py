@@ -19,7 +19,7 @@ from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import load
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.experiments.calibrate.planted_goldens import write_goldens
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 from tests.redis_server import a_store
 from tests.stores.examples import ARCHIVED
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenkeel.core.verdict import QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 SAME = QualityScore("faithfulness", 101, 3, 3)
 DROP = QualityScore("faithfulness", 101, 3, 2)

@@ -14,7 +14,7 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
     threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200

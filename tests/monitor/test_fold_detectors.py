@@ -11,7 +11,7 @@ from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.export import CellText, MonitorReading
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
     threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5, provisional_after=200

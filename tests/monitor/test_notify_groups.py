@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.monitor.notify import Channel, Grouping, Groups, Notifier
 from evenkeel.stores.monitor_state import AlertEvent
-from tests.metrics.undelivered import Clock, Store
+from tests.monitor.undelivered import Clock, Store
 
 SPELLING = AlertEvent(
     id="e1",

@@ -14,7 +14,7 @@ from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.monitor.estimate import Counts, excess, paired_excess, proportion
 from evenkeel.monitor.estimate.excess import log_evidence as excess_evidence
 from evenkeel.monitor.estimate.proportion import log_evidence as rate_evidence
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 ALPHA = 0.05
 

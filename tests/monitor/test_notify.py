@@ -12,7 +12,7 @@ import pytest
 
 from evenkeel.monitor.notify import Notifier, Webhook, line, payload
 from evenkeel.stores.monitor_state import AlertEvent
-from tests.metrics.undelivered import Clock, Store
+from tests.monitor.undelivered import Clock, Store
 
 EVENT = AlertEvent(
     id="a1",

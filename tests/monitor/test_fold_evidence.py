@@ -9,7 +9,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import OTHER_MODEL, MonitorSettings, MonitorState
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5)
 

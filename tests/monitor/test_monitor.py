@@ -17,7 +17,7 @@ from evenkeel.monitor.estimate import paired_excess, proportion
 from evenkeel.monitor.fold import OTHER_MODEL, CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.verdict_log import LoggedVerdict
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent

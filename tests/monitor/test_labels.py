@@ -18,7 +18,7 @@ from evenkeel.monitor.labels import LabelCollector, human_agreement, people_say
 from evenkeel.stores.labels import LabelError, LabelStore, Said, label_from_json, label_of, label_to_json
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.metrics.planted_verdicts import VERDICT as JUDGED
+from tests.monitor.planted_verdicts import VERDICT as JUDGED
 
 VERDICT = replace(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model="j", rated_by="similarity@1")
 

@@ -21,7 +21,7 @@ from evenkeel.monitor.estimate import (
 )
 from evenkeel.monitor.estimate.bounded_mean import SHARES
 from evenkeel.monitor.estimate.proportion import log_evidence
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 WORSE = replace(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))
 SAME = replace(VERDICT, rating=2, quality=(QualityScore("faithfulness", 1, 3, 3),))

@@ -22,7 +22,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedVerdict
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(
     threshold=0.1,

@@ -33,7 +33,7 @@ from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.noise import JudgeCounts, Judges
 from evenkeel.stores.verdict_log import LoggedVerdict
-from tests.metrics.planted_verdicts import VERDICT
+from tests.monitor.planted_verdicts import VERDICT
 
 PAIR = Pair(Answer("left"), Answer("right"), "question")
 SWAPPED = Pair(Answer("right"), Answer("left"), "question")
