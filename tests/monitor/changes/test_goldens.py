@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from evenkeel.monitor.changes.goldens import GoldenRun, GoldenWatch, gate_of, history_of
+from evenkeel.monitor.changes.goldens import GoldenWatch, gate_of, history_of
 from evenkeel.monitor.detect.gate import Verdict
-from evenkeel.stores.changes import GoldenResult
+from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
 
 
