@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.segments import SlotText
@@ -76,36 +78,22 @@ def with_word(route: Route, place: tuple[int, int, int], word: str) -> Route:
     return replace(route, messages=tuple(messages))
 
 
-_SUBJECTS: Final = (
-    "the router", "our invoice", "my order", "the mobile app", "this printer", "a customer in Ghent",
-    "the night shift", "the payment terminal", "her account", "the delivery van", "our website",
-    "the spare battery", "the second monitor", "their contract", "the coffee machine", "a new colleague",
-)  # fmt: skip
-_VERBS: Final = (
-    "stopped working", "arrived late", "shows an error", "was charged twice", "needs a reset",
-    "lost its settings", "cannot be opened", "has been moved", "asks for a password", "makes a loud noise",
-    "went missing", "was replaced", "overheats quickly", "is waiting for approval",
-)  # fmt: skip
-_TAILS: Final = (
-    "since Monday", "after the update", "in the warehouse", "without any warning", "for the third time",
-    "although nobody touched it", "when it rains", "before the weekend", "during the audit",
-    "and nobody knows why", "as soon as it is plugged in", "on two floors", "at the counter",
-)  # fmt: skip
-_OPENINGS: Final = (
-    "", "", "", "Hello, ", "I noticed that ", "It seems ", "We found that ", "Please note: ", "Yesterday ",
-    "To be clear, ", "As far as I can tell ", "Once more, ",
-)  # fmt: skip
-_NAMES: Final = ("Mara", "Jonas", "Aiko", "Pedro", "Lien", "Farid", "Greta", "Tomas", "Ines", "Olu")
-_PRODUCTS: Final = ("HomeHub", "PayDesk", "RouteOne", "Lumo lamp", "FleetView", "CareLine")
-_TIERS: Final = ("gold", "gold", "gold", "silver", "silver", "bronze")
-_CODE_NAMES: Final = (
-    "total", "rows", "load_all", "parse", "price", "queue", "merge", "limit", "retry", "open_box",
-)  # fmt: skip
+_DATA: Final = tomllib.loads(Path(__file__).with_name("templates.toml").read_text(encoding="utf-8"))
+_WORDS: Final[dict[str, list[str]]] = _DATA["words"]
+ROUTES: Final = tuple(
+    Route(one["name"], tuple((each["role"], each["text"]) for each in one["messages"]), tuple(one["learned"]))
+    for one in _DATA["routes"]
+)
+"""Different layouts: one message and several, fields within lines, documents, tags, code, history."""
+
+
+def _statement(rng: random.Random) -> str:
+    return " ".join(rng.choice(_WORDS[part]) for part in ("subjects", "verbs", "tails"))
 
 
 def sentence(rng: random.Random) -> str:
     """One made-up sentence."""
-    text = f"{rng.choice(_OPENINGS)}{rng.choice(_SUBJECTS)} {rng.choice(_VERBS)} {rng.choice(_TAILS)}"
+    text = rng.choice(_WORDS["openings"]) + _statement(rng)
     text += rng.choice((".", ".", ".", "!", f", ticket {rng.randrange(10_000, 99_999)}."))
     return text[0].upper() + text[1:]
 
@@ -120,7 +108,7 @@ def question(rng: random.Random) -> str:
     """A made-up question."""
     starts = ("Why is it that", "What can I do when", "How long until", "Is it normal that", "Who knows if")
     start = rng.choice(starts)
-    return f"{start} {rng.choice(_SUBJECTS)} {rng.choice(_VERBS)} {rng.choice(_TAILS)}?"
+    return f"{start} {_statement(rng)}?"
 
 
 def transcript(rng: random.Random) -> str:
@@ -131,12 +119,12 @@ def transcript(rng: random.Random) -> str:
 
 def code(rng: random.Random) -> str:
     """A made-up function."""
-    name, other = rng.sample(_CODE_NAMES, 2)
+    name, other = rng.sample(_WORDS["code_names"], 2)
     lines = [f"{rng.choice(('def', 'async def', 'def', 'class'))} {name}({other}, n={rng.randrange(100)}):"]
     for _ in range(rng.randint(2, 9)):
-        left, right = rng.sample(_CODE_NAMES, 2)
+        left, right = rng.sample(_WORDS["code_names"], 2)
         lines.append(f"    {left} = {right}({other}) {rng.choice('+-*/')} {rng.randrange(100)}")
-    last = f"    {rng.choice(('return', 'return', 'yield', 'print'))} {rng.choice(_CODE_NAMES)}"
+    last = f"    {rng.choice(('return', 'return', 'yield', 'print'))} {rng.choice(_WORDS['code_names'])}"
     return "\n".join([*lines, last])
 
 
@@ -152,168 +140,12 @@ def made_up(rng: random.Random, articles: Sequence[str] = ()) -> dict[str, str]:
         values[field] = rng.choice(articles) if articles and rng.random() < 0.3 else prose(rng, 5)  # noqa: PLR2004 - a share
     values["question"] = rng.choice(("hello", "thanks")) if rng.random() < 0.1 else question(rng)  # noqa: PLR2004
     values["follow_up"] = question(rng)
-    values["name"] = rng.choice(_NAMES)
-    values["product"] = rng.choice(_PRODUCTS)
-    values["tier"] = rng.choice(_TIERS)
+    values["name"] = rng.choice(_WORDS["names"])
+    values["product"] = rng.choice(_WORDS["products"])
+    values["tier"] = rng.choice(_WORDS["tiers"])
     values["date"] = f"2026-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
     values["chat"] = transcript(rng)
     values["code"] = code(rng)
     values["review"] = sentence(rng)
     values["number"] = str(rng.randrange(10_000, 99_999))
     return values
-
-
-ROUTES: Final[tuple[Route, ...]] = (
-    Route(
-        "case summary",
-        (
-            (
-                "user",
-                (
-                    "You write short summaries for the second line of support.\n\nTier: {{tier}}\n"
-                    "Opened: {{date}}\nIssue: {{issue}}\n\nNotes of the first line:\n{{notes}}\n\n"
-                    "Summarise the case so that an engineer knows what was tried and what is still open. "
-                    "Do not guess causes.\nAnswer in at most three sentences."
-                ),
-            ),
-        ),
-        (0,),
-    ),
-    Route(
-        "chat summary",
-        (
-            (
-                "system",
-                (
-                    "You condense conversations between customers and agents. Keep names of products, "
-                    "leave out greetings, and never add advice of your own."
-                ),
-            ),
-            (
-                "user",
-                (
-                    "Below is a chat from our help desk.\n\n{{chat}}\n\nWrite a summary of the chat in plain "
-                    "language. Mention what the customer wanted and whether it was solved."
-                ),
-            ),
-        ),
-        (0, 1),
-    ),
-    Route(
-        "questions on four documents",
-        (
-            (
-                "user",
-                (
-                    "Use only the documents below to answer the question. If none of them holds the answer, "
-                    "say that you do not know.\n\nDoc 1: {{doc1}}\n\nDoc 2: {{doc2}}\n\nDoc 3: {{doc3}}\n\n"
-                    "Doc 4: {{doc4}}\n\nQuestion: {{question}}\n\nCite the number of each document you used "
-                    "in square brackets."
-                ),
-            ),
-        ),
-        (0,),
-    ),
-    Route(
-        "slot filling",
-        (
-            ("system", "You fill in forms for a repair shop. Today is {{date}}."),
-            (
-                "user",
-                (
-                    "Read the message and fill the slots.\n\nMessage from {{name}}: {{letter}}\n\n"
-                    "Respond with a JSON object that follows this schema:\n"
-                    '{\n  "device": "what is broken",\n  "since": "when it began, or null",\n'
-                    '  "urgent": true,\n  "wishes": ["what the sender asks for"]\n}\n'
-                    "Leave out slots the message says nothing about."
-                ),
-            ),
-        ),
-        (0, 1),
-    ),
-    Route(
-        "system and user",
-        (
-            (
-                "system",
-                (
-                    "You help {{name}} with {{product}} questions. Be friendly and brief, stay with what the "
-                    "manual says, and offer a call with a technician when a fault could hurt somebody. Never "
-                    "ask for passwords."
-                ),
-            ),
-            ("user", "{{question}}"),
-        ),
-        (0,),
-    ),
-    Route(
-        "few-shot classification",
-        (
-            (
-                "user",
-                (
-                    "Decide whether a remark about our shop is praise, complaint or other.\n\n"
-                    "Remark: The staff found my size in a minute.\nClass: praise\n\n"
-                    "Remark: Two of the three plates came broken.\nClass: complaint\n\n"
-                    "Remark: Do you sell gift cards?\nClass: other\n\n"
-                    "Remark: {{review}}\nClass:"
-                ),
-            ),
-        ),
-        (0,),
-    ),
-    Route(
-        "support chat",
-        (
-            (
-                "system",
-                (
-                    "You are the assistant of a telephone company. Answer questions about tariffs, repairs "
-                    "and moving house. When you are not sure, hand over to a person.\n"
-                    "Customer number: {{number}}\nContract: {{tier}}"
-                ),
-            ),
-            ("user", "{{earlier}}"),
-            ("assistant", "{{answer}}"),
-            ("user", "{{follow_up}}"),
-        ),
-        (0,),
-    ),
-    Route(
-        "extraction with tags",
-        (
-            (
-                "user",
-                (
-                    "<task>Find every person, place and date in the letter and say what role it plays."
-                    "</task>\n<letter>\n{{letter}}\n</letter>\n<rules>\n"
-                    "Copy names exactly as they are written.\nSkip names of streets.\n"
-                    "Return one finding per line, the kind first, then a dash.\n</rules>"
-                ),
-            ),
-        ),
-        (0,),
-    ),
-    Route(
-        "translation",
-        (("user", "Translate the following text into formal Dutch and keep its line breaks:\n\n{{text}}"),),
-        (0,),
-    ),
-    Route(
-        "code review",
-        (
-            (
-                "user",
-                (
-                    "Review this change to {{product}} as a careful colleague would.\n\n"
-                    "```python\n{{code}}\n```\n\n"
-                    "List problems by how much they matter:\n1. wrong results\n2. surprising names\n"
-                    "3. missing tests\n\nAuthor's remark: {{review}}\nIf there is nothing to change, write "
-                    "only the word fine."
-                ),
-            ),
-        ),
-        (0,),
-    ),
-)
-"""Different layouts: one message and several, fields within lines, documents, tags, code, history."""

@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from samples.public import DATA
-
 from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
@@ -44,6 +42,7 @@ from evenkeel.metrics.workflow.graph import graph_f1
 from evenkeel.metrics.workflow.tau import kendall_tau
 from evenkeel.metrics.workflow.wording import StepBertScore, workflow_bleu, workflow_gleu
 from evenkeel.metrics.workflow.workflow import Workflow, WorkflowError, sequence, workflow
+from testing.public import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -20,7 +20,6 @@ BENCHMARKS = (
     "degradations --most 2",
     "detection --runs 100 --nominal 300",
     "gate --runs 1 --goldens 8 --decisions",
-    "metric_cost",
     "report --verdicts 500",
     "scaling --seconds 2",
     "templates --edits 1 --requests 20",
