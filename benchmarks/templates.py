@@ -27,7 +27,11 @@ from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.shadow.prompt.template import TemplateLearner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.shadow.prompt.segments import Block
+
+    Values = Callable[[random.Random], dict[str, str]]
 
 
 _FIELD: Final = re.compile(r"\{\{(\w+)\}\}")
@@ -166,14 +170,6 @@ def made_up(rng: random.Random, articles: Sequence[str] = ()) -> dict[str, str]:
     values["number"] = str(rng.randrange(10_000, 99_999))
     return values
 
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from benchmarks.templates import Filled, Route
-    from evenkeel.shadow.prompt.segments import Block
-
-    Values = Callable[[random.Random], dict[str, str]]
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 _FROM = 20

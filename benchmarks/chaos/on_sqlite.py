@@ -22,7 +22,7 @@ from benchmarks.chaos.traffic import Door, Traffic
 from benchmarks.chaos.upstream import read_log
 from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
 from benchmarks.proxy.machine import NotMeasured
-from benchmarks.soak_whole import parts_of
+from benchmarks.soak import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
