@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from benchmarks import workflowperturb as worfbench
-from benchmarks.metrics.table import Table
+from benchmarks.kit import Table
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.candidates import Source, places

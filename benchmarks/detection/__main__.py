@@ -18,13 +18,13 @@ import numpy as np
 
 from benchmarks.detection import family, rates, tables
 from benchmarks.detection import tables as plot
-from benchmarks.metrics.table import filled
+from benchmarks.kit import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.detection.rates import Delays, Sizes
-    from benchmarks.metrics.table import Table
+    from benchmarks.kit import Table
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = DOCS / "detection.md"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.detection.family import CELLS, TRIALS
 from benchmarks.detection.passages import RATES, SHIFTS
-from benchmarks.metrics.table import Table
+from benchmarks.kit import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

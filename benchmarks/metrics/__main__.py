@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchmarks import kit as page
 from benchmarks.metrics import human, reruns, speed
-from benchmarks.metrics import table as page
 from benchmarks.metrics.columns import Models, load_models
 from testing.recorded import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.metrics.table import Table
+    from benchmarks.kit import Table
 
     Measure = Callable[[Models | None, int], tuple[Table, ...]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from benchmarks.kit import Cell, Table
 from benchmarks.metrics.columns import (
     FLOOR,
     RATING,
@@ -20,7 +21,6 @@ from benchmarks.metrics.columns import (
     spearman,
     spearman_gain,
 )
-from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.quality.stand_ins import CompletenessProxy, FaithfulnessProxy

@@ -9,6 +9,7 @@ import json
 import random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from benchmarks.kit import Cell, Table
 from benchmarks.metrics.columns import (
     FLOOR,
     RATING,
@@ -21,7 +22,6 @@ from benchmarks.metrics.columns import (
     there,
 )
 from benchmarks.metrics.human import fitted
-from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Wanted
 from evenkeel.metrics.protocol import SCALE
 from testing.recorded import FENCED, Texts, gpt4o, pbss, runs, strict_json

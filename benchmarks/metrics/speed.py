@@ -12,8 +12,8 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.kit import Cell, Table
 from benchmarks.metrics.columns import FLOOR, now, pairs_of, readers
-from benchmarks.metrics.table import Cell, Table
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.similarity.embeddings import load_embeddings, packaged_minilm
