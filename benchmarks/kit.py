@@ -1,6 +1,6 @@
-"""A measured table, as data and as Markdown.
+"""What several benchmarks need: tables as data and as Markdown, captured exchanges, and filled logs.
 
-The measured tables on the page, between marks; what stands around them is written by hand.
+Measured tables stand on pages of the documentation between marks; the text around them is written by hand.
 """
 
 from __future__ import annotations
@@ -11,8 +11,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.exchange import Exchange
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.stores.sqlite.database import Database
 
 
 Cell = float | int | str | None
@@ -48,11 +54,7 @@ class Table:
 
     def markdown(self) -> str:
         """The table, and a line for its notes."""
-        lines = [
-            _line(self.columns),
-            _line(["---", *["---:"] * (len(self.columns) - 1)]),
-            *(_line([self._shown(cell) for cell in row]) for row in self.rows),
-        ]
+        lines = table(self.columns, [[self._shown(cell) for cell in row] for row in self.rows])
         if self.notes:
             lines += ["", " ".join(note for note in self.notes if note)]
         return "\n".join(lines) + "\n"
@@ -70,13 +72,13 @@ class Table:
                 return cell
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table whose first column is text and whose others are numbers."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
 
 
-DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
-PAGE: Final = DOCS / "metrics-quality.md"
-MEASURED: Final = DOCS / "metrics-measured.json"
+DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 _NOT_MEASURED: Final = "*Not measured yet.*\n"
 _BLOCK: Final = re.compile(r"(<!-- measured: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -91,7 +93,7 @@ def filled(page: str, tables: Iterable[Table]) -> str:
     Raises:
         UnknownTableError: A table has no place.
     """
-    texts = {table.name: table.markdown() for table in tables}
+    texts = {one.name: one.markdown() for one in tables}
     places = {match["name"] for match in _BLOCK.finditer(page)}
     if not texts.keys() <= places:
         raise UnknownTableError(
@@ -103,13 +105,42 @@ def filled(page: str, tables: Iterable[Table]) -> str:
     )
 
 
-def read(path: Path = MEASURED) -> list[Table]:
-    """The tables that were written last."""
-    raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return [Table.from_json(one) for one in raw["tables"]]
+def captured(
+    number: int,
+    messages: object,
+    said: str,
+    *,
+    route: str = "default",
+    received_at: float = 0.0,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> Exchange:
+    """A chat request and its answer, as a proxy captures them."""
+    choice = {"index": 0, "message": {"content": said}, "finish_reason": "stop"}
+    return Exchange(
+        id=f"{number:016x}",
+        route=route,
+        received_at=received_at,
+        duration_s=0.0,
+        method="POST",
+        path="/v1/chat/completions",
+        status=200,
+        request_headers=headers,
+        request_body=json.dumps({"model": "simulated-1", "messages": messages}).encode(),
+        response_headers=headers,
+        response_body=json.dumps({"model": "simulated-1", "choices": [choice]}).encode(),
+    )
 
 
-def write(path: Path, tables: Sequence[Table], **about: Any) -> None:
-    """Write tables as JSON, and how they were measured."""
-    content = {**about, "tables": [table.as_json() for table in tables]}
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def logged(database: Database, verdicts: Iterable[Verdict]) -> SqliteVerdictLog:
+    """A log that holds verdicts, written in one transaction."""
+    log = SqliteVerdictLog(database)
+    with database.write() as connection:
+        connection.executemany(
+            "INSERT INTO verdicts (id, exchange_id, route, perturbation, rating, body)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                (one.id, one.exchange_id, one.route, one.perturbation, one.rating, one.to_json())
+                for one in verdicts
+            ),
+        )
+    return log

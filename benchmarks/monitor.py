@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from benchmarks.kit import logged
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.export import CellCollector, CellText, MonitorReading
 from evenkeel.monitor.monitor import Monitor, MonitorSettings, MonitorState
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
+    from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
     from collections.abc import Callable, Iterator
 
 ROUTES, MODELS, KINDS, TRIED = 50, 4, 24, 4
@@ -112,23 +113,8 @@ def show(what: str, value: str) -> None:
 
 def fill(state: MonitorState, verdicts: list[LoggedVerdict]) -> None:
     """Fold them."""
-    for logged in verdicts:
-        state.apply(logged)
-
-
-def write(database: Database, verdicts: list[LoggedVerdict]) -> SqliteVerdictLog:
-    """A log that holds them."""
-    log = SqliteVerdictLog(database)
-    with database.write() as connection:
-        connection.executemany(
-            "INSERT INTO verdicts (id, exchange_id, route, perturbation, rating, body)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (one.id, one.exchange_id, one.route, one.perturbation, one.rating, one.to_json())
-                for one in (logged.verdict for logged in verdicts)
-            ],
-        )
-    return log
+    for one in verdicts:
+        state.apply(one)
 
 
 def drain(monitor: Monitor) -> None:
@@ -149,7 +135,7 @@ def folding(state: MonitorState, verdicts: list[LoggedVerdict], folder: Path) ->
     seconds = timed(lambda: fill(state, verdicts))
     show(f"fold, {len(verdicts):,} verdicts from memory", f"{len(verdicts) / seconds:,.0f} /s")
     database = Database(folder / "log.db")
-    log = write(database, verdicts[:LOGGED])
+    log = logged(database, (one.verdict for one in verdicts[:LOGGED]))
     seconds = timed(lambda: read_and_fold(log))
     show(f"read from SQLite and fold, {LOGGED:,} verdicts", f"{LOGGED / seconds:,.0f} /s")
     seconds = timed(lambda: drain(Monitor(log, SqliteMonitorStore(database), batch=BATCH)))

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import random
 import statistics
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from evenkeel.core.exchange import Exchange
+from benchmarks.kit import captured
 from evenkeel.runtime.process import take_short_turns
 from evenkeel.shadow.protection import BUILTIN, Redactor
 from evenkeel.stores.payloads import seal_exchange as sealed
 from evenkeel.stores.sealing import KEY_VARIABLE, Seal, seal_of
 
 if TYPE_CHECKING:
+    from evenkeel.core.exchange import Exchange
     from collections.abc import Callable
 
 _SIZES_BYTES = (4_000, 100_000, 1_000_000)
@@ -62,13 +62,8 @@ def exchange_of(size_bytes: int, rng: random.Random) -> Exchange:
                 f" write to user{rng.randrange(9)}@example.org or call +49 170 {rng.randrange(10**6, 10**7)}"
             )
         lines.append(line)
-    body = {"model": "m", "messages": [{"role": "user", "content": "\n".join(lines)}]}
-    answer = {"choices": [{"message": {"role": "assistant", "content": lines[0]}}]}
-    kind = (("content-type", "application/json"),)
-    return Exchange(
-        *("00000000000000ab", "main", 1.0, 1.0, "POST", "/v1/chat/completions", 200),
-        *(kind, json.dumps(body).encode(), kind, json.dumps(answer).encode()),
-    )
+    messages = [{"role": "user", "content": "\n".join(lines)}]
+    return captured(1, messages, lines[0], headers=(("content-type", "application/json"),))
 
 
 def median_ms(work: Callable[[], object]) -> float:

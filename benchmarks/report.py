@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from benchmarks.kit import logged
 from benchmarks.monitor import planted
 from evenkeel.experiments.kit.renderings import html, pdf_maker
 from evenkeel.experiments.report.document import as_csv, as_json, document
@@ -23,7 +24,6 @@ from evenkeel.experiments.report.findings import Wish, make_report
 from evenkeel.experiments.report.period import span_of
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,16 +55,7 @@ def _few() -> Iterator[Verdict]:
 def fill(folder: Path, verdicts: Iterable[Verdict]) -> None:
     """Write a log in one transaction."""
     database = Database(folder / "evenkeel.db")
-    SqliteVerdictLog(database)
-    with database.write() as connection:
-        connection.executemany(
-            "INSERT INTO verdicts (id, exchange_id, route, perturbation, rating, body)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                (one.id, one.exchange_id, one.route, one.perturbation, one.rating, one.to_json())
-                for one in verdicts
-            ),
-        )
+    logged(database, verdicts)
     database.close()
 
 

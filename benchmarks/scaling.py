@@ -10,26 +10,29 @@ started for it.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import heapq
 import itertools
-import json
 import random
-import socket
 import subprocess
 import tempfile
 import time
 from collections import deque
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import redis
 
-from evenkeel.core.exchange import Exchange
+from benchmarks.chaos.stage import redis_answers, redis_server
+from benchmarks.kit import captured
+from benchmarks.proxy.machine import free_port
 from evenkeel.simulate import make_prompt
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 if TYPE_CHECKING:
+    from evenkeel.core.exchange import Exchange
     from collections.abc import Callable
 
 
@@ -364,42 +367,16 @@ EXCHANGES, BATCH = 4_000, 16
 
 def exchange(number: int) -> Exchange:
     """A captured support case."""
-    request = {"model": "simulated-1", "messages": make_prompt("case_summary", number)}
-    answer = {"choices": [{"index": 0, "message": {"content": "The case is settled. " * 20}}]}
-    return Exchange(
-        id=f"{number:016x}",
-        route="default",
-        received_at=time.time(),
-        duration_s=0.0,
-        method="POST",
-        path="/v1/chat/completions",
-        status=200,
-        request_headers=(),
-        request_body=json.dumps(request).encode(),
-        response_headers=(),
-        response_body=json.dumps(answer).encode(),
-    )
+    messages = make_prompt("case_summary", number)
+    return captured(number, messages, "The case is settled. " * 20, received_at=time.time())
 
 
 def measured_redis(known: Measured) -> Measured:
     """The measurements with Redis' share, on a server of its own that keeps an append-only file."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port = sock.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        options = [
-            "--port",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            folder,
-            "--save",
-            "",
-            "--appendonly",
-            "yes",
-        ]
-        server = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+        command = redis_server("127.0.0.1", port, Path(folder), fsync="everysec")
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             with redis.Redis(port=port, retry=None) as client:
                 return _measured(known, client, port)
@@ -409,12 +386,7 @@ def measured_redis(known: Measured) -> Measured:
 
 
 def _measured(known: Measured, client: redis.Redis, port: int) -> Measured:
-    for _ in range(200):
-        try:
-            client.ping()
-            break
-        except redis.ConnectionError:
-            time.sleep(0.05)
+    asyncio.run(redis_answers(port))
     queue = RedisExchangeQueue(RedisStore(RedisPlace(url=f"redis://127.0.0.1:{port}/0")), time.time)
     made = [exchange(number) for number in range(EXCHANGES)]
     before, empty = _processor_s(client), client.info("memory")["used_memory"]

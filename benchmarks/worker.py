@@ -24,8 +24,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from benchmarks.kit import captured
 from evenkeel.core.budget import Budget
-from evenkeel.core.exchange import Exchange
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.llm.price import Prices
@@ -49,6 +49,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 if TYPE_CHECKING:
+    from evenkeel.core.exchange import Exchange
     from collections.abc import Awaitable
 
     from evenkeel.shadow.prompt import Api
@@ -86,26 +87,7 @@ def exchanges(count: int, upstream: Scripted) -> list[Exchange]:
     for number in range(count):
         messages = make_prompt(TASKS[number % len(TASKS)], number)
         said = upstream.answer([Message(one["role"], one["content"]) for one in messages])
-        made.append(
-            Exchange(
-                id=f"{number:016x}",
-                route=TASKS[number % len(TASKS)],
-                received_at=0.0,
-                duration_s=0.0,
-                method="POST",
-                path="/v1/chat/completions",
-                status=200,
-                request_headers=(),
-                request_body=json.dumps({"model": "simulated-1", "messages": messages}).encode(),
-                response_headers=(),
-                response_body=json.dumps(
-                    {
-                        "model": "simulated-1",
-                        "choices": [{"index": 0, "message": {"content": said}, "finish_reason": "stop"}],
-                    }
-                ).encode(),
-            )
-        )
+        made.append(captured(number, messages, said, route=TASKS[number % len(TASKS)]))
     return made
 
 

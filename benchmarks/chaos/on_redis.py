@@ -2,8 +2,9 @@
 
 They meet faults, or a rolling restart: every role restarted under load, one after another, as an upgrade does
 it. Workers and monitors are stopped with SIGTERM and started again. Of the proxies, every other round starts
-the new one first, on another port, and lets clients go there. Clients have no special treatment: they keep their
-connections, and open new ones where the last answer said "close", or the proxy closed, or a new one refuses.
+the new one first, on another port, and lets clients go there. Clients have no special treatment: they keep
+their connections, and open new ones where the last answer said "close", or the proxy closed, or a new one
+refuses.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from benchmarks.chaos.faults import Happened
 from benchmarks.chaos.scene import KEYS, PREFIX, Scene, acting, until
 from benchmarks.chaos.stage import OtherHost, Process, Relay, evenkeel, redis_answers, redis_server, series
 from benchmarks.chaos.traffic import Door, Mix, Traffic
-from benchmarks.chaos.upstream import read_log
 from benchmarks.chaos.witness import append_only_files, seen_by_redis
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
@@ -193,38 +193,17 @@ class OnRedis(Scene):
 
 async def run(folder: Path, options: Options) -> Evidence:
     """Play the scenario and collect what is known afterwards."""
-    rng = random.Random(options.seed)
     with OtherHost.made() as other:
         async with acting(OnRedis(folder, other, options.fsync)) as scene:
             if other is None:
                 print("  no network namespaces here: nothing is cut between hosts", flush=True)
             await scene.begin()
-            traffic = Traffic(scene.doors, rng, rate=options.rate)
-            load = asyncio.create_task(traffic.run())
-            await asyncio.sleep(2.0)
-            drawn = faults.draw(scene.kinds(), options.seed, options.faults, options.seconds)
-            await scene.play(drawn, scene.act)
-            await asyncio.sleep(2.0)
-            traffic.stop.set()
-            await load
-            print(f"  {traffic.tally()}; settling", flush=True)
+            traffic = await scene.perform(scene.doors, options, scene.kinds(), scene.act)
             waiting = await scene.settle()
             folded = await asyncio.to_thread(scene.folded)
             skipped = await asyncio.to_thread(scene.left_alone)
             await scene.scraped.read()
-            seen = seen_by_redis(scene.aof(), PREFIX)
-            answers = read_log(folder / "upstream.calls")
-            return Evidence(
-                traffic.requests,
-                answers,
-                scene.happened,
-                seen,
-                waiting,
-                scene.scraped.by_reason(),
-                skipped,
-                folded,
-                scene.deaths,
-            )
+            return scene.evidence(traffic, seen_by_redis(scene.aof(), PREFIX), waiting, skipped, folded)
 
 
 _ORDER: Final = tuple(name for pair in zip(WORKERS, MONITORS, PROXIES, strict=True) for name in pair)
@@ -315,15 +294,7 @@ async def restart_all(folder: Path, options: Options) -> tuple[Evidence, Counter
         scraping.cancel()
         print(f"  {turn} restarts; {traffic.tally()}; settling", flush=True)
         waiting = await scene.settle()
-        evidence = Evidence(
-            traffic.requests,
-            read_log(folder / "upstream.calls"),
-            scene.happened,
-            seen_by_redis(scene.aof(), PREFIX),
-            waiting,
-            scene.scraped.by_reason(),
-            await asyncio.to_thread(scene.left_alone),
-            await asyncio.to_thread(scene.folded),
-            scene.deaths,
-        )
+        skipped = await asyncio.to_thread(scene.left_alone)
+        folded = await asyncio.to_thread(scene.folded)
+        evidence = scene.evidence(traffic, seen_by_redis(scene.aof(), PREFIX), waiting, skipped, folded)
         return evidence, scene.codes

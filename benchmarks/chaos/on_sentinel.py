@@ -9,23 +9,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import redis
 
 from benchmarks.chaos import faults
-from benchmarks.chaos.account import Evidence
 from benchmarks.chaos.on_redis import MONITORS, PROXIES, WORKERS, OnRedis
 from benchmarks.chaos.scene import PREFIX, acting, until
 from benchmarks.chaos.stage import Process, redis_answers, redis_server
-from benchmarks.chaos.traffic import Traffic
-from benchmarks.chaos.upstream import read_log
 from benchmarks.chaos.witness import Logged, Seen, seen_by_redis
 from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 
 if TYPE_CHECKING:
+    from benchmarks.chaos.account import Evidence
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -188,28 +185,12 @@ async def run(folder: Path, options: Options) -> Evidence:
     async with acting(OnSentinel(folder, options.fsync)) as scene:
         linking = asyncio.create_task(scene.link())
         await scene.begin()
-        traffic = Traffic(scene.doors, random.Random(options.seed), rate=options.rate)
-        load = asyncio.create_task(traffic.run())
-        await asyncio.sleep(2.0)
-        drawn = faults.draw(scene.kinds(), options.seed, options.faults, options.seconds)
-        await scene.play(drawn, scene.act)
-        await asyncio.sleep(2.0)
-        traffic.stop.set()
-        await load
-        print(f"  {traffic.tally()}; settling", flush=True)
+        traffic = await scene.perform(scene.doors, options, scene.kinds(), scene.act)
         waiting = await scene.settle()
         await scene.scraped.read()
         linking.cancel()
         seen = await asyncio.to_thread(scene.seen)
         print(f"  {scene.gone} exchanges were lost with a primary that had not confirmed them", flush=True)
-        return Evidence(
-            traffic.requests,
-            read_log(folder / "upstream.calls"),
-            scene.happened,
-            seen,
-            waiting,
-            scene.scraped.by_reason(),
-            await asyncio.to_thread(scene.left_alone),
-            await asyncio.to_thread(scene.folded),
-            scene.deaths,
-        )
+        skipped = await asyncio.to_thread(scene.left_alone)
+        folded = await asyncio.to_thread(scene.folded)
+        return scene.evidence(traffic, seen, waiting, skipped, folded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
 import signal
 import sqlite3
 import subprocess
@@ -15,16 +14,15 @@ import urllib.request
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.chaos import faults
-from benchmarks.chaos.account import Evidence
 from benchmarks.chaos.scene import KEYS, Scene, acting, until
 from benchmarks.chaos.stage import Process, evenkeel, series
-from benchmarks.chaos.traffic import Door, Traffic
-from benchmarks.chaos.upstream import read_log
+from benchmarks.chaos.traffic import Door
 from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
 from benchmarks.proxy.machine import NotMeasured
 from benchmarks.soak import parts_of
 
 if TYPE_CHECKING:
+    from benchmarks.chaos.account import Evidence
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -163,29 +161,12 @@ def small_disk(place: Path) -> Iterator[Path]:
 
 async def run(folder: Path, options: Options) -> Evidence:
     """Play the scenario and collect what is known afterwards."""
-    rng = random.Random(options.seed)
     with small_disk(folder / "disk") as disk:
         async with acting(OnSqlite(folder, disk)) as scene:
             await scene.begin()
-            traffic = Traffic([Door("proxy", "127.0.0.1", scene.data)], rng, rate=options.rate)
-            load = asyncio.create_task(traffic.run())
-            await asyncio.sleep(2.0)
-            drawn = faults.draw(scene.kinds(), options.seed, options.faults, options.seconds)
-            await scene.play(drawn, scene.act)
-            await asyncio.sleep(2.0)
-            traffic.stop.set()
-            await load
-            print(f"  {traffic.tally()}; settling", flush=True)
+            doors = [Door("proxy", "127.0.0.1", scene.data)]
+            traffic = await scene.perform(doors, options, scene.kinds(), scene.act)
             waiting = await scene.settle()
             await scene.scraped.read()
-            return Evidence(
-                traffic.requests,
-                read_log(folder / "upstream.calls"),
-                scene.happened,
-                seen_by_sqlite(scene.database),
-                waiting,
-                scene.scraped.by_reason(),
-                {},
-                {"the monitor": scene.folded()},
-                scene.deaths,
-            )
+            folded = {"the monitor": scene.folded()}
+            return scene.evidence(traffic, seen_by_sqlite(scene.database), waiting, {}, folded)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
 import re
 import signal
 import sys
@@ -17,12 +18,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from benchmarks.chaos.faults import Fault, Happened
+from benchmarks.chaos.account import Evidence
+from benchmarks.chaos.faults import Fault, Happened, draw
 from benchmarks.chaos.stage import Process, free_ports, series
+from benchmarks.chaos.traffic import Traffic
+from benchmarks.chaos.upstream import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
+
+    from benchmarks.chaos.faults import Kind
+    from benchmarks.chaos.traffic import Door
+    from benchmarks.chaos.witness import Seen
 
 
 _EVERY_S: Final = 0.5
@@ -161,6 +169,39 @@ class Scene:
         for task in beside:
             task.cancel()
         await self._revive()
+
+    async def perform(
+        self,
+        doors: list[Door],
+        options: Options,
+        kinds: Sequence[Kind],
+        act: Callable[[Fault], Awaitable[None]],
+    ) -> Traffic:
+        """Faults of these kinds under load; ends when every request has ended."""
+        traffic = Traffic(doors, random.Random(options.seed), rate=options.rate)
+        load = asyncio.create_task(traffic.run())
+        await asyncio.sleep(2.0)
+        await self.play(draw(kinds, options.seed, options.faults, options.seconds), act)
+        await asyncio.sleep(2.0)
+        traffic.stop.set()
+        await load
+        print(f"  {traffic.tally()}; settling", flush=True)
+        return traffic
+
+    def evidence(
+        self,
+        traffic: Traffic,
+        seen: Seen,
+        waiting: Sequence[str],
+        skipped: Mapping[str, int],
+        folded: Mapping[str, int],
+    ) -> Evidence:
+        """All that is known after a run."""
+        answers = read_log(self.folder / "upstream.calls")
+        dropped = self.scraped.by_reason()
+        return Evidence(
+            traffic.requests, answers, self.happened, seen, waiting, dropped, skipped, folded, self.deaths
+        )
 
     @property
     def deaths(self) -> dict[str, int]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from benchmarks.detection import family, rates, tables
 from benchmarks.detection import tables as plot
-from benchmarks.kit import filled
+from benchmarks.kit import DOCS, filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from benchmarks.detection.rates import Delays, Sizes
     from benchmarks.kit import Table
 
-DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 PAGE: Final = DOCS / "detection.md"
 PICTURE: Final = DOCS / "detection.svg"
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
+from benchmarks.proxy.machine import NotMeasured
 from evenkeel.simulate import JUDGE_MODEL, make_prompt
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ _STOP_S: Final = 60.0
 _POLL_S: Final = 0.25
 _UNCHANGED_S: Final = 3.0
 """The monitor looks at the log once a second: what has not moved for three was folded."""
-
-
-class NotMeasured(Exception):  # noqa: N818 - the bench's word for it
-    """A run could not be made. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)

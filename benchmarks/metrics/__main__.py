@@ -10,22 +10,21 @@ encoders are left out, which is said.
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks import kit as page
+from benchmarks.kit import DOCS, Table, filled
 from benchmarks.metrics import human, reruns, speed
 from benchmarks.metrics.columns import Models, load_models
 from testing.recorded import DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.kit import Table
+    from collections.abc import Callable, Sequence
 
     Measure = Callable[[Models | None, int], tuple[Table, ...]]
 
@@ -42,6 +41,8 @@ class Sizes:
     speed: int
 
 
+PAGE: Final = DOCS / "metrics-quality.md"
+MEASURED: Final = DOCS / "metrics-measured.json"
 FULL: Final = Sizes(human=None, elsewhere=400, reruns=60, forms=200, preferences=40, speed=100)
 QUICK: Final = Sizes(human=60, elsewhere=40, reruns=10, forms=50, preferences=10, speed=20)
 
@@ -83,13 +84,25 @@ def main() -> None:
         print(f"{name}: {time.process_time() - begun:.0f} s of processor time\n", file=sys.stderr)
     about = {"seed": options.seed, "python": platform.python_version()}
     if options.json:
-        page.write(options.json, tables, **about)
+        write(options.json, tables, **about)
     if options.write:
         # Parts that were not measured now stay as they are.
-        known = {table.name: table for table in (page.read() if page.MEASURED.exists() else [])}
+        known = {table.name: table for table in (read() if MEASURED.exists() else [])}
         every = list((known | {table.name: table for table in tables}).values())
-        page.write(page.MEASURED, every, **about)
-        page.PAGE.write_text(page.filled(page.PAGE.read_text(encoding="utf-8"), every), encoding="utf-8")
+        write(MEASURED, every, **about)
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), every), encoding="utf-8")
+
+
+def read() -> list[Table]:
+    """The tables that were written last."""
+    raw: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
+    return [Table.from_json(one) for one in raw["tables"]]
+
+
+def write(path: Path, tables: Sequence[Table], **about: Any) -> None:
+    """Write tables as JSON, and how they were measured."""
+    content = {**about, "tables": [table.as_json() for table in tables]}
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:
