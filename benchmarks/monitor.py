@@ -30,8 +30,9 @@ from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
-    from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
     from collections.abc import Callable, Iterator
+
+    from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 ROUTES, MODELS, KINDS, TRIED = 50, 4, 24, 4
 LOGGED = 50_000

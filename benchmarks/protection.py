@@ -24,8 +24,9 @@ from evenkeel.stores.payloads import seal_exchange as sealed
 from evenkeel.stores.sealing import KEY_VARIABLE, Seal, seal_of
 
 if TYPE_CHECKING:
-    from evenkeel.core.exchange import Exchange
     from collections.abc import Callable
+
+    from evenkeel.core.exchange import Exchange
 
 _SIZES_BYTES = (4_000, 100_000, 1_000_000)
 _FOR_S = 1.5

@@ -32,8 +32,9 @@ from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 if TYPE_CHECKING:
-    from evenkeel.core.exchange import Exchange
     from collections.abc import Callable
+
+    from evenkeel.core.exchange import Exchange
 
 
 SECONDS_PER_DAY = 86_400.0

@@ -16,10 +16,10 @@ slope over the second half of it. The loads, one after the other:
 With `--whole` it watches all of `evenkeel up` under a steady load from outside: a SIMULATED model, judge and
 rewriter; clients that stream, clients that leave within an answer, and bodies up to 128 kB. Every few seconds
 the kernel is asked what each process of `up` has: resident memory, open files, sockets among them, threads.
-The first half, in which caches fill, is left out. The rest is averaged by the minute, since neighbouring readings
-are alike, and a line is fitted to it; "flat" means that zero lies within two standard errors of its slope,
-"nearly flat" that it rises by less than 1 % an hour. Tasks of an event loop cannot be seen from outside: each
-that waits for a connection holds a socket, which can.
+The first half, in which caches fill, is left out. The rest is averaged by the minute, since neighbouring
+readings are alike, and a line is fitted to it; "flat" means that zero lies within two standard errors of its
+slope, "nearly flat" that it rises by less than 1 % an hour. Tasks of an event loop cannot be seen from
+outside: each that waits for a connection holds a socket, which can.
 """
 
 from __future__ import annotations

@@ -49,9 +49,9 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 if TYPE_CHECKING:
-    from evenkeel.core.exchange import Exchange
     from collections.abc import Awaitable
 
+    from evenkeel.core.exchange import Exchange
     from evenkeel.shadow.prompt import Api
 
 TASKS = ("case_summary", "chat_summary", "question_answering", "slot_filling")

@@ -22,10 +22,10 @@ from benchmarks.chaos.witness import Logged, Seen, seen_by_redis
 from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 
 if TYPE_CHECKING:
-    from benchmarks.chaos.account import Evidence
     from collections.abc import Mapping
     from pathlib import Path
 
+    from benchmarks.chaos.account import Evidence
     from benchmarks.chaos.faults import Fault
     from benchmarks.chaos.scene import Options
 

@@ -22,10 +22,10 @@ from benchmarks.proxy.machine import NotMeasured
 from benchmarks.soak import parts_of
 
 if TYPE_CHECKING:
-    from benchmarks.chaos.account import Evidence
     from collections.abc import Iterator
     from pathlib import Path
 
+    from benchmarks.chaos.account import Evidence
     from benchmarks.chaos.faults import Fault
     from benchmarks.chaos.scene import Options
 
