@@ -142,24 +142,6 @@ def test_http_client_uploads_in_chunks(paths, upstream):
     assert len(upstream.wires) == 2
 
 
-def test_httpx_sees_a_cut_answer_as_an_error(paths, upstream):
-    """A half answer raises in the application, with and without a length."""
-    for start in (
-        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n",
-    ):
-
-        async def handler(wire, request, start=start):
-            await wire.body()
-            wire.write(start)
-            wire.close()
-
-        upstream.handler = handler
-        for port in (upstream.port, paths.proxy.port):
-            with pytest.raises(httpx2.RemoteProtocolError):
-                httpx2.get(f"http://127.0.0.1:{port}/")
-
-
 # curl
 
 

@@ -46,13 +46,6 @@ def test_what_monitors_export_alike_is_taken_once(dashboard):
                 assert (around and around[0] in ONCE) or ratio, (title, place[0], expr)
 
 
-def test_the_innermost_aggregation_is_found():
-    """Functions and closed parentheses are passed over."""
-    expr = "sum by (a) (max by (a, b) (rate(x[1m])) + (min(y)))"
-    assert aggregations(expr, expr.index("x[")) == ["max", "sum"]
-    assert aggregations(expr, expr.index("y)")) == ["min", "sum"]
-
-
 def test_counters_of_processes_are_added_and_those_of_monitors_are_not():
     """By name; a gauge that all monitors read in the store is one as well."""
     job = 'job=~"$job"'

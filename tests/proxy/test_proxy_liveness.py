@@ -117,25 +117,3 @@ async def test_tls_upstream_is_verified(relay, certificate, trusted):
         assert set(names) == {"localhost"}
     server.close()
     await asyncio.sleep(0.01)
-
-
-async def test_unix_socket_upstream_is_reached(relay, tmp_path):
-    """An upstream on the same machine needs no port."""
-    path = tmp_path / "m.sock"
-
-    class Answerer(asyncio.Protocol):
-        def connection_made(self, transport):
-            self.transport = transport
-
-        def data_received(self, data):
-            assert b"\r\nHost: localhost\r\n" in data
-            self.transport.write(OK)
-
-    server = await asyncio.get_running_loop().create_unix_server(Answerer, str(path))
-    async with relay(OK, url="http+unix://" + str(path).replace("/", "%2F")) as rig:
-        client = await rig.client()
-        for _ in range(2):
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert await client.answer() == OK
-    server.close()
-    await server.wait_closed()

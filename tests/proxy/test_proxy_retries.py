@@ -12,25 +12,6 @@ import pytest
 from tests.proxy.plain import GET, OK, POST, error_of
 
 
-async def test_idempotent_request_is_repeated_once(relay):
-    """A GET on a kept connection that dies unanswered is sent once more, on a fresh one."""
-
-    def answer(wire):
-        if wire.requests == 2:
-            wire.close()
-        else:
-            wire.write(OK)
-
-    async with relay(answer) as rig:
-        client = await rig.client()
-        for _ in range(2):
-            client.send(GET)
-            assert await client.answer() == OK
-        assert len(rig.upstream.wires) == 2
-        assert rig.counter("proxy_retries") == 1
-        assert rig.counter("proxy_requests", status_class="2xx") == 2
-
-
 async def test_request_is_not_repeated_on_a_fresh_connection(relay):
     """A connection that was never used has no excuse: even a GET fails at once."""
     async with relay(lambda wire: wire.close()) as rig:
@@ -38,28 +19,6 @@ async def test_request_is_not_repeated_on_a_fresh_connection(relay):
         client.send(GET)
         assert error_of(await client.answer())[0] == 502
         assert len(rig.upstream.wires) == 1
-
-
-@pytest.mark.parametrize("end", ["close", "reset"])
-def test_post_that_was_read_is_not_repeated(run, relay, end):
-    """A completion that may have run is not run twice: the client is told."""
-
-    def answer(wire):
-        if wire.requests == 2:
-            getattr(wire, end)()
-        else:
-            wire.write(OK)
-
-    async def main():
-        async with relay(answer) as rig:
-            client = await rig.client()
-            client.send(POST)
-            assert await client.answer() == OK
-            client.send(POST)
-            assert error_of(await client.answer())[0] == 502
-            assert sum(wire.requests for wire in rig.upstream.wires) == 2
-
-    run(main)
 
 
 @pytest.mark.parametrize(("policy", "header"), [("always", b""), ("never", b"Idempotency-Key: k\r\n")])
@@ -111,29 +70,3 @@ async def test_post_that_cannot_have_been_read_is_repeated(relay):
         assert rig.counter("proxy_retries") == 1
         assert rig.upstream.wires[0].bodies == [b"hi"]
         listener.close()
-
-
-async def test_idle_connection_closed_by_the_upstream_is_not_used(relay, eventually):
-    """A close that is seen between requests costs nothing: not even a retry."""
-    async with relay(OK) as rig:
-        client = await rig.client()
-        client.send(POST)
-        await client.answer()
-        rig.upstream.wires[0].close()
-        await eventually(lambda: not rig.plane.lanes["main"].pool._open)
-        client.send(POST)
-        assert await client.answer() == OK
-        assert rig.counter("proxy_retries") == 0
-
-
-@pytest.mark.parametrize(
-    "answer", [OK, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"]
-)
-async def test_unasked_bytes_end_an_idle_connection(relay, answer):
-    """An upstream that speaks out of turn is not trusted with another request."""
-    async with relay(answer + b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad") as rig:
-        client = await rig.client()
-        for _ in range(2):
-            client.send(GET)
-            assert await client.read(len(answer)) == answer
-        assert len(rig.upstream.wires) == 2

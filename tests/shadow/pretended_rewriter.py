@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations import Outcome, Perturbation
     from evenkeel.shadow.prompt import Block, SlotText
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 
 SYSTEM = "You help customers of a furniture shop. Be friendly, and never promise a refund."
 QUESTION = "I can't find the screws of table FJ-220, and I need to know why the top has 2 holes. What now?"

@@ -508,7 +508,7 @@ def test_a_cut_stream_of_another_api_is_never_taken_for_a_whole_one(api: Any, sh
 
 
 @pytest.mark.parametrize(
-    ("api", "body", "reason"),
+    ("api", "said", "reason"),
     [
         ("completions", {"choices": []}, "no_choices"),
         ("completions", {"error": {"type": "server_error", "message": "secret"}}, "error_body"),
@@ -531,20 +531,6 @@ def test_a_cut_stream_of_another_api_is_never_taken_for_a_whole_one(api: Any, sh
         ("messages", {"error": "secret"}, "error_body"),
         ("messages", {"type": "message"}, "no_output"),
         ("messages", {"content": "a"}, "no_output"),
-    ],
-)
-def test_responses_without_an_answer_say_why(api: str, body: object, reason: str) -> None:
-    """A body that holds no comparable answer is refused with a short reason, without quoting it."""
-    with pytest.raises(UnreadableAnswer) as caught:
-        whole(body, api)
-    assert caught.value.reason == reason
-    assert caught.value.detail
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("api", "events", "reason"),
-    [
         ("completions", [{"error": {"code": "x"}}], "error_body"),
         ("responses", [{"type": "error", "code": "rate_limit", "message": "secret"}], "error_body"),
         ("responses", [{"type": "error", "error": {"code": "rate_limit"}}], "error_body"),
@@ -558,12 +544,14 @@ def test_responses_without_an_answer_say_why(api: str, body: object, reason: str
         ("messages", message_events("a")[:5], "truncated_stream"),
     ],
 )
-def test_streams_without_an_answer_say_why(api: Any, events: list[dict[str, Any]], reason: str) -> None:
-    """Errors inside a stream and missing ends are reasons; [DONE] alone ends no stream of typed events."""
+def test_bodies_and_streams_without_an_answer_say_why(api: Any, said: Any, reason: str) -> None:
+    """Refused with a short reason that quotes nothing; [DONE] alone ends no stream of typed events."""
     end = "" if api == "completions" else "data: [DONE]\n\n"
+    body = stream(*said, end=end) if isinstance(said, list) else json.dumps(said).encode()
     with pytest.raises(UnreadableAnswer) as caught:
-        read_answer(SSE, stream(*events, end=end), api=api)
+        read_answer(SSE if isinstance(said, list) else JSON, body, api=api)
     assert caught.value.reason == reason
+    assert caught.value.detail
     assert "secret" not in str(caught.value)
 
 

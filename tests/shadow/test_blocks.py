@@ -37,11 +37,6 @@ def test_no_block_is_only_blank_beside_others(text: str) -> None:
     assert len(blocks) < 2 or not any(block.text.isspace() for block in blocks)
 
 
-def test_empty_text_has_no_blocks() -> None:
-    """Nothing is cut into nothing."""
-    assert cut("") == ()
-
-
 def test_numbered_documents_are_blocks_of_their_own() -> None:
     """Each labelled document is one block with its label and its trailing blank line."""
     text = "Use these.\n\nDoc 1: A lamp.\nIt is blue.\n\nDoc 2: A chair.\n\nQuestion: which one glows?\n"

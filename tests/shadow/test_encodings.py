@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import tracemalloc
 import zlib
 from typing import TYPE_CHECKING
 
@@ -75,20 +74,6 @@ def test_what_cannot_be_decoded_says_why(encoding: str, body: bytes, reason: str
     with pytest.raises(UnreadableBody) as caught:
         decode_body({"content-encoding": encoding}, body)
     assert caught.value.reason == reason
-
-
-def test_decoding_stops_at_the_limit() -> None:
-    """A small body that would inflate to 200 MB is refused after the limit, twice packed as well."""
-    bomb = gzip.compress(bytes(200 << 20), compresslevel=1)
-    tracemalloc.start()
-    try:
-        for encoding, body in (("gzip", bomb), ("gzip, gzip", gzip.compress(bomb, mtime=0))):
-            with pytest.raises(UnreadableBody) as caught:
-                decode_body({"content-encoding": encoding}, body, 1 << 20)
-            assert caught.value.reason == "too_large"
-        assert tracemalloc.get_traced_memory()[1] < 8 << 20
-    finally:
-        tracemalloc.stop()
 
 
 def test_the_limit_itself_is_allowed() -> None:

@@ -16,7 +16,7 @@ from evenkeel.core.pair import Wanted
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.forms import element_name
-from evenkeel.shadow.perturbations.format.instructions import named_format, renamed, skeletons
+from evenkeel.shadow.perturbations.format.instructions import skeletons
 from evenkeel.shadow.perturbations.format.readers import (
     read_html,
     read_json,
@@ -31,9 +31,7 @@ from evenkeel.shadow.perturbations.format.schema import (
     Record,
     UnreadableSkeleton,
     forces_tools,
-    leaf_of,
     names_in,
-    read_json_schema,
 )
 from evenkeel.shadow.prompt import Block, PromptView
 
@@ -78,37 +76,23 @@ FIELDS = (
 )
 RENDERED = {
     "yaml": (
-        f"Answer in the following YAML {LIMITS}"
         "```yaml\nMain Cause: <string>\nKnown Steps:\n  - <string>\nparts:\n  - name: <part_name>\n"
-        "    count: 2\nmood: <calm | angry>\n```\nCite as (doc_1)."
+        "    count: 2\nmood: <calm | angry>\n```"
     ),
     "xml": (
-        f"Answer in the following XML {LIMITS}"
-        "```xml\n<response>\n  <Main_Cause>[string]</Main_Cause>\n  <Known_Steps>\n"
-        "    <item>[string]</item>\n"
-        "  </Known_Steps>\n  <parts>\n    <item>\n      <name>[part_name]</name>\n      <count>2</count>\n"
-        "    </item>\n  </parts>\n  <mood>[calm | angry]</mood>\n</response>\n```\nCite as (doc_1)."
+        "  <Known_Steps>\n    <item>[string]</item>\n  </Known_Steps>\n  <parts>\n    <item>\n"
+        "      <name>[part_name]</name>\n      <count>2</count>\n"
     ),
     "html": (
-        f"Answer in the following HTML {LIMITS}"
-        "```html\n<h2>Main Cause</h2>\n<p>[string]</p>\n<h2>Known Steps</h2>\n<ul>\n"
-        "  <li>[string]</li>\n</ul>\n"
         "<h2>parts</h2>\n<ul>\n  <li>\n    <dl>\n      <dt>name</dt><dd>[part_name]</dd>\n"
-        "      <dt>count</dt><dd>2</dd>\n    </dl>\n  </li>\n</ul>\n<h2>mood</h2>\n"
-        "<p>[calm | angry]</p>\n```\n"
-        "Cite as (doc_1)."
+        "      <dt>count</dt><dd>2</dd>\n"
     ),
     "markdown": (
-        f"Answer in the following Markdown {LIMITS}"
-        "```markdown\n## Main Cause\n[string]\n\n## Known Steps\n- [string]\n\n## parts\n"
-        "- **name:** [part_name]  \n"
-        "  **count:** 2\n\n## mood\n[calm | angry]\n```\nCite as (doc_1)."
+        "- [string]\n\n## parts\n- **name:** [part_name]  \n  **count:** 2\n\n## mood\n[calm | angry]\n"
     ),
     "free": (
-        f"Answer in the following plain-prose {LIMITS}"
         "Plain prose, without JSON or any markup, that covers: Main Cause; Known Steps (any number); "
         "parts (any number, each with name (part_name), count (such as 2)); mood (calm | angry)."
-        "\nCite as (doc_1)."
     ),
 }
 
@@ -116,13 +100,17 @@ RENDERED = {
 @pytest.mark.parametrize("format_", RENDERED)
 def test_a_json_skeleton_in_each_format(format_):
     """Names, hints, choices, the language clause, limits and citation rules stay; the syntax changes."""
-    assert asks(BY_NAME[format_], FIELDS) == RENDERED[format_]
+    said = asks(BY_NAME[format_], FIELDS)
+    name = "plain-prose" if format_ == "free" else BY_NAME[format_].words.name
+    assert said.startswith(f"Answer in the following {name} {LIMITS}")
+    assert RENDERED[format_] in said
+    assert said.endswith("\nCite as (doc_1).")
 
 
 @pytest.mark.parametrize("format_", ["yaml", "xml", "html", "markdown"])
 def test_every_format_leads_back_to_json(format_):
     """A skeleton that was rendered can be read again, with all its names."""
-    back = asks(JSON, RENDERED[format_])
+    back = asks(JSON, asks(BY_NAME[format_], FIELDS))
     names = ["Main Cause", "Known Steps", "parts", "name", "count", "mood"]
     if format_ == "xml":
         names = [element_name(Field(name, Leaf(""))) for name in names]
@@ -152,6 +140,8 @@ def test_the_contract_of_each_kind(kind):
     ("Wrap it so:\n<a>\n  <b>text</b>\n</a>", "xml"),
     ("Use HTML, not Markdown.", "html"),
     ("No JSON. Use Markdown.", "markdown"),
+    ("Return YAML rather than JSON.", "yaml"),
+    ("reply in yml", "yaml"),
 ])  # fmt: skip
 def test_what_is_asked_for_already(asked, format_):
     """A prompt is not asked for what it asks for itself; every other kind applies to it."""
@@ -461,28 +451,6 @@ def test_outlines_as_people_write_them():
         read_html("<table><tr><td>x</td></tr></table>")
 
 
-def test_schemas_that_are_odd():
-    """What can't be read is any value; a schema that refers to itself ends."""
-    assert read_json_schema(None) == Leaf("…")
-    assert read_json_schema({"$ref": "#/nowhere"}) == Leaf("…")
-    endless = {"type": "object", "properties": {"next": {"$ref": "#"}}}
-    assert set(names_in(read_json_schema(endless))) == {"next"}
-
-
-@pytest.mark.parametrize(("text", "expected"), [
-    ("Use JSON.", "json"),
-    ("Do not use Markdown, write HTML.", "html"),
-    ("Return YAML rather than JSON.", "yaml"),
-    ("without markdown code fences", None),
-    ("see https://a.example/json or data.json", None),
-    ("the json_object type", None),
-    ("reply in yml", "yaml"),
-])  # fmt: skip
-def test_the_named_format(text, expected):
-    """File names, identifiers and what is forbidden name no format."""
-    assert named_format(text) == expected
-
-
 def test_skeletons_are_found_where_they_stand():
     """Fenced ones first; bare ones only at a line's beginning or behind a colon."""
     (bare,) = skeletons('Say {x}: {"a": <b>} and stop.', "json")
@@ -491,28 +459,6 @@ def test_skeletons_are_found_where_they_stand():
     assert skeletons("Return YAML with:\n- name: who\n- due: when\n", "yaml") == ()
     (lines,) = skeletons("In YAML:\n\nname: <who>\ndue: <when>\n\nBe brief.", "yaml")
     assert (lines.start, lines.end) == (10, 33)
-
-
-def test_words_are_renamed_only_where_a_format_is_meant():
-    """File names and addresses keep theirs."""
-    text = "Send JSON as in a.json or http://x.example/json/; mind application/json."
-    assert renamed(text, "json", "yaml", YAML.words) == text.replace("Send JSON", "Send YAML")
-
-
-def test_hints():
-    """Type words, brackets and lists of something are read; quoted words are examples."""
-    assert leaf_of("<list[string]>") == Listing(Leaf("string"))
-    assert leaf_of("array of names") == Listing(Leaf("names"))
-    assert leaf_of("string[]") == Listing(Leaf("string"))
-    assert leaf_of("high", quoted=True) == Leaf("high", "literal")
-    assert leaf_of("string", quoted=True) == Leaf("string")
-    assert leaf_of("") == Leaf("…")
-    assert [leaf_of(one).is_number for one in ("3", "true", "<integer>", "<string>")] == [
-        True,
-        True,
-        True,
-        False,
-    ]
 
 
 def test_nested_sections():

@@ -20,7 +20,6 @@ from evenkeel.shadow.perturbations.positional import (
     OutputInstructions,
     Reordering,
 )
-from evenkeel.shadow.perturbations.positional.passages import closes, is_label, tail_cuts
 from evenkeel.shadow.perturbations.positional.reordering import bullet_lists, order_matters
 from evenkeel.shadow.prompt import Block, PromptView
 
@@ -335,30 +334,6 @@ def test_windows_line_ends_stay():
     """New neighbours are parted by the kind of line end that the prompt has."""
     view = view_of(("user", given_text("Doc 1: a\r\n\r\n", "document"), given_text("What is a?")))
     assert variants(Context(), view) == {"What is a?\r\n\r\nDoc 1: a"}
-
-
-def test_labels_and_lead_ins_are_told_apart():
-    """A label names one of several; a lead-in announces; a list marker is neither."""
-    assert all(map(is_label, ("Doc 1:", "[2]", "### Source B", "doc_3", "Document [4]: Lamps", "#7")))
-    assert not any(map(is_label, ("Issue:", "1.", "Here is the case:", "Be exact.", "Name", "12")))
-    text = "Look at this\ncase with care:\n\n```json\n"
-    assert [cut.mark for cut in tail_cuts("Hi.\n" + text, glued=False)] == ["lead", "opening"]
-    assert ("Hi.\n" + text)[tail_cuts("Hi.\n" + text, glued=False)[0].start :] == text
-
-
-@pytest.mark.parametrize(("opening", "closing", "matches"), [
-    ("```json", "```", True),
-    ("~~~", "```", False),
-    ('<case id="4">', "</case>", True),
-    ("<case>", "</cases>", False),
-    ("<BEGIN_CASE>", "<END_CASE>", True),
-    ("--- BEGIN CASE ---", "--- END CASE ---", True),
-    ("“", "”", True),
-    ('"""', '"""', True),
-])  # fmt: skip
-def test_delimiters_match(opening, closing, matches):
-    """A delimiter is closed by its own counterpart only."""
-    assert closes(opening, closing) is matches
 
 
 @pytest.mark.parametrize("kind", POSITIONAL, ids=lambda one: one.name)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
 import random
 
 import pytest
@@ -16,9 +13,9 @@ from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.protocol import NOTHING
 from evenkeel.shadow.perturbations.tone import MANNERS, TONES, Tone
 from evenkeel.shadow.prompt import Block
+from testing.public import DATA, questions, texts_of
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
-    DATA,
     QUESTION,
     SYSTEM,
     chat,
@@ -29,6 +26,8 @@ from tests.shadow.pretended_rewriter import (
     typed,
     view_of,
 )
+
+TICKETS = DATA / "it_tickets" / "soba101_500_tickets.csv.gz"
 
 
 @pytest.mark.parametrize("language", BY_LANGUAGE)
@@ -163,12 +162,8 @@ def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
 @pytest.mark.parametrize("source", ["tickets", *BY_LANGUAGE])
 def test_tone_by_rule_on_real_texts(source) -> None:
     """Applies to nine in ten real texts of each language and keeps every protected span of each."""
-    if source == "tickets":
-        with gzip.open(DATA / "it_tickets" / "soba101_500_tickets.csv.gz", "rt", encoding="utf-8") as rows:
-            texts = [cell for row in csv.reader(rows) for cell in row if len(cell) > 60]
-    else:
-        with gzip.open(DATA / "mt_bench" / f"{source}_question.jsonl.gz", "rt", encoding="utf-8") as lines:
-            texts = [turn for line in lines for turn in json.loads(line)["turns"] if len(turn) > 60]
+    found = texts_of(TICKETS) if source == "tickets" else questions(source)
+    texts = [text for text in found if len(text) > 60]
     texts = random.Random(20).sample(texts, min(80, len(texts)))
     applied = 0
     for number, text in enumerate(texts):

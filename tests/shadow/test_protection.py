@@ -25,9 +25,7 @@ from evenkeel.shadow.protection import BUILTIN, ProtectionError, RedactedSink, R
 from evenkeel.shadow.protection.detectors import (
     OwnPattern,
     PresidioDetector,
-    iban_valid,
     load_analyser,
-    luhn_valid,
 )
 from evenkeel.shadow.protection.redaction import Placeholders, Unredactable, redact_events, redact_json
 from evenkeel.shadow.worker import Worker
@@ -332,14 +330,6 @@ TOKEN = "q7Wn3x_" * 6
 def test_values_are_told_from_what_looks_like_them(text, redacted):
     """Check digits, lengths and surroundings decide; what is no such value stays."""
     assert Placeholders(BUILTIN).redact(text) == (redacted or text)
-
-
-def test_check_digits_are_those_of_the_standards():
-    """Numbers from the standards' own texts, and each with one digit changed."""
-    assert luhn_valid("79927398713")
-    assert not any(luhn_valid(f"7992739871{digit}") for digit in "012456789")
-    assert iban_valid("GB82WEST12345698765432")
-    assert not iban_valid("GB82WEST12345698765431")
 
 
 def test_the_same_value_has_the_same_placeholder():

@@ -4,58 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from evenkeel.core.verdict import Failure
 from evenkeel.shadow.replay import Replay, Replayer, Target
+from tests.clients.recording import recording
 
 ANSWER = json.dumps(
     {"model": "m", "choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
 ).encode()
 
 
-class Scripted:
-    """A scripted upstream: answers in turn, and remembers what it was asked."""
-
-    def __init__(self):
-        self.script = []
-        self.seen = []
-        scripted = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"]))
-                scripted.seen.append((self.path, dict(self.headers.items()), body))
-                status, headers, answer = scripted.script.pop(0) if scripted.script else (200, {}, ANSWER)
-                self.send_response(status)
-                self.send_header("content-length", str(len(answer)))
-                self.send_header("content-type", "application/json")
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/chat/completions"
-
-
 @pytest.fixture
 def upstream():
-    scripted = Scripted()
-    thread = threading.Thread(target=scripted.server.serve_forever)
-    thread.start()
-    yield scripted
-    scripted.server.shutdown()
-    thread.join()
-    scripted.server.server_close()
+    """A scripted upstream: it answers in turn."""
+    with recording() as made:
+        made.script = []
+
+        async def answered(wire, _request):
+            await wire.body()
+            status, headers, answer = made.script.pop(0) if made.script else (200, {}, ANSWER)
+            given = {"content-type": "application/json", "content-length": len(answer), **headers}
+            lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+            wire.write(f"HTTP/1.1 {status} Scripted\r\n{lines}\r\n".encode() + answer)
+
+        made.handler = answered
+        yield made
+
+
+def chat_of(upstream):
+    return f"{upstream.url}/v1/chat/completions"
 
 
 class Time:
@@ -98,22 +77,21 @@ def send(url, *, time=None, headers=(), count=1, api="chat"):
 def test_an_answer_is_read_as_its_api_writes_it(upstream, api, answer):
     """Every API's answer is read by its own reader, and by no other."""
     upstream.script = [(200, {}, json.dumps(answer).encode())] * 2
-    assert send(upstream.url, api=api).answer.text == "hi"
-    other = send(upstream.url, api="chat")
+    assert send(chat_of(upstream), api=api).answer.text == "hi"
+    other = send(chat_of(upstream), api="chat")
     assert isinstance(other, Failure) or other.answer.text == ""
 
 
 def test_a_replay_carries_its_body_its_credential_and_the_loop_guard(upstream):
     """The body goes as it is, under the shadow credential, marked as a replay."""
-    result = send(upstream.url, headers=(("authorization", "Bearer shadow"),))
+    result = send(chat_of(upstream), headers=(("authorization", "Bearer shadow"),))
     assert isinstance(result, Replay)
     assert (result.answer.text, result.answer.model) == ("hi", "m")
-    ((path, headers, body),) = upstream.seen
-    assert (path, body) == ("/v1/chat/completions", b'{"a": 1}')
-    lower = {name.lower(): value for name, value in headers.items()}
-    assert lower["authorization"] == "Bearer shadow"
-    assert lower["x-evenkeel-replay"] == "1"
-    assert lower["content-type"] == "application/json"
+    (request,) = upstream.requests
+    assert (request.target, request.body) == (b"/v1/chat/completions", b'{"a": 1}')
+    assert request.field(b"authorization") == b"Bearer shadow"
+    assert request.field(b"x-evenkeel-replay") == b"1"
+    assert request.field(b"content-type") == b"application/json"
 
 
 def test_a_target_does_not_show_its_credential():
@@ -135,7 +113,7 @@ def test_a_target_does_not_show_its_credential():
 def test_trouble_is_a_failure_with_its_reason(upstream, status, body, reason):
     """No answer is ever made up."""
     upstream.script = [(status, {}, body)]
-    result = send(upstream.url)
+    result = send(chat_of(upstream))
     assert isinstance(result, Failure)
     assert result.reason == reason
 
@@ -160,9 +138,9 @@ def test_a_failure_says_what_the_upstream_said(upstream):
         (401, f"the upstream answered 401 to a replay ({names}); set a shadow credential"),
     ):
         upstream.script = [(status, {}, answer)]
-        assert send(upstream.url, headers=headers).detail == said
+        assert send(chat_of(upstream), headers=headers).detail == said
     upstream.script = [(429, {"retry-after": "0"}, answer)] * 3
-    assert send(upstream.url, headers=headers).detail == f"the upstream answered 429 3 times {detail}"
+    assert send(chat_of(upstream), headers=headers).detail == f"the upstream answered 429 3 times {detail}"
 
 
 def test_a_replay_goes_over_a_unix_socket(tmp_path):
@@ -198,7 +176,7 @@ def test_a_throttled_replay_waits_as_asked_and_tries_again(upstream):
     """`Retry-After` is honoured, by the clock."""
     time = Time()
     upstream.script = [(429, {"retry-after": "7"}, b"{}")]
-    assert isinstance(send(upstream.url, time=time), Replay)
+    assert isinstance(send(chat_of(upstream), time=time), Replay)
     assert time.slept == [pytest.approx(7, abs=0.1)]
 
 
@@ -206,10 +184,10 @@ def test_an_upstream_that_keeps_throttling_is_left_alone(upstream):
     """After three answers of 429 the trial has failed, and the next replay waits first."""
     time = Time()
     upstream.script = [(429, {"retry-after": "5"}, b"{}")] * 3
-    first, second = send(upstream.url, time=time, count=2)
+    first, second = send(chat_of(upstream), time=time, count=2)
     assert first.reason == "rate_limited"
     assert isinstance(second, Replay)
-    assert len(upstream.seen) == 4
+    assert len(upstream.requests) == 4
     assert len(time.slept) == 3
 
 
@@ -217,5 +195,5 @@ def test_no_wait_is_longer_than_a_minute(upstream):
     """A provider that asks for a day is asked again after a minute."""
     time = Time()
     upstream.script = [(503, {"retry-after": "86400"}, b"{}")]
-    assert isinstance(send(upstream.url, time=time), Replay)
+    assert isinstance(send(chat_of(upstream), time=time), Replay)
     assert time.slept == [pytest.approx(60, abs=0.1)]

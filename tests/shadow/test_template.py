@@ -203,17 +203,6 @@ def test_frequent_user_messages_are_input(share: float) -> None:
         assert learner.version("mail", user_slot(text)) is None
 
 
-def test_an_identical_resend_counts_once() -> None:
-    """Neither a redelivered exchange nor the same prompt sent a hundred times teaches anything."""
-    learner = TemplateLearner()
-    slots = filled(random.Random(5))
-    for number in range(100):
-        learner.observe("mail", slots, str(number))
-        learner.observe("mail", slots, "the same exchange")
-    assert learner.version("mail", slots) is None
-    assert {kind for kind, _ in kinds_of(learner, slots)[0]} == {"input"}
-
-
 def test_a_recurring_article_is_input() -> None:
     """A document in 30 % of the requests stays input, whole lines and all."""
     prompt = (
@@ -363,21 +352,6 @@ def test_a_broken_snapshot_is_ignored(snapshot: object) -> None:
     learner.observe("mail", filled(random.Random(17)))
 
 
-def test_a_flood_of_templates_is_bounded() -> None:
-    """A thousand invented prompts leave bounded state and do not push out the real template."""
-    learner, rng = taught(), random.Random(18)
-    old = fingerprint_of(learner, filled(rng))
-    for number in range(1_000):
-        words = " ".join(rng.choices(PLANTS, k=30))
-        learner.observe("mail", user_slot(f"{words}: {message_of(rng)}"), f"flood {number}")
-    route = learner._routes["mail"]
-    assert len(route.clusters) <= 16
-    assert fingerprint_of(learner, filled(rng)) == old
-    for number in range(300):
-        learner.observe(f"route {number}", filled(rng))
-    assert len(learner._routes) == 256
-
-
 def test_threads_may_share_a_learner() -> None:
     """Observing and classifying from several threads loses no request."""
     learner = TemplateLearner()
@@ -428,9 +402,10 @@ def test_several_templates_on_one_route() -> None:
     assert {version.fingerprint for version in learner.versions("mail")} == names
 
 
-def test_two_versions_side_by_side() -> None:
-    """Where a second wording is tried on half of the traffic, both are template, each with its version."""
-    learner, rng = taught(), random.Random(12)
+@pytest.mark.parametrize("known", [True, False])
+def test_two_versions_side_by_side(known: bool) -> None:  # noqa: FBT001 - a case
+    """Two wordings, mixed from the start or once one is known, are both template, each with its version."""
+    learner, rng = taught() if known else TemplateLearner(), random.Random(12)
     tried = PROMPT.replace("and say why", "without giving any reasons for it")
     for number in range(100, 200):
         learner.observe("mail", filled(rng, rng.choice([PROMPT, tried])), str(number))
@@ -440,22 +415,6 @@ def test_two_versions_side_by_side() -> None:
     assert "without giving any reasons for it" in "".join(
         text for kind, text in kinds_of(learner, two)[0] if kind == "template"
     )
-
-
-def test_two_versions_from_the_start() -> None:
-    """Two wordings that were always mixed are both template, each with a version of its own."""
-    learner, rng = TemplateLearner(), random.Random(22)
-    tried = PROMPT.replace("and say why", "without giving any reasons for it")
-    for number in range(60):
-        learner.observe("mail", filled(rng, rng.choice([PROMPT, tried])), str(number))
-    one, two = filled(rng), filled(rng, tried)
-    assert fingerprint_of(learner, one) == fingerprint_of(taught(), one)
-    assert fingerprint_of(learner, two) == fingerprint_of(taught(tried), two)
-    assert len(learner.versions("mail")) == 2
-    assert (
-        "template",
-        "\n\nName the department that should read it without giving any reasons for it.\n",
-    ) in (kinds_of(learner, two)[0])
 
 
 @pytest.mark.parametrize(

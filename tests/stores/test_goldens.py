@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 
 import pytest
 
@@ -196,21 +195,3 @@ def test_an_import_is_all_or_nothing(store):
         store.add([other("new", id="b"), other("another")], by="ann", at=3.0)
     assert [golden.id for golden in store.select(active=False)] == ["delivery/1"]
     assert store.trail("b") == ()
-
-
-def test_people_can_approve_at_the_same_time(reopen):
-    """Each answer gets a version of its own."""
-    stores = [reopen() for _ in range(4)]
-
-    def approve(place):
-        for turn in range(5):
-            stores[place].approve(other(f"{place}.{turn}"), by="ann", at=1.0)
-
-    threads = [threading.Thread(target=approve, args=(place,)) for place in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    history = reopen().history("delivery/1")
-    assert [golden.version for golden in history] == list(range(1, 21))
-    assert len({golden.answer.text for golden in history}) == 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 import pytest
@@ -152,24 +151,6 @@ def test_every_change_moves_the_revision(store):
     store.withdraw(VERDICT.id, "ann", at=2.0)
     seen.append(store.revision())
     assert seen == sorted(set(seen))
-
-
-def test_people_who_speak_at_once_do_not_lose_a_word(reopen):
-    """Eight corrections by two people from several threads: every one is a version of its own."""
-    stores = [reopen(), reopen()]
-
-    def speak(store, by):
-        for number in range(4):
-            store.put(said(by, rating=1, note=str(number), at=float(number)), TEXTS)
-
-    threads = [threading.Thread(target=speak, args=args) for args in zip(stores, ("ann", "bob"), strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    history = stores[0].history(VERDICT.id)
-    for by in ("ann", "bob"):
-        assert [label.version for label in history if label.by == by] == [1, 2, 3, 4]
 
 
 def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(backend):

@@ -184,19 +184,3 @@ def test_an_index_that_another_process_is_just_making_is_left_alone(tmp_path, mo
     monkeypatch.setattr("evenkeel.stores.sqlite.database.time.sleep", finished)
     database._mend()
     assert index.read_bytes() == b"x" * 32_768
-
-
-def test_it_is_logged_once_when_it_happens_and_once_when_it_is_over(tmp_path, caplog):
-    """Two lines, however many accesses fail in between. Nothing has the index in memory in this test."""
-    now = [0.0]
-    database = Database(tmp_path / "evenkeel.db", clock=lambda: now[0])
-    database._cut_short = lambda: True
-    for _ in range(3):
-        with pytest.raises(Exception, match="cut short"):
-            database.connection()
-    now[0] = 1.0
-    del database._cut_short
-    database.connection()
-    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
-    assert database.reopened == 1
-    database.close()

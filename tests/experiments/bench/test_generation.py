@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +18,7 @@ from evenkeel.experiments.bench.generation import (
     write_item,
 )
 from evenkeel.experiments.bench.items import builtin_items, read_items
+from tests.evenkeel.scripted_chat import ScriptedChat
 
 KNOWN = builtin_items()
 
@@ -118,34 +117,13 @@ def test_requests_follow_from_the_seed_and_differ():
 
 def test_the_command_appends_what_is_new(tmp_path):
     """Two issues are asked for, the second is the first again: one is written, and the exit code says so."""
-
-    class Model(BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.rfile.read(int(self.headers["content-length"]))
-            message = {"role": "assistant", "content": json.dumps(row())}
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            body = json.dumps({"id": "1", "object": "chat.completion", "model": "w", "choices": [choice]})
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, *_):
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    Thread(target=server.serve_forever, daemon=True).start()
     target = tmp_path / "more.jsonl"
-    try:
+    with ScriptedChat(lambda _: json.dumps(row())) as chat:
         done = CliRunner().invoke(
             main,
-            ["bench", "generate", "--model", "w", "--base-url", f"http://127.0.0.1:{server.server_port}/v1",
+            ["bench", "generate", "--model", "w", "--base-url", chat.url,
              "-n", "2", "--out", str(target), "--concurrency", "1", "--yes"],
         )  # fmt: skip
-    finally:
-        server.shutdown()
-        server.server_close()
     assert done.exit_code == 1, done.output
     assert "1 of 2 issues written" in done.output
     assert "there is one like it already" in done.output

@@ -13,7 +13,6 @@ from evenkeel.experiments.calibrate.bands import (
     judge_bands,
     lower_bound,
 )
-from evenkeel.metrics.cascade import Band
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.protocol import Rating
 
@@ -164,11 +163,3 @@ def test_an_impossible_level_is_refused():
     """Agreement and confidence are shares short of certainty."""
     with pytest.raises(ValueError, match="agreement"):
         bands_of([], agreement=1.0)
-
-
-def test_bands_can_be_merged_with_others():
-    """What comes back are the cascade's own bands."""
-    found = bands_of(planted(1500, Random(8)), guards=())
-    assert all(isinstance(band, Band) for band in found.bands.text)
-    assert found.bands.version == 4
-    found.bands.check()

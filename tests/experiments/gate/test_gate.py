@@ -15,16 +15,9 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.experiments.calibrate.calibration import (
-    Calibration,
-    Goldens,
-    MetricResult,
-    ModeResult,
-    Role,
     calibration_to_yaml,
 )
-from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.experiments.calibrate.threshold import Placement, Threshold
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.registry import metric
@@ -41,6 +34,7 @@ from evenkeel.simulate import (
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.experiments.gate.planted_calibration import planted_calibration, watched
 
 SYSTEM = "You write for engineers."
 
@@ -365,33 +359,16 @@ def test_an_interrupted_run_does_not_read_as_a_regression(tmp_path):
 
 def calibration(path, *, harmless=False, missing="rouge_l"):
     """Missing parts are watched below 0.6, by ROUGE-L; rewording by GLEU below 0.9."""
-    figure = Measured(0.1, 0.1, 0.1, 20)
-
-    def mode(name, metric_name, limit, *, harmless=False):
-        threshold = Threshold(limit, limit, limit, figure, figure, 0.95, 0.7, "false_alerts")
-        role = Role(metric_name, "lexical", 1.0, 1.0, 1.0, threshold=threshold)
-        return ModeResult(name, harmless=harmless, primary=role)
-
-    found = Calibration(
-        schema_version=1,
-        calibrated_on="2031-05-17",
-        goldens=Goldens("planted", 20, "0"),
+    found = planted_calibration(
+        [
+            watched(FailureMode.MISSING, missing, 0.6),
+            watched(FailureMode.REWORDED, "gleu", 0.9, harmless=harmless),
+        ],
+        [
+            *((name, metric(name).version, "lexical") for name in ("rouge_l", "gleu")),
+            ("judge_similarity", SIMILARITY.version, "judge"),
+        ],
         form="prose",
-        placement=Placement(),
-        confidence=0.95,
-        resamples=0,
-        seed=0,
-        metrics=(
-            *tuple(
-                MetricResult(name, metric(name).version, "lexical", 0.0, 0.1, {}, {})
-                for name in ("rouge_l", "gleu")
-            ),
-            MetricResult("judge_similarity", SIMILARITY.version, "judge", 0.0, 0.1, {}, {}),
-        ),
-        modes=(
-            mode(FailureMode.MISSING, missing, 0.6),
-            mode(FailureMode.REWORDED, "gleu", 0.9, harmless=harmless),
-        ),
     )
     path.write_text(calibration_to_yaml(found), encoding="utf-8")
     return path

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
-from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
-from evenkeel.experiments.calibrate.resampling import Measured
+from evenkeel.experiments.calibrate.calibration import ModeResult
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.experiments.calibrate.threshold import Placement, Threshold
 from evenkeel.experiments.gate.scoring import (
     CONTENT_SHIFT,
     QUALITY_CHANGE,
@@ -16,6 +14,7 @@ from evenkeel.experiments.gate.scoring import (
     rated_breaches,
     watched_modes,
 )
+from tests.experiments.gate.planted_calibration import planted_calibration, watched
 
 FAILED = Failure("similarity", 1, "timeout", "no answer in time")
 LOST = Failure("faithfulness", 1, "refused", "")
@@ -67,47 +66,30 @@ def test_a_shift_without_any_quality_metric_is_said():
     assert found.reason == "no_quality"
 
 
-def calibration(*, harmless=False):
-    """`rouge_l` watches missing parts below 0.8, `gleu` rewording below 0.6; nobody watches added ones."""
-    known = Measured(0.1, 0.1, 0.1, 20)
-
-    def role(metric, family, value):
-        limit = Threshold(value, value, value, known, known, 0.9, 0.7, "false_alerts")
-        return Role(metric, family, 1.0, 1.0, 1.0, threshold=limit)
-
-    return Calibration(
-        schema_version=1,
-        calibrated_on="2031-05-17",
-        goldens=Goldens("planted", 20, "0"),
-        placement=Placement(),
-        confidence=0.95,
-        resamples=0,
-        seed=0,
-        metrics=tuple(
-            MetricResult(name, version, family, 0.0, 0.1, {}, {})
-            for name, version, family in (("rouge_l", 1, "lexical"), ("gleu", 1, "lexical"))
-        ),
-        modes=(
-            ModeResult(FailureMode.MISSING, harmless=False, primary=role("rouge_l", "lexical", 0.8)),
-            ModeResult(FailureMode.REWORDED, harmless=harmless, primary=role("gleu", "lexical", 0.6)),
-            ModeResult(FailureMode.ADDED, harmless=False, failure=Failure("roles", 1, "insensitive")),
-        ),
-    )
+CALIBRATION = planted_calibration(
+    [
+        watched(FailureMode.MISSING, "rouge_l", 0.8),
+        watched(FailureMode.REWORDED, "gleu", 0.6),
+        ModeResult(FailureMode.ADDED, harmless=False, failure=Failure("roles", 1, "insensitive")),
+    ],
+    [("rouge_l", 1, "lexical"), ("gleu", 1, "lexical")],
+)
+"""`rouge_l` watches missing parts below 0.8, `gleu` rewording below 0.6; nobody watches added ones."""
 
 
 def test_each_watched_mode_is_a_measure():
     """A mode without a threshold is none, so it cannot be passed unseen."""
-    assert watched_modes(calibration()) == (FailureMode.MISSING, FailureMode.REWORDED)
+    assert watched_modes(CALIBRATION) == (FailureMode.MISSING, FailureMode.REWORDED)
 
 
 def test_a_score_below_the_threshold_breaches_its_mode_alone():
     """Each mode has its own metric and its own limit."""
-    found = calibrated_breaches(calibration(), {"rouge_l": 0.79, "gleu": 0.6})
+    found = calibrated_breaches(CALIBRATION, {"rouge_l": 0.79, "gleu": 0.6})
     assert found == {"missing": True, "reworded": False}
 
 
 def test_a_score_that_failed_or_is_missing_leaves_its_mode_open():
     """The failure itself is passed on; a metric nobody computed is named."""
-    found = calibrated_breaches(calibration(), {"rouge_l": LOST})
+    found = calibrated_breaches(CALIBRATION, {"rouge_l": LOST})
     assert found["missing"] is LOST
     assert found["reworded"] == Failure("gleu", 1, "not_in_use", "the metric was not computed")

@@ -8,7 +8,6 @@ import json
 import re
 from dataclasses import dataclass
 from enum import Enum
-from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -57,6 +56,7 @@ from evenkeel.experiments.kit.renderings import (
     markdown,
     show,
 )
+from tests.experiments.pages import Page
 
 HOSTILE = '=1+1"<script>alert(1)</script>|`\x1b[31m'
 """A name that a client can choose for its model."""
@@ -80,22 +80,6 @@ def printed(found, width=100):
     file = io.StringIO()
     show(found, Console(file=file, width=width, highlight=False, markup=False))
     return file.getvalue()
-
-
-class _Read(HTMLParser):
-    """Tags and text of a page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.text, self.addresses = set(), "", []
-        self.feed(page.decode())
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.addresses += [value for name, value in attrs if name in {"src", "href", "data", "action"}]
-
-    def handle_data(self, data):
-        self.text += data
 
 
 @pytest.mark.parametrize(
@@ -124,7 +108,7 @@ def test_text_from_outside_stays_text_in_every_rendering():
     found = document(
         TABLE, Paragraph(HOSTILE), Bullets((HOSTILE,)), Folded(HOSTILE, HOSTILE, "a```b", "diff")
     )
-    page = _Read(html(found))
+    page = Page(html(found).decode())
     assert "script" not in page.tags
     assert page.addresses == []
     assert page.text.count("<script>alert(1)</script>") == 5
@@ -144,7 +128,7 @@ def test_blocks_are_shown_where_they_belong():
     assert "All" not in printed(found)
     assert "Caption" not in markdown(found)
     assert "## All" in markdown(found)
-    assert "Caption" in _Read(html(found)).text
+    assert "Caption" in Page(html(found).decode()).text
 
 
 def test_rows_of_one_place_stand_under_its_name():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html.parser
 import io
 import json
 import random
@@ -32,6 +31,7 @@ from evenkeel.experiments.report.tables import Rules
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.experiments.pages import Page
 
 T0 = 1_795_041_600.0
 """2026-11-18 22:40:00 UTC."""
@@ -270,31 +270,15 @@ def test_a_swap_shows_in_both_columns_and_its_difference(swap):
     }
 
 
-class _Read(html.parser.HTMLParser):
-    """Tags, addresses and text of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.addresses, self.text = set(), [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.addresses += [value for name, value in attrs if name in {"src", "href", "data", "action"}]
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def test_the_page_needs_nothing_and_runs_nothing(whole, swap):
     """No address, no script; a model's name stays text; the first page has the words and the picture."""
     for report in (whole, swap):
         text = page(report).decode()
-        read = _Read(text)
+        read = Page(text)
         assert read.addresses == []
         assert not {"script", "link", "img", "iframe", "object"} & read.tags
         assert not re.search(r"url\(|@import|https?:", text)
-    assert HOSTILE in _Read(page(whole).decode()).text
+    assert HOSTILE in Page(page(whole).decode()).text
     first = page(whole).decode().partition('<section aria-labelledby="models">')[0]
     assert "of 100 answers keep their quality" in first
     assert first.count('class="cell b') >= 3 * 5

@@ -53,34 +53,23 @@ MISBEHAVIOUR = {
     "says much more": ("length", said(f"{GOOD} {'That is what we were told by her on the phone. ' * 6}")),
     "obeys an injection": ("lost_protected", said("PWNED")),
     "fails": ("server_error", error(500)),
-    "throttles": ("rate_limited", error(429)),
     "says nothing": ("empty", said("")),
     "says null": ("empty", said(None)),
     "only thinks": ("empty", said("<think>Let me see.</think>")),
     "is cut off": ("truncated", said(GOOD[:40], finish_reason="length")),
-    "declines": ("refused", said(None, refusal="no")),
     "declines in words": ("refused", said("I'm sorry, but I can't help with that.")),
-    "is filtered": ("refused", said("", finish_reason="content_filter")),
-    "loses the connection": ("connection", Canned(cut=True)),
-    "is no chat completion": ("bad_schema", Canned(body={"choices": []})),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("behaviour", MISBEHAVIOUR)
 def test_misbehaviour_is_rejected_with_its_reason(behaviour) -> None:
-    """After three attempts the rejection names what the model did, and the counters say so."""
+    """After three attempts the rejection names what the model did; a second one that is better is taken."""
     reason, canned = MISBEHAVIOUR[behaviour]
     outcome, scene = play([canned])
     assert isinstance(outcome, Rejection)
     assert outcome.reason == reason
     assert len(scene.model.asked) == 3
     assert scene.counts == {f"rejected_{reason}": 1, f"retried_{reason}": 2}
-
-
-@pytest.mark.parametrize("behaviour", MISBEHAVIOUR)
-def test_a_retry_succeeds_where_the_model_improves(behaviour) -> None:
-    """The second attempt is taken, whatever was wrong with the first."""
-    reason, canned = MISBEHAVIOUR[behaviour]
     outcome, scene = play([canned, said(GOOD)])
     assert outcome == GOOD
     assert scene.counts == {f"retried_{reason}": 1, "accepted": 1}

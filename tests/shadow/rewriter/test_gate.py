@@ -5,18 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.languages import language_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import faults_of
-from evenkeel.shadow.rewriter.gate import passages_to_keep, weight
-
-DATA = Path(__file__).parents[4] / "shared" / "data" / "mt_bench"
+from evenkeel.shadow.rewriter.gate import passages_to_keep
+from testing.public import DATA, questions
 
 CASE = """\
 Our customer Maria reports that the export fails since May 3, 2024, about 3 hours a day.
@@ -59,14 +56,6 @@ def test_a_faithful_paraphrase_passes() -> None:
 def test_a_faithful_translation_passes(tag) -> None:
     """Units, month names and quotation marks may be the language's own; regions are not told apart."""
     assert faults_of(RewriteTask("translation", CASE, tag), GERMAN) == ()
-
-
-def test_a_translation_may_number_a_month_once_for_each_date() -> None:
-    """The third of May may become "5月3日", but a further numeral is invented."""
-    task = RewriteTask("translation", CASE, "ja")
-    # "about … a day" becomes "1日に": a numeral the original has not got.
-    assert reasons(task, JAPANESE) == ["invented_number"]
-    assert faults_of(task, JAPANESE.replace("1日に", "毎日")) == ()
 
 
 @pytest.mark.parametrize(
@@ -135,25 +124,75 @@ def test_the_sentences_for_the_model_name_what_is_missing() -> None:
     ]
 
 
-def test_each_passage_must_stand_as_often_as_before() -> None:
-    """A number that occurs twice must occur twice, and a digit of a longer one does not count."""
-    task = RewriteTask("paraphrase", "Send 5 boxes to Rome and 5 boxes to Oslo before item 55 arrives.")
-    assert reasons(task, "Before item 55 arrives, 5 boxes must go to Rome and others to Oslo.") == [
-        "lost_protected"
-    ]
-    assert reasons(task, "Before item 55 arrives, 5 boxes go to Rome, 5 boxes to Oslo.") == []
+BOXES = "Send 5 boxes to Rome and 5 boxes to Oslo before item 55 arrives."
+SEATS = "My two sisters sat in the second row, and we had three tickets for the old theatre in town."
+OPTION = "Please change the wording of the 2nd option for me."
+FLOUR = "We ordered 5 kg of flour last week, and you sent us 5 bags of sugar."
+HEATING = (
+    "The heating in our flat has been cold since the storm, and the landlord does not pick up his phone. " * 2
+)
 
 
-def test_a_translation_may_write_spelled_numbers_in_digits() -> None:
-    """Two sisters may be "2人", as often as the original says so; a paraphrase writes no new digit."""
-    text = "My two sisters sat in the second row, and we had three tickets for the old theatre in town."
-    task = RewriteTask("translation", text, "ja")
-    assert reasons(task, "私の姉妹2人は2列目に座り、町の古い劇場のチケットを3枚持っていました。") == []
-    assert reasons(task, "私の姉妹2人は2列目に座り、町の古い劇場のチケットを2枚持っていました。") == [
-        "invented_number"
-    ]
-    retold = "In the old theatre in town we had three tickets, and my 2 sisters had seats in the second row."
-    assert reasons(RewriteTask("paraphrase", text), retold) == ["invented_number"]
+@pytest.mark.parametrize(
+    ("target", "original", "text", "found"),
+    [
+        # The third of May may become "5月3日"; "1日に" for "a day" is a numeral the original has not got.
+        ("ja", CASE, JAPANESE, "invented_number"),
+        ("ja", CASE, JAPANESE.replace("1日に", "毎日"), None),
+        # A number that occurs twice must occur twice, and a digit of a longer one does not count.
+        (
+            "",
+            BOXES,
+            "Before item 55 arrives, 5 boxes must go to Rome and others to Oslo.",
+            "lost_protected",
+        ),
+        ("", BOXES, "Before item 55 arrives, 5 boxes go to Rome, 5 boxes to Oslo.", None),
+        # Two sisters may be "2人" in a translation, as often as the original says so.
+        ("ja", SEATS, "私の姉妹2人は2列目に座り、町の古い劇場のチケットを3枚持っていました。", None),
+        (
+            "ja",
+            SEATS,
+            "私の姉妹2人は2列目に座り、町の古い劇場のチケットを2枚持っていました。",
+            "invented_number",
+        ),
+        (
+            "",
+            SEATS,
+            "In the old theatre in town we had three tickets, and my 2 sisters had seats in the second row.",
+            "invented_number",
+        ),
+        # The 2 of "2nd" stands in "2ª", not in a longer number.
+        ("es", OPTION, "Por favor, cambia para mí la redacción de la 2ª opción.", None),
+        *(
+            ("es", OPTION, f"Por favor, cambia para mí la redacción de la opción {number}.", "lost_protected")
+            for number in ("12", "2.5", "3.2")
+        ),
+        # Of "5 kg" and "5 bags" both must be there, in whichever order.
+        ("", FLOUR, "Last week our order was 5 kg of flour; what you sent was 5 bags of sugar.", None),
+        ("", FLOUR, "What you sent was 5 bags of sugar; last week our order was 5 kg of flour.", None),
+        (
+            "",
+            FLOUR,
+            "Last week our order was 5 kg of flour; what you sent was sugar in bags.",
+            "lost_protected",
+        ),
+        # Half of what was said is missing, though nothing protected is.
+        ("", HEATING, "Our heating is cold and nobody answers.", "length"),
+        # Two words, or a language that nobody can identify, are no ground for a verdict about the language.
+        ("de", "Thank you", "Danke sehr", None),
+        ("", "Can you parallelize it?", "Could you make it run in parallel?", None),
+        (
+            "tlh",
+            "The weather was fine, so we walked to the harbour together.",
+            "muD QaQ 'e' wIleghpu', vaj vergh wIyItpu' tay' ghaH je jIH",
+            None,
+        ),
+    ],
+)
+def test_what_may_stand_for_an_original(target, original, text, found) -> None:
+    """Numbers by how often and where they stand, sentences by their weight, languages where one can tell."""
+    task = RewriteTask("translation" if target else "paraphrase", original, target)
+    assert reasons(task, text)[:1] == ([found] if found else [])
 
 
 def test_words_that_only_look_protected_are_free() -> None:
@@ -162,60 +201,6 @@ def test_words_that_only_look_protected_are_free() -> None:
         "Ask the customer(s), e.g. by mail and/or phone, about state-of-the-art tools and config.yaml today."
     )
     assert passages_to_keep(RewriteTask("paraphrase", text)) == ("config.yaml",)
-
-
-def test_a_short_text_of_unknown_language_passes() -> None:
-    """Two words are no ground for a verdict about their language."""
-    assert language_of("Danke sehr") != "en"
-    assert reasons(RewriteTask("translation", "Thank you", "de"), "Danke sehr") == []
-
-
-def test_a_short_original_may_be_taken_for_another_language() -> None:
-    """A few English words can look like Haitian; their paraphrase in English passes all the same."""
-    assert language_of("Can you parallelize it?") not in {"en", None}
-    assert (
-        reasons(RewriteTask("paraphrase", "Can you parallelize it?"), "Could you make it run in parallel?")
-        == []
-    )
-
-
-def test_a_numeral_stands_alone_or_in_an_ordinal() -> None:
-    """A translation keeps the 2 of "2nd" in "2nd" or "2ª", but not in "12" or "2.5"."""
-    task = RewriteTask("translation", "Please change the wording of the 2nd option for me.", "es")
-    assert reasons(task, "Por favor, cambia para mí la redacción de la 2ª opción.") == []
-    assert reasons(task, "Por favor, cambia para mí la redacción de la opción 12.")[0] == "lost_protected"
-    assert reasons(task, "Por favor, cambia para mí la redacción de la opción 2.5.")[0] == "lost_protected"
-    assert reasons(task, "Por favor, cambia para mí la redacción de la opción 3.2.")[0] == "lost_protected"
-
-
-def test_a_number_with_its_unit_does_not_stand_for_another() -> None:
-    """Of "5 kg" and "5 bags" both must be there, in whichever order."""
-    task = RewriteTask("paraphrase", "We ordered 5 kg of flour last week, and you sent us 5 bags of sugar.")
-    assert reasons(task, "Last week our order was 5 kg of flour; what you sent was 5 bags of sugar.") == []
-    assert reasons(task, "What you sent was 5 bags of sugar; last week our order was 5 kg of flour.") == []
-    assert reasons(task, "Last week our order was 5 kg of flour; what you sent was sugar in bags.") != []
-
-
-def test_a_text_without_numbers_may_not_shrink() -> None:
-    """Leaving out half of what was said is a fault, even where nothing protected is lost."""
-    text = (
-        "The heating in our flat has been cold since the storm, and the landlord does not pick up his phone. "
-    )
-    assert reasons(RewriteTask("paraphrase", text * 2), "Our heating is cold and nobody answers.") == [
-        "length"
-    ]
-
-
-def test_a_language_that_cannot_be_identified_is_not_checked() -> None:
-    """For a tag the identifier has never heard of there is no verdict."""
-    task = RewriteTask("translation", "The weather was fine, so we walked to the harbour together.", "tlh")
-    assert reasons(task, "muD QaQ 'e' wIleghpu', vaj vergh wIyItpu' tay' ghaH je jIH") == []
-
-
-def test_an_ideograph_weighs_more_than_a_letter() -> None:
-    """Two letters weigh 2, two ideographs 4.8: 20 characters of Japanese are no short translation."""
-    assert weight("ab") == 2
-    assert weight("漢字") == pytest.approx(4.8)
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
@@ -227,22 +212,10 @@ def test_any_text_gets_a_verdict(original, text) -> None:
 
 
 @pytest.mark.shared_data
-@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])
-def test_the_language_of_real_questions_is_identified(language) -> None:
-    """At least 95 % of the questions over 60 characters are identified rightly, in each language."""
-    with gzip.open(DATA / f"{language}_question.jsonl.gz", "rt", encoding="utf-8") as lines:
-        turns = [turn for line in lines for turn in json.loads(line)["turns"] if len(turn) > 60]
-    right = sum(language_of(turn) == language for turn in turns)
-    assert len(turns) >= 30
-    assert right >= 0.95 * len(turns), f"{right} of {len(turns)}"
-
-
-@pytest.mark.shared_data
 @pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_a_text_in_its_own_language_is_told_from_one_in_english(language) -> None:
     """Real questions count as translations into their language, and as none into another."""
-    with gzip.open(DATA / f"{language}_question.jsonl.gz", "rt", encoding="utf-8") as lines:
-        turns = [turn for line in lines for turn in json.loads(line)["turns"] if len(turn) > 60]
+    turns = [turn for turn in questions(language) if len(turn) > 60]
     turns = random.Random(7).sample(turns, min(60, len(turns)))
     other = "it" if language != "it" else "es"
     original = "Please tell us about the weather in the mountains, and about the people who live there."
@@ -259,9 +232,7 @@ def test_a_text_in_its_own_language_is_told_from_one_in_english(language) -> Non
 @pytest.mark.shared_data
 def test_real_paraphrases_pass() -> None:
     """Of 700 rewordings by people at least 94 % pass; the others lose or invent a number or a name."""
-    intents: dict[str, list[str]] = json.loads(
-        (DATA.parent / "pbss" / "prompts.json").read_text(encoding="utf-8")
-    )
+    intents: dict[str, list[str]] = json.loads((DATA / "pbss" / "prompts.json").read_text(encoding="utf-8"))
     verdicts = [
         reasons(RewriteTask("paraphrase", first), other)[:1]
         for first, *others in intents.values()
@@ -277,14 +248,14 @@ def test_real_paraphrases_pass() -> None:
 def test_real_translations_pass(language) -> None:
     """Of the same questions in two languages three in four pass; quotations account for most others."""
 
-    def questions(tag: str) -> dict[int, list[str]]:
-        with gzip.open(DATA / f"{tag}_question.jsonl.gz", "rt", encoding="utf-8") as lines:
+    def by_id(tag: str) -> dict[int, list[str]]:
+        with gzip.open(DATA / "mt_bench" / f"{tag}_question.jsonl.gz", "rt", encoding="utf-8") as lines:
             return {row["question_id"]: row["turns"] for row in map(json.loads, lines)}
 
-    translated = questions(language)
+    translated = by_id(language)
     verdicts = [
         reasons(RewriteTask("translation", text, language), other)[:1]
-        for number, texts in questions("en").items()
+        for number, texts in by_id("en").items()
         for text, other in zip(texts, translated[number], strict=True)
     ]
     assert len(verdicts) == 160

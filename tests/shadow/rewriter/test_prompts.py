@@ -55,13 +55,6 @@ def test_no_text_can_write_a_marker(text, keep, earlier) -> None:
     assert text.strip() == "" or len(text) < 12 or text not in system.content
 
 
-def test_the_same_task_gives_the_same_bytes() -> None:
-    """Nothing in a request is left to chance, so an endpoint's seed can do its work."""
-    task = RewriteTask("paraphrase", TEXT)
-    assert request_for(task, ["a"]) == request_for(task, ["a"])
-    assert marker_tag(request_for(task, ["a"])) != marker_tag(request_for(task, ["b"]))
-
-
 def test_the_list_of_passages_is_bounded() -> None:
     """Forty passages are listed, once each, long ones by their beginning, one a line."""
     keep = [f"n{number}\nx" for number in range(60)] * 2 + ["z" * 500]

@@ -1,0 +1,32 @@
+"""Calibrations whose thresholds are known."""
+
+from __future__ import annotations
+
+from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
+from evenkeel.experiments.calibrate.resampling import Measured
+from evenkeel.experiments.calibrate.threshold import Placement, Threshold
+
+
+def watched(mode, metric, limit, *, harmless=False):
+    """A failure mode that one metric watches below a limit."""
+    figure = Measured(0.1, 0.1, 0.1, 20)
+    threshold = Threshold(limit, limit, limit, figure, figure, 0.95, 0.7, "false_alerts")
+    return ModeResult(mode, harmless, Role(metric, "lexical", 1.0, 1.0, 1.0, threshold=threshold))
+
+
+def planted_calibration(modes, versions, **more):
+    """A calibration of some modes, by metrics in these versions, each with its family."""
+    return Calibration(
+        schema_version=1,
+        calibrated_on="2031-05-17",
+        goldens=Goldens("planted", 20, "0"),
+        placement=Placement(),
+        confidence=0.95,
+        resamples=0,
+        seed=0,
+        metrics=tuple(
+            MetricResult(name, version, family, 0.0, 0.1, {}, {}) for name, version, family in versions
+        ),
+        modes=tuple(modes),
+        **more,
+    )
