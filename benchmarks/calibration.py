@@ -204,7 +204,7 @@ def speed(count: int) -> Table:
         (
             "goldens",
             "candidates",
-            "cheap metrics (s)",
+            "heuristics (s)",
             "aligned by vectors (s)",
             "the rest (s)",
             "together (s)",
@@ -215,7 +215,7 @@ def speed(count: int) -> Table:
 
 
 def scored(sources: Sequence[Source], form: Form) -> ScoreTable:
-    """A score table by the cheap metrics."""
+    """A score table by the heuristics."""
     columns = chosen_columns(heuristic_columns(), telling(form))
     rows = [
         row for rows in scored_in_processes([_task(one, form, columns) for one in sources], 1) for row in rows

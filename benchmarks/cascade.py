@@ -1,4 +1,4 @@
-"""What the cascade saves, and what it must not decide: stages and cheap ratings by kind of pair.
+"""What the cascade saves, and what it must not decide: stages and heuristic ratings by kind of pair.
 
 Run: python -m benchmarks.cascade
 

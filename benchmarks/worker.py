@@ -2,7 +2,7 @@
 
 Run from the root of the repository: python -m benchmarks.worker [--exchanges 200]
 
-Real queue, store, perturbations and cheap metrics; the upstream is *scripted*: the simulated model
+Real queue, store, perturbations and heuristics; the upstream is *scripted*: the simulated model
 answers without a connection, in a thread, as its work is not the worker's. One core. Lag is what a sleep
 of 5 ms beside the worker takes longer: by the clock, to which whatever else runs on the core adds, and in
 processor time of this process alone, which other work does not lengthen.

@@ -145,7 +145,7 @@ class Judges:
         self._judges: dict[_Place, _Judge] = {}
 
     def add(self, route: str, model: str, verdict: Verdict) -> None:
-        """Count what a verdict tells of the judge; one of cheap metrics alone tells nothing."""
+        """Count what a verdict tells of the judge; one of heuristics alone tells nothing."""
         if verdict.scorer != "judge":
             return
         place = _Place(route, model)

@@ -240,12 +240,12 @@ class Batch(NamedTuple):
     ids: frozenset[str]
     """All events that it settles."""
     message: Message | None
-    """None if they cancel out: raised and resolved before anybody was told."""
+    """None if they cancel out: raised and resolved before anybody was notified."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Events of one route that nobody was told of yet."""
+    """Events of one route that have not been sent yet."""
 
     since: float
     events: dict[str, AlertEvent] = field(default_factory=dict)
@@ -368,7 +368,7 @@ class Grouping:
     window_s: float = 30.0
     """What happens on a route within that time is one message."""
     trouble_after_s: float = 60.0
-    """People are told of a trouble that lasts so long; alerts wait from its first second."""
+    """A trouble that lasts this long is reported; alerts wait from its first second."""
     console_url: str = ""
 
 

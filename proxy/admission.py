@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_TOLD = 64
 _TOLD_SHARE = 8
-"""One in so many connections more may be open for a moment, to be told that it is one too many."""
+"""This share more connections may be open for a moment, to receive the refusal."""
 _HOST_BITS = 64
 """Of an IPv6 address: who has one usually has all that share the other half."""
 

@@ -375,7 +375,7 @@ class ClientConnection(asyncio.Protocol):
     def eof_received(self) -> bool | None:
         """The client has closed, or at least its sending half: both count as leaving.
 
-        The two can't be told apart without writing, and an answer nobody reads costs money.
+        Only writing distinguishes the two, and an answer nobody reads still has to be paid.
         """
         if self._state is _TUNNEL and self._upstream is not None:
             transport = self._upstream.transport
@@ -644,7 +644,7 @@ class ClientConnection(asyncio.Protocol):
             self._read_request(self._pending)
 
     def _fail(self, fault: Fault, detail: str) -> None:
-        """No answer, or no more of it, will come: say so if the client can still be told."""
+        """No answer, or no more of it, will come: say so if the client can still read it."""
         lane = self._lane
         status = status_of(fault)
         if status >= _FIRST_SERVER_ERROR:

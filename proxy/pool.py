@@ -105,7 +105,7 @@ class Pool:
             connection.transport.close()
 
     def connect(self, client: Downstream, timeout_s: float) -> asyncio.Task[None]:
-        """Make a connection for a client, which is told of it or of the fault. Cancel to give up."""
+        """Make a connection for a client and report it, or the fault, to the client. Cancel to give up."""
         task = asyncio.get_running_loop().create_task(self._connect(client, timeout_s))
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)

@@ -190,7 +190,7 @@ def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> byte
     """The head as the client is sent it; None if that is what the upstream sent.
 
     A body that ends with the upstream's connection is sent chunked to a client that can read it,
-    so that a clean end can be told from a lost one.
+    so that a clean end differs from a lost one.
 
     Args:
         head: What the upstream sent.

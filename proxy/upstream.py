@@ -233,7 +233,7 @@ class UpstreamConnection(asyncio.Protocol):
         client.answer_head(head, data[head.end : excess] if excess else None, done=left <= 0)
 
     def _passed(self, client: Downstream, data: bytes, position: int) -> bytes | None:
-        """What the client is sent of `data[position:]`; None if malformed, which it was told."""
+        """What the client is sent of `data[position:]`; None if malformed, after an error answer."""
         chunks = self._chunks
         try:
             payload = chunks.feed(data, position) if self._strip else chunks.forward(data, position)

@@ -65,7 +65,7 @@ class Told:
     fix: str
 
     def values(self) -> dict[str, str]:
-        """Everything that is told by names that a schema may use; what is unknown is left out."""
+        """Every known fact by the name that a schema may use for it; unknown ones are left out."""
         named = {
             "subject": self.subject,
             "title": self.subject,

@@ -162,7 +162,7 @@ def read_model(raw: dict[str, Any]) -> str:
 
 
 def wants_usage(raw: dict[str, Any]) -> bool:
-    """Whether a stream shall end with token counts: `stream_options` of chats and completions.
+    """Whether a stream is to end with token counts: `stream_options` of chats and completions.
 
     Raises: WireError (400) if the options are no object.
     """

@@ -425,7 +425,7 @@ def _deployments_handler(simulation: Simulation) -> ASGIRouteHandler:
 def run(
     simulation: Simulation, host: str, port: int, *, on_listening: Callable[[str], None] | None = None
 ) -> None:
-    """Serve until the process is told to stop.
+    """Serve until the process receives a signal to stop.
 
     Args:
         simulation: what to serve.

@@ -222,8 +222,8 @@ def _runs(text: str, order: int) -> Counter[str]:
 
 FLOOR: Final = "rouge_l"
 """What every other metric has to beat."""
-RATING: Final = "cheap rating"
-RATING_WITH_MEANING: Final = "cheap rating, with embeddings"
+RATING: Final = "heuristic rating"
+RATING_WITH_MEANING: Final = "heuristic rating, with embeddings"
 _CACHED_TEXTS: Final = 50_000
 
 Column = list[float | None]
@@ -264,7 +264,7 @@ def pairs_of(texts: Iterable[tuple[str, str]], wanted: Wanted = AS_BEFORE) -> li
 def columns(
     pairs: Sequence[Pair], metrics: Sequence[Metric], models: Models | None, *, ratings: bool = True
 ) -> dict[str, Column]:
-    """Score every pair by every metric, by its name; the cheap ratings come last."""
+    """Score every pair by every metric, by its name; the heuristic ratings come last."""
     found: dict[str, Column] = {
         metric.name: [_number(metric.score(pair)) for pair in pairs] for metric in metrics
     }

@@ -1,4 +1,4 @@
-"""What metrics cost in processor time: one pair by the cheap rating, a batch by the encoders."""
+"""What metrics cost in processor time: one pair by the heuristic rating, a batch by the encoders."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def _salted(pair: Pair, salt: str) -> Pair:
 
 def _singles(kinds: dict[str, list[Pair]]) -> Table:
     rater = HeuristicRater()
-    calls: dict[str, Callable[[Pair], object]] = {"cheap rating": rater.rate_now}
+    calls: dict[str, Callable[[Pair], object]] = {"heuristic rating": rater.rate_now}
     calls |= {f"{one.name} (floor)" if one.name == FLOOR else one.name: one.score for one in readers()}
     rows: list[tuple[Cell, ...]] = [
         (name, *(figure for pairs in kinds.values() for figure in _microseconds(call, pairs, name)))
         for name, call in calls.items()
     ]
-    again = "cheap rating, reference read before"
+    again = "heuristic rating, reference read before"
     known = [
         figure
         for pairs in kinds.values()
@@ -191,7 +191,7 @@ def _batches(models: Models, seed: int, most: int) -> Table:
             "texts a second, one thread",
             "library alone, batch",
             "embeddings, batch",
-            f"cheap rating, {_TRIALS} pairs at once",
+            f"heuristic rating, {_TRIALS} pairs at once",
             "embeddings, a pair at a time",
             "bert_score, batch",
             "cost of embeddings / library",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def changes() -> None:
-    """Changes: what moved on a route, what it did, and what is likely behind it.
+    """List the changes on each route, their effect and their likely cause.
 
     `evenkeel up` notices another model, another prompt, other traffic, a judge that drifts, and a provider
     that changes something without saying so. After a change it samples more for a while and asks the goldens

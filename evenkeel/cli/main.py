@@ -71,7 +71,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings=_HELP)
 @click.version_option(VERSION, prog_name="evenkeel")
 def main() -> None:
-    """See, live, whether a model endpoint still gives the same answer when the question wobbles.
+    """See, live, whether a model endpoint still gives the same answer when the question is reworded.
 
     evenkeel stands between your applications and an OpenAI-compatible endpoint. It forwards their
     traffic untouched, replays a sample in the background with small changes of the wording, scores how

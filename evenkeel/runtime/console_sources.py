@@ -191,7 +191,7 @@ def _one_line(text: str) -> str:
 def with_operations(
     sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
 ) -> ConsoleSources:
-    """The sources with all that the settings, the queue and the ledger say. Reads the calibration's file."""
+    """The sources, completed from the settings, the queue and the spend. Reads the calibration's file."""
     choices.perturbations(settings)  # publishes what the console calls them
     alert = settings.alert
     return replace(
@@ -209,7 +209,7 @@ def with_operations(
 
 
 def spending(settings: Settings, ledger: CostTracker) -> Spending:
-    """The day's spend by route, by purpose, and by both. Blocks on the ledger."""
+    """The day's spend by route, by purpose, and by both. Blocks on the cost tracker."""
     limits = budgets(settings).routes
     routes = []
     for route in settings.routes:

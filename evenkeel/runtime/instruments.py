@@ -78,7 +78,7 @@ class Encoder:
 
 
 def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UNOBSERVED) -> Encoder:
-    """The encoder the settings name, if any. Loading one takes seconds; `observer` is told of its calls."""
+    """The encoder the settings name, if any. Loading one takes seconds; `observer` sees its calls."""
     chosen = settings.scoring.embeddings
     for note in notes(settings):
         log.warning("note: %s", note)
@@ -155,7 +155,7 @@ class JudgeHealth:
 
     @property
     def hold(self) -> bool:
-        """Whether exchanges should wait: a replay that no judge can rate is money lost."""
+        """Whether exchanges should wait: a replay that no judge can rate is paid for in vain."""
         return self.problem is not None or self._breaker.is_open
 
     def snapshot(self) -> Snapshot:
@@ -184,7 +184,7 @@ class JudgeHealth:
 def make_judge(
     settings: Settings, cache: Cache, prices: Prices, observer: CallObserver = UNOBSERVED
 ) -> tuple[Judge | None, JudgeHealth]:
-    """The judge the settings name, if any, and the watch over it; `observer` is told of its calls."""
+    """The judge the settings name, if any, and the watch over it; `observer` sees its calls."""
     chosen = settings.judge
     breaker = Breaker()
     if chosen is None:

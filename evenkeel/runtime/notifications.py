@@ -1,4 +1,4 @@
-"""Who is told of alerts, and what keeps alerts from meaning anything."""
+"""Who is notified of alerts, and which troubles make alerts meaningless."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def channels(
     announce: Callable[[str], None],
     clock: Callable[[], float],
 ) -> list[Channel]:
-    """The channels that the settings ask for; what stands against them is told, and is no reason to stop.
+    """The channels that the settings ask for; a problem with one is logged and does not stop the monitor.
 
     Args:
         settings: name the variables with the addresses.

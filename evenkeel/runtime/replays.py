@@ -174,7 +174,7 @@ def rewriter(
     equal_meaning: EqualMeaning | None,
     observer: CallObserver = UNOBSERVED,
 ) -> Rewriter | None:
-    """The model that paraphrases and translates, if one is set; `observer` is told of its calls."""
+    """The model that paraphrases and translates, if one is set; `observer` sees its calls."""
     wanted = settings.rewriter
     if wanted is None:
         return None

@@ -6,7 +6,7 @@ with them.
 
 The supervisor writes one JSON line, the briefing, to the child's standard input and keeps the pipe open; to
 some it writes another when there are new settings. The pipe ends when the supervisor ends, however it ends,
-so no child outlives it.
+so no child survives it.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTabl
         routes: All of them.
         injecting: Whether the keys that are sent upstream are needed; only the data plane does.
 
-    Raises: ValueError if two routes cannot be told apart, a rule is malformed, or a key is missing.
+    Raises: ValueError if two routes match the same requests, a rule is malformed, or a key is missing.
     """
     return RouteTable([_data_plane_route(route, injecting=injecting) for route in routes])
 

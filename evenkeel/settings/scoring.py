@@ -105,9 +105,9 @@ class Judge(Section):
     recheck_share: Rate = 0.02
     """Share of the judged pairs that are judged again, to measure the judge's own noise."""
     cascade: bool = True
-    """Whether cheap metrics decide the pairs that are clear, and the judge the others."""
+    """Whether heuristics decide the pairs that are clear, and the judge the others."""
     audit_share: Rate = 0.05
-    """Share of the pairs decided by cheap metrics that the judge rates as well, to watch the agreement."""
+    """Share of the pairs decided by heuristics that the judge rates as well, to watch the agreement."""
 
     @model_validator(mode="after")
     def _odd_votes(self) -> Judge:

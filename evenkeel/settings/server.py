@@ -34,7 +34,7 @@ class Person(Section):
     """Somebody who opens the admin port under a name of their own."""
 
     name: PersonName
-    """Stands beside all that is done under this token."""
+    """Name that the audit log records for actions under this token."""
     role: Role = "viewer"
     """`viewer` reads, `labeller` also says what verdicts are worth, `approver` does everything."""
     token_env: Variable | None = None

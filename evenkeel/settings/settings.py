@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Settings(BaseSettings):
-    """Everything `evenkeel up` can be told."""
+    """All settings of `evenkeel up` and of the roles."""
 
     model_config = SettingsConfigDict(
         extra="forbid",

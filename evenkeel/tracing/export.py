@@ -73,7 +73,7 @@ class SpanQueue(SpanProcessor):
 
         Args:
             exporter: Where spans go. May be slow, fail, or never come back.
-            count: Told what became of how many spans; every span that ends is told of once.
+            count: Called with an outcome and a number of spans; every span that ends is counted once.
             room: Spans that may wait, those being exported included.
             delay_s: How long a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
         """
@@ -179,7 +179,7 @@ class ExportedSpans:
 
         Args:
             exporter: Where spans go.
-            content: Whether prompts and answers are told.
+            content: Whether spans carry prompts and answers.
             delay_s: See `SpanQueue`.
         """
         self._tally = Tally()

@@ -1,7 +1,7 @@
 """The trace of what is made of an exchange: deliveries, their trials, the calls to models, ratings as events.
 
 The trace stands on its own and is linked to the forwarded request's span. Were its spans below that one,
-every tool that adds up tokens and money of a trace would charge the user with replays and judging. Source of
+every tool that adds up tokens and costs of a trace would charge the user with replays and judging. Source of
 the CLIENT spans of calls: OpenTelemetry's conventions for spans of generative-AI clients.
 
 Message content is made only where it was asked for. Source: the JSON forms of `gen_ai.input.messages` and
@@ -176,7 +176,7 @@ class CallSpans:
 
         Args:
             tracer: Makes the spans.
-            content: Whether prompts and answers are told.
+            content: Whether spans carry prompts and answers.
         """
         self._tracer = tracer
         self._content = content
@@ -259,7 +259,7 @@ class ShadowSpans(CallSpans):
         Args:
             tracer: Makes the spans.
             ids: What the tracer's provider takes its ids from.
-            content: Whether prompts, answers and the judge's words about them are told.
+            content: Whether spans carry prompts, answers and the judge's words about them.
         """
         super().__init__(tracer, content=content)
         self._ids = ids

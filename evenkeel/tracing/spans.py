@@ -58,7 +58,7 @@ class NoSpans:
 
 
 def open_spans(settings: Settings) -> Spans:
-    """The spans that the settings ask for. Whatever stands against them is told, and is no reason to stop."""
+    """The spans that the settings ask for. A problem with them is logged and stops nothing."""
     if not settings.telemetry.traces:
         return NoSpans()
     # Loaded on demand: a process without traces stays small.

@@ -262,7 +262,7 @@ OVERVIEW: Final = Board(
     uid="evenkeel-overview",
     title="evenkeel: overview",
     description=(
-        "Whether answers still hold when the question wobbles: where they do not, since when, and why."
+        "Whether answers still hold when the question is reworded: where they do not, since when, and why."
     ),
     sections=(
         Section(

@@ -1,4 +1,4 @@
-"""The kinds of change that are told from the verdict log, and which of them are seen by a test."""
+"""The kinds of change read from the verdict log, and those found by a statistical test."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ JUDGE: Final = "judge"
 TRAFFIC: Final = "traffic_mix"
 """Lengths, languages, tasks, or the share of template in the prompts."""
 ANSWERS: Final = "answers"
-"""By rule, without any judge: lengths of answers, or how alike two answers are to the cheap metrics."""
+"""By rule, without any judge: lengths of answers, or how alike two answers are to the heuristics."""
 RATINGS: Final = "ratings"
 """A cell's share of shifted answers has left its baseline (`evenkeel.monitor.detect.drift`)."""
 JUDGE_DRIFT: Final = "judge_drift"
-"""The judge rates pairs otherwise that look alike to the cheap metrics."""
+"""The judge rates pairs otherwise that look alike to the heuristics."""
 GOLDENS: Final = "goldens"
 """Replayed goldens are answered otherwise. Told from their replays, not from the log."""
 

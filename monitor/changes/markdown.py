@@ -104,7 +104,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield "|---|---:|---:|"
         yield f"| another rating when asked again | {_pair(judge.noise)} |"
         yield f"| same rating with sides swapped | {_pair(judge.swap_consistency)} |"
-        yield f"| agrees with the cheap metrics | {_pair(judge.agreement)} |"
+        yield f"| agrees with the heuristics | {_pair(judge.agreement)} |"
 
 
 def _pair(sides: Sides) -> str:

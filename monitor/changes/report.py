@@ -246,7 +246,7 @@ class Cause(StrEnum):
     SETTINGS = "settings_changed"
     """evenkeel's own."""
     NOTHING = "nothing"
-    """What was noticed has no effect that can be told."""
+    """The change that was noticed has no measurable effect."""
     UNCLEAR = "unclear"
     """Two causes or more speak for themselves."""
 
@@ -275,7 +275,7 @@ _SPEAKS_FOR: Final = {
     kinds.RATINGS: Cause.PROVIDER,
     kinds.GOLDENS: Cause.PROVIDER,
 }
-"""A fingerprint speaks for nobody: providers change theirs daily. It only names what moved answers anyway."""
+"""A fingerprint speaks for nobody: providers change theirs daily. It only names a cause where answers changed anyway."""
 
 _OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 _EXPLAINED_BY: Final = {

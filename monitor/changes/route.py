@@ -228,7 +228,7 @@ def lengths(verdict: Verdict) -> dict[str, str | float]:
 
 
 def likeness(verdict: Verdict) -> float | None:
-    """How alike the two answers are: the mean of the cheap scores in [0, 1]; None without any."""
+    """How alike the two answers are: the mean of the heuristic scores in [0, 1]; None without any."""
     details = verdict.details
     total, n = 0.0, 0
     for name in details:
@@ -241,7 +241,7 @@ def likeness(verdict: Verdict) -> float | None:
 
 
 def judged(verdict: Verdict, alike: float | None) -> dict[str, str | float]:
-    """What the judge said, by how alike the answers are, and whether it agrees with the cheap metrics.
+    """What the judge said, by how alike the answers are, and whether it agrees with the heuristics.
 
     Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
     otherwise has changed itself; answers that change move pairs from one class to another. Variants that ask
@@ -286,7 +286,7 @@ _RECORDS_KEPT: Final = 4
 _BLOCK: Final = 50
 """Exchanges counted together; what stands before a change ends with a block."""
 _BLOCKS_KEPT: Final = 12
-"""Blocks that can still be told apart."""
+"""Blocks that can still be distinguished."""
 
 
 class RouteWatch:

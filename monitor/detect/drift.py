@@ -8,7 +8,7 @@ little beyond it would alarm though nothing changed. So the line above is
 and the line below likewise. Two things follow, whatever the distribution:
 
 - a mean that moved by less than the tolerance from the figure that was approved raises a false alarm
-  once in the stated number of trials or more seldom, on average;
+  at most once in the stated number of trials, on average;
 - so does a mean that did not move at all, unless the interval missed it, which has the probability
   that the interval states (also when the moment of approval was chosen by looking at the figures).
 
@@ -146,7 +146,7 @@ class DriftRules:
     """Trials that make the provisional baseline of a cell without an approved one."""
     alpha: float = 0.1
     """Probability with which the interval of a provisional baseline may ever miss the mean. At the one
-    moment when the baseline is made it misses far more seldom: `python -m benchmarks.detection` measures
+    moment when the baseline is made it misses far more rarely: `python -m benchmarks.detection` measures
     it."""
 
     def to_json(self) -> list[Any]:

@@ -1,7 +1,7 @@
 """The mixture Shiryaev–Roberts e-detector for a bounded mean.
 
 A gambler who believes that the mean of observations in [low, high] is above a line stakes λ on
-every one: their money is multiplied by 1 + λ(x − line). While the mean is at most the line it does
+every one: their wealth is multiplied by 1 + λ(x − line). While the mean is at most the line it does
 not grow on average, whatever the distribution and however the observations depend on earlier ones.
 With λ < 1/(line − low) it never goes broke. Against a mean below the line the signs are turned.
 
@@ -10,7 +10,7 @@ coin-betting for mean estimation").
 
 One gambler enters at every trial for each of several bets, with a stake that
 makes all who enter at one trial worth 1 together. While the mean is on the harmless side of the line
-nobody's money grows on average, so the money of all, the *evidence*, minus the number of trials is a
+nobody's wealth grows on average, so the wealth of all, the *evidence*, minus the number of trials is a
 supermartingale. An alarm at evidence c therefore comes after c trials or more on average, whatever
 the distribution, and if the evidence starts again from nothing at every alarm, n trials hold at most
 n/c alarms on average. Neither a rate nor the size of the change has to be known.
@@ -44,7 +44,7 @@ _COMMON: Final = (0, 1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Bets:
-    """What each gambler's money is multiplied by, for an observation."""
+    """Factor by which an observation multiplies each gambler's wealth."""
 
     line: float
     low: float
@@ -97,7 +97,7 @@ def bets_against(line: float, side: Side = "above", low: float = -1.0, high: flo
 class EDetector:
     """Evidence that the mean has gone beyond the line of its bets.
 
-    The whole state is the money on each bet, as many floats as there are bets. Evidence only grows
+    The whole state is the wealth on each bet, as many floats as there are bets. Evidence only grows
     beyond the alarm level if the caller goes on after the alarm; a caller that stops there keeps
     every number finite for any number of trials.
     """
@@ -107,7 +107,7 @@ class EDetector:
     def __init__(self, bets: Bets, wealth: list[float] | None = None) -> None:
         self.bets = bets
         self.wealth = [0.0] * len(bets.stakes) if wealth is None else wealth
-        """Money of all gamblers with the same bet, times the weight of that bet (all weigh the same)."""
+        """Wealth of all gamblers with the same bet, times the weight of that bet (all weigh the same)."""
         self.evidence = sum(self.wealth)
 
     def update(self, observation: float) -> float:
@@ -144,7 +144,7 @@ class Change:
 
 @dataclass(slots=True)
 class Run:
-    """The trials since the change began, as far as that can be told.
+    """The estimated number of trials since the change began.
 
     The start is the last time when the sum of (observation − line), in the direction looked for,
     was at its lowest: the estimate that CUSUM gives. It is chosen in hindsight, so its mean errs

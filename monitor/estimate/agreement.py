@@ -56,7 +56,7 @@ def krippendorff_alpha(units: Sequence[Unit]) -> float | Failure:
     than two ratings are left out; raters may miss items.
 
     Returns: a number ≤ 1, or a failure: "too_few_ratings" if no item has two ratings, "no_variation" if all
-    ratings are the same, where agreement and chance cannot be told apart.
+    ratings are the same, where agreement and chance are indistinguishable.
     Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; agrees with the
     krippendorff package to 1e-9.
     """

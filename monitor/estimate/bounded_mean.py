@@ -3,7 +3,7 @@
 For rates over exchanges: several trials of one exchange are not independent, but their mean is one
 observation in [0, 1], and exchanges are.
 
-Against "the mean is μ" a gambler stakes the share s of their money on every observation v, which is
+Against "the mean is μ" a gambler stakes the share s of their wealth on every observation v, which is
 then worth 1 − s + s·v/μ of what it was (for a mean above μ) or 1 − s + s·(1 − v)/(1 − μ) (below).
 If μ is the mean, neither grows on average, whatever else is true of the distribution, so the mean
 wealth of gamblers with different s ever reaches 2/alpha with probability alpha/2 at most (Ville).

@@ -38,7 +38,7 @@ from testing.recorded import DATA, gpt4o_kinds
 
 SAME, OTHER = "The import of order 4711 failed at noon.", "A printer ran out of paper upstairs."
 NEAR = "The import of order 4711 failed at nooon"
-"""A 3 of the cheap rater, but not equal to `SAME`."""
+"""A 3 of the heuristic rater, but not equal to `SAME`."""
 ALL = Bands(
     7,
     "test",
@@ -89,7 +89,7 @@ def test_the_first_stage_that_is_sure_decides(candidate, outcome, stage):
 
 
 def test_a_judged_rating_keeps_the_scores_behind_the_doubt():
-    """The log then holds what a calibration of the bands needs: cheap scores beside the judge's word."""
+    """The log then holds what a calibration of the bands needs: heuristic scores beside the judge's word."""
     rating = rated(pair_of(SAME, SAME.replace("4711", "4712")), Script())
     assert rating.explanation == "the judge's words"
     assert rating.details[DECIDED_BY] == 2
@@ -114,7 +114,7 @@ def test_an_audit_that_fails_costs_its_call_and_not_the_rating():
 
 
 def test_a_judge_that_fails_on_a_doubtful_pair_leaves_no_rating():
-    """Cheap metrics never stand in for a judge that was needed."""
+    """Heuristics never stand in for a judge that was needed."""
     down = Failure("similarity", 1, "timeout")
     rating = rated(pair_of(SAME, SAME.replace("4711", "4712")), Script(down))
     assert rating.outcome == down

@@ -1,4 +1,4 @@
-"""The cheap rating: 3, 2 or 1 from evenkeel.metrics alone."""
+"""The heuristic rating: 3, 2 or 1 from evenkeel.metrics alone."""
 
 from __future__ import annotations
 

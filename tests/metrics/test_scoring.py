@@ -1,4 +1,4 @@
-"""The two-stage score, with planted raters and with the cheap metrics."""
+"""The two-stage score, with planted raters and with the heuristics."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def state_of(*verdicts: Verdict, min_trials: int = 1) -> MonitorState:
 
 
 def test_every_cell_of_a_route_and_model_reports_their_judge():
-    """All perturbations feed one judge; another model has its own; cheap metrics have none."""
+    """All perturbations feed one judge; another model has its own; heuristics have none."""
     resend = replace(STREAM[4], perturbation=BASELINE)
     other = replace(STREAM[3], model="n")
     cheap = replace(VERDICT, route="cheap", scorer="metrics")

@@ -1,4 +1,4 @@
-"""The planted states, as the cheap scorer and the live perturbations see them."""
+"""The planted states, as the heuristic scorer and the live perturbations see them."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class MonitorRole:
         """Wire it.
 
         Args:
-            settings: What raises an alert, who is told, what is done about changes.
+            settings: What raises an alert, who is notified, what is done about changes.
             stores: Where verdicts come from and everything learned from them is kept.
             instruments: Ask goldens and rate the answers.
             counted: Counters to export beside those of the monitor; may read the stores.

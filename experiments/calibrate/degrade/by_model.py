@@ -1,6 +1,6 @@
 """An answer as parts that a model can reword or merge, whatever its form.
 
-Answers reworded or compressed by a model: what it says is checked, and what is wrong is told to it.
+Answers reworded or compressed by a model, whose faults are found and sent back to it.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ async def model_degraded(
     The units are chosen by `rng`. What comes back is checked: every unit is there, the chosen ones and no
     others are changed; a reworded one keeps its numbers and about its length, a merged one is shorter than
     its parts and has no number that they lack; the answer put together has as many units as it should.
-    Faults are told to the model with the next try. Values of data are not merged but shortened one by one.
+    The next try names the faults of the last. Values of data are not merged but shortened one by one.
 
     Args:
         rewrite: Asks a model.

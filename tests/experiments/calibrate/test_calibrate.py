@@ -361,7 +361,7 @@ def judged_trial(number, rating, candidate, decided_by=2.0):
 
 
 def test_trials_that_the_judge_decided_set_the_bands(tmp_path):
-    """A judge that calls near copies the same lets the cheap metrics decide those from now on."""
+    """A judge that calls near copies the same lets the heuristics decide those from now on."""
     database = Database(tmp_path / DATABASE_FILE)
     log = SqliteVerdictLog(database)
     for number in range(260):

@@ -133,7 +133,7 @@ def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
 
 
 def test_a_judge_that_does_not_work_is_one_line_and_keeps_what_was_scored(tmp_path):
-    """A rejected key stops at once; the cheap scores stay in the journal."""
+    """A rejected key stops at once; the heuristic scores stay in the journal."""
     goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
     with ScriptedChat(by_length) as chat:
         chat.status = 401
