@@ -57,11 +57,11 @@ NEUTRAL: Final = Scale((Step(None, PLAIN),))
 ROBUSTNESS: Final = Scale((Step(None, WRONG), Step(0.7, BAD), Step(0.8, LOOK), Step(0.9, GOOD)))
 """Green from the objective of `deploy/prometheus/rules/slo.yaml`; the bands of the console's heatmap."""
 TOLERANCE: Final = rising(0.5, 1.0)
-"""Excess as a share of `alert.threshold`: red where more than is tolerated."""
+"""Share above noise as a share of `alert.threshold`: red where more than is tolerated."""
 EVIDENCE: Final = rising(0.5, 1.0)
 """Evidence as a share of what raises the alert: red where the alert is up."""
 CONSISTENCY: Final = Scale((Step(None, WRONG), Step(0.8, LOOK), Step(0.9, GOOD)))
-"""Of the judge with itself and with the heuristic scores: the limits of `deploy/prometheus/rules/judge.yaml`."""
+"""Agreement of the judge with itself and the heuristics: the limits of `deploy/prometheus/rules/judge.yaml`."""
 NOISE: Final = rising(0.1, 0.15)
 """Of the judge: red where EvenkeelJudgeInconsistent fires."""
 ANY_IS_WRONG: Final = rising(1e-9, colours=(GOOD, WRONG))

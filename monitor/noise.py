@@ -2,7 +2,7 @@
 
 Three series split what is seen of a cell:
 
-- *target noise*: how often the content of an identical resend is rated as shifted (the baseline
+- *target noise*: how often the content of an identical resend is rated as shifted (the control
   arm, `noise_floor`). It holds the model's own randomness and the judge's false alarms.
 - *judge noise*: how often the same pair gets another rating when it is judged again
   (`evenkeel.metrics.judge.raters` makes the second ratings). Swap consistency: how often the rating stays

@@ -47,5 +47,5 @@ def test_the_readme_names_commands_that_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"make ([a-z-]+)", readme):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    for command in re.findall(r"(?:^\.venv/bin/|`)evenkeel ([a-z][a-z-]+)", readme, re.MULTILINE):
+    for command in re.findall(r"(?:^(?:\.venv/bin/)?|`)evenkeel ([a-z][a-z-]+)", readme, re.MULTILINE):
         assert command in COMMANDS, command

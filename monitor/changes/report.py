@@ -275,7 +275,7 @@ _SPEAKS_FOR: Final = {
     kinds.RATINGS: Cause.PROVIDER,
     kinds.GOLDENS: Cause.PROVIDER,
 }
-"""A fingerprint alone proves nothing: providers change theirs daily. It names a cause where answers changed."""
+"""A fingerprint alone proves nothing, as providers change theirs daily; it may explain changed answers."""
 
 _OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 _EXPLAINED_BY: Final = {

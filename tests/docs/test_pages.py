@@ -49,7 +49,7 @@ def test_links_to_a_heading_find_it(page):
 
 
 def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
-    """`python -m tests.docs.pictures` has been run since a picture was added or removed, and each is small."""
+    """`python -m tests.docs.pictures` has run since a picture was added or removed, and each is small."""
     asked = {
         f"{name}.png"
         for page in (DOCS / "tutorial").glob("*.md")
