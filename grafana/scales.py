@@ -61,7 +61,7 @@ TOLERANCE: Final = rising(0.5, 1.0)
 EVIDENCE: Final = rising(0.5, 1.0)
 """Evidence as a share of what raises the alert: red where the alert is up."""
 CONSISTENCY: Final = Scale((Step(None, WRONG), Step(0.8, LOOK), Step(0.9, GOOD)))
-"""Agreement of the judge with itself and the heuristics: the limits of `deploy/prometheus/rules/judge.yaml`."""
+"""Agreement of the judge with itself and the heuristics, as `deploy/prometheus/rules/judge.yaml` has it."""
 NOISE: Final = rising(0.1, 0.15)
 """Of the judge: red where EvenkeelJudgeInconsistent fires."""
 ANY_IS_WRONG: Final = rising(1e-9, colours=(GOOD, WRONG))

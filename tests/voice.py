@@ -1,7 +1,7 @@
 """Words of the house, held against everything a person reads. `python -m tests.voice` lists the hits.
 
-Checked are Markdown (without code), page templates, alert rules, and every docstring and text in the code of
-the product, which includes `--help`, the settings reference, errors, console and dashboards.
+Checked are Markdown (without code), page templates, alert rules, tables of words, and every docstring and text
+in the code of the product, which includes `--help`, the settings reference, errors and the console.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def in_code(path: Path) -> Iterator[Found]:
 
 
 def in_text(path: Path) -> Iterator[Found]:
-    """Markdown, templates and rules."""
+    """Markdown, templates, rules and tables of words."""
     yield from found_in(path, path.read_text(encoding="utf-8"), prose=True)
 
 
@@ -190,6 +190,8 @@ def places() -> Iterator[Found]:
         "docs/**/*.md",
         "*/**/templates/*.html",
         "deploy/**/*.y*ml",
+        "grafana/**/*.toml",
+        "monitor/**/*.toml",
     ):
         for path in sorted(ROOT.glob(pattern)):
             if not path.relative_to(ROOT).parts[0].startswith((".", "links", "build")):

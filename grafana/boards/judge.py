@@ -34,7 +34,7 @@ _NUMBERS: Final = Shelf(
         (
             4,
             number(
-                _WORDS["agreement_with_cheap_scores"],
+                _WORDS["agreement_with_heuristics"],
                 Query(_mean("cascade_agreement")),
                 "percentunit",
                 scales.CONSISTENCY,
@@ -102,7 +102,7 @@ _CHECKS: Final = rows(
 _CONSISTENCY: Final = lines(
     _WORDS["consistency_over_time"],
     (
-        Query(_mean("cascade_agreement"), "agreement with cheap scores"),
+        Query(_mean("cascade_agreement"), "agreement with heuristics"),
         Query(_mean("judge_swap_consistency"), "same with sides swapped"),
         Query(f"1 - {_mean('judge_noise_rate')}", "same when judged again"),
     ),

@@ -196,7 +196,7 @@ _WORST: Final = rows(
             words={0: "no", 1: "yes"},
         ),
         Column(Query(_of_the_worst(_used)), "Evidence", scale=scales.EVIDENCE, width=85, decimals=0),
-        Column(Query(_of_the_worst(_window("excess"))), "Excess", width=75, decimals=0),
+        Column(Query(_of_the_worst(_window("excess"))), "Above noise", width=75, decimals=0),
         Column(Query(_of_the_worst(_window("excess_lower"))), "at least", width=75, decimals=0),
         Column(
             Query(_of_the_worst(highest("evenkeel_excess_threshold", _ROUTE, by=CELL))), "Tolerated", width=80
@@ -220,7 +220,7 @@ _TREND: Final = lines(
 )
 
 _EXCESS: Final = lines(
-    _WORDS["excess_over_noise_by_category"],
+    _WORDS["above_noise_by_category"],
     (Query(highest("evenkeel_rollup_excess", _BY_CATEGORY, _ROUTE, _WINDOW, by="category"), "{{category}}"),),
     "percentunit",
     lowest=None,

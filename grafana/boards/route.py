@@ -30,9 +30,9 @@ CELLS: Final = rows(
         Column(Query(_cell_column("content_delta")), "Shifted", decimals=0),
         Column(Query(_cell_column("content_delta_lower")), "at least", decimals=0),
         Column(Query(_cell_column("content_delta_upper")), "at most", decimals=0),
-        Column(Query(_cell_column("excess")), "Excess", decimals=0),
-        Column(Query(_cell_column("excess_lower")), "excess at least", decimals=0),
-        Column(Query(_cell_column("excess_upper")), "excess at most", decimals=0),
+        Column(Query(_cell_column("excess")), "Above noise", decimals=0),
+        Column(Query(_cell_column("excess_lower")), "above noise at least", decimals=0),
+        Column(Query(_cell_column("excess_upper")), "above noise at most", decimals=0),
         Column(
             Query(
                 f"{highest('evenkeel_excess_evidence_log10', *_HERE, by='perturbation')}"
@@ -97,7 +97,7 @@ _MEASURES: Final = {
     "robustness_score": "Robustness",
     "content_delta": "Shifted",
     "noise_floor": "Noise floor",
-    "excess": "Excess",
+    "excess": "Above noise",
 }
 
 
@@ -222,7 +222,7 @@ _NUMBERS: Final = Shelf(
                 scales.ANY_IS_WRONG,
             ),
         ),
-        (4, number(_WORDS["excess"], Query(_rolled("excess")), "percentunit", decimals=1, trend=True)),
+        (4, number(_WORDS["above_noise"], Query(_rolled("excess")), "percentunit", decimals=1, trend=True)),
         (
             4,
             number(
@@ -250,12 +250,12 @@ _ROBUSTNESS: Final = bands(
 
 _SHIFTED: Final = bands(
     _WORDS["shifted_answers_against_noise"],
-    (_band("content_delta", "perturbed", "orange"), _band("noise_floor", "identical resend", "#8e8e8e")),
+    (_band("content_delta", "perturbed", "orange"), _band("noise_floor", "control", "#8e8e8e")),
 )
 
 _EXCESS: Final = bands(
-    _WORDS["excess_with_its_interval"],
-    (_band("excess", "excess", "blue"),),
+    _WORDS["above_noise_with_its_interval"],
+    (_band("excess", "above noise", "blue"),),
     limits=(Query(f"max({highest('evenkeel_excess_threshold', *_HERE, by='route')})", "tolerated"),),
     lowest=None,
     top=None,
@@ -297,7 +297,7 @@ ROUTE: Final = Board(
     uid="evenkeel-route",
     title="evenkeel: route",
     description=(
-        "One route and model in detail: noise, excess and intervals, formats and languages, before and after."
+        "One route and model: noise and points above it with intervals, formats, languages, before and after."
     ),
     sections=(
         Section(

@@ -71,17 +71,19 @@ def test_the_tutorial_says_what_was_planted():
     expected = {
         "noise floor": truth.baseline_content_delta,
         "content delta": truth.perturbed_content_delta,
-        "excess": truth.excess,
+        "points above noise (`excess`)": truth.excess,
         "quality delta": truth.perturbed_quality_delta,
         "robustness": truth.perturbed_robustness,
     }
     for figure, value in expected.items():
-        shown = re.search(rf"^\| {figure} \|.*\| ([\d.]+) % \|$", text, re.MULTILINE)[1]
+        shown = re.search(rf"^\| {re.escape(figure)} \|.*\| ([\d.]+) % \|$", text, re.MULTILINE)[1]
         assert shown == f"{100 * value:.1f}", figure
     changed = text_of(TUTORIAL / "alert.md")
     fragility = float(re.search(r'"fragility": ([\d.]+)', changed)[1])
     after = planted(fragility, options["noise"], 0.5)
-    assert re.search(r"excess should be near ([\d.]+) %", changed)[1] == f"{100 * after.excess:.1f}"
+    assert (
+        re.search(r"points above noise should be near ([\d.]+):", changed)[1] == f"{100 * after.excess:.1f}"
+    )
 
 
 def test_diagrams_and_figures_of_the_start_page_exist():
