@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rapidfuzz import fuzz
 
@@ -40,42 +42,10 @@ _SAME_CASE: Final = 80
 _FENCE: Final = re.compile(r"\A\s*```[a-z]*\n(.*)\n```\s*\Z", re.DOTALL)
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 
-_SUBJECTS: Final = (
-    "networks and remote access", "printing", "mail and calendars", "sign-in and accounts",
-    "storage and backup", "business software", "web sites", "databases", "telephony",
-    "computers and screens", "mobile devices",
-    "production and warehouse", "software development", "payments and tills", "sensors and buildings",
-    "certificates and encryption", "reports and data", "licences", "updates and patches", "meeting rooms",
-)  # fmt: skip
-_CAUSES: Final = (
-    "a setting lost in an update", "a limit that was reached", "two systems that disagree",
-    "an account or certificate that ran out", "a change made at the wrong place",
-    "a device exchanged for another",
-    "load at certain times", "an automatic job that failed unnoticed", "a misunderstanding between teams",
-)  # fmt: skip
 
-_REQUEST: Final = """\
-Write one realistic support case about {about}, as JSON. Subject: {subject}. Cause: {cause}.
-
-The object has exactly these keys:
-- "issue": the problem in one line
-- "case": 100 to 160 words for the service desk: what fails and for whom, what was tried in which order, the \
-cause, the solution or what is open. Give times, numbers, names of devices and error messages.
-- "chat": a chat on the same case between the user and one agent, 6 to 12 turns, one line each, like \
-"09:14 Name: text"
-- "question": a question that somebody else with this problem would ask
-- "documents": {documents} objects with "title" and "text" (30 to 60 words each); the first two together \
-answer the question, the others are from the same knowledge base but do not
-- "message": what the user first wrote, 40 to 70 words
-- "schema": 6 to 8 objects with "name" (snake_case), "type" ("string", "number" or "choice"), "description", \
-and for a choice "choices"
-- "entities": an object with the slots of the schema that the message fills; leave at least one slot out. \
-Copy values word for word from the message, choices apart
-
-Invent all names; no real people or companies. Reply with the JSON object and nothing else."""
-
-_AGAIN: Final = """\
-That could not be used: {fault}. Write the whole object again with this put right, and nothing else."""
+_WORDS: Final[dict[str, Any]] = tomllib.loads(
+    files(__package__).joinpath("generation.toml").read_text("utf-8")
+)
 
 
 class Written(NamedTuple):
@@ -88,12 +58,12 @@ class Written(NamedTuple):
 
 def requests(count: int, about: str, rng: random.Random) -> list[str]:
     """Prompts for so many issues, each on another pair of subject and cause as long as there are any."""
-    pairs = [(subject, cause) for subject in _SUBJECTS for cause in _CAUSES]
+    pairs = [(subject, cause) for subject in _WORDS["subjects"] for cause in _WORDS["causes"]]
     drawn: list[tuple[str, str]] = []
     while len(drawn) < count:
         drawn += rng.sample(pairs, min(len(pairs), count - len(drawn)))
     return [
-        _REQUEST.format(about=about, subject=subject, cause=cause, documents=DOCUMENTS)
+        _WORDS["request"].format(about=about, subject=subject, cause=cause, documents=DOCUMENTS)
         for subject, cause in drawn
     ]
 
@@ -123,7 +93,7 @@ async def write_item(
                 return Written(_named(found, known), "")
         messages += [
             {"role": "assistant", "content": text},
-            {"role": "user", "content": _AGAIN.format(fault=fault)},
+            {"role": "user", "content": _WORDS["again"].format(fault=fault)},
         ]
     return Written(None, fault)
 

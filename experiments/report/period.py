@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.figures import date, date_and_time
 from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
@@ -38,22 +39,17 @@ class Period:
         """For people, in UTC: "1 Nov 2026 to 20 Nov 2026"; with times of day where it has any."""
         first, end = _utc(self.since), _utc(self.until)
         if self.since % _DAY_S == 0 and self.until % _DAY_S == 0:
-            last = end - timedelta(days=1)
-            return date_words(first) if last <= first else f"{date_words(first)} to {date_words(last)}"
+            last = date(self.until - _DAY_S)
+            return date(self.since) if self.until - _DAY_S <= self.since else f"{date(self.since)} to {last}"
         if first.date() == end.date():
-            return f"{date_words(first)}, {first:%H:%M} to {end:%H:%M} UTC"
-        return f"{date_words(first)} {first:%H:%M} to {date_words(end)} {end:%H:%M} UTC"
+            return f"{date(self.since)}, {first:%H:%M} to {end:%H:%M} UTC"
+        return f"{date(self.since)} {first:%H:%M} to {date_and_time(self.until)}"
 
     @property
     def name(self) -> str:
         """For files: "2026-11-01_2026-11-20", in UTC."""
         first, last = _utc(self.since), _utc(max(self.since, self.until - 1))
         return f"{first:%Y-%m-%d}_{last:%Y-%m-%d}"
-
-
-def date_words(moment: datetime) -> str:
-    """A date as "1 Nov 2026", whatever the locale."""
-    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
 
 
 def period_of(since: str | None, until: str | None, now: float) -> Period:
@@ -98,9 +94,6 @@ def _utc(at: float) -> datetime:
 
 def _iso(at: float) -> str:
     return f"{_utc(at):%Y-%m-%d %H:%M} UTC"
-
-
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 BATCH: Final = 2_000

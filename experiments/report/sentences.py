@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core import rewordings
 from evenkeel.core.figures import (
@@ -36,42 +38,10 @@ if TYPE_CHECKING:
 
 
 DAY_S: Final = 86_400
-ABOUT_MEAN: Final = (
-    "The mean of the categories, including the control, is the score that evenkeel bench reports. Its "
-    "interval is wide because it holds for all categories together."
-)
-HEADINGS: Final = {
-    "content_delta": "Content delta",
-    "quality_delta": "Quality delta",
-    "robustness": "Robustness",
-    "noise_floor": "Noise floor",
-    "excess": "Points above noise",
-    "mean_of_categories": "Mean of categories",
-}
-GLOSSARY: Final = (
-    ("Trial", "A request that was reworded, with its meaning kept, and sent again; and its answer."),
-    (
-        "Content delta",
-        "Trials out of 100 whose answer says something different from the original's. Lower is better.",
-    ),
-    (
-        "Quality delta",
-        "Of 100 answers whose content changed, those whose quality changed, too. Lower is better.",
-    ),
-    ("Robustness", "Trials out of 100 whose answer kept its quality. Higher is better."),
-    (
-        "Noise floor",
-        "The content delta of the control, the same request sent again: how much a model varies by itself.",
-    ),
-    (
-        "Points above noise",
-        "Content delta minus that of the control of the same request: what the rewording does.",
-    ),
-    (
-        "[lower, upper]",
-        "Holds the true value with 95 % confidence, however often you look. Too few trials give no figure.",
-    ),
-)
+_WORDS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+ABOUT_MEAN: Final[str] = _WORDS["about_mean"]
+HEADINGS: Final[dict[str, str]] = _WORDS["headings"]
+GLOSSARY: Final[tuple[tuple[str, str], ...]] = tuple(_WORDS["glossary"].items())
 """What the figures mean."""
 
 _RAISING: Final = frozenset(("content_delta", "quality_delta", "excess"))

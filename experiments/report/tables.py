@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings
@@ -145,6 +147,9 @@ def mean_of(estimates: list[Estimate]) -> Estimate | None:
     )
 
 
+_WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    files(__package__).joinpath("words.toml").read_text("utf-8")
+)["tables"]
 _LANGUAGES: Final = ("language", "languages")
 
 
@@ -201,69 +206,19 @@ class _Maker:
         categories = {place: tuple(self._categories(*place)) for place in self._places}
         all_routes = self._groups.get(GroupKey("", ""))
         whole = group_line("", "", "", all_routes, self._rules) if all_routes else None
-        tables = (
-            Table(
-                "models",
-                "Routes and models",
-                "All perturbations together; every exchange weighs the same.",
-                "",
-                tuple(self._with_sums(models, whole)),
+        lines: dict[str, Iterable[Line]] = {
+            "models": self._with_sums(models, whole),
+            "difficulty": self._difficulty(),
+            "categories": (line for own in categories.values() for line in own),
+            "formats": self._single(lambda category: category.asks_for == "format"),
+            "languages": self._single(lambda category: category.asks_for in _LANGUAGES),
+            "inputs": self._grouped("input"),
+            "answers": self._grouped("answer"),
+            "kinds": self._single(
+                lambda category: category.asks_for is None and category.name != BASELINE_CATEGORY
             ),
-            Table(
-                "difficulty",
-                "How hard the categories are",
-                "Over all routes and models, easiest first. Points above noise: the drop from the control.",
-                "category",
-                tuple(self._difficulty()),
-            ),
-            Table(
-                "categories",
-                "Categories of perturbations",
-                "By route and model. The control shows the model's own noise.",
-                "category",
-                tuple(line for lines in categories.values() for line in lines),
-            ),
-            Table(
-                "formats",
-                "Answer formats",
-                "Each against the same prompt asking for its own format.",
-                "format",
-                tuple(self._single(lambda category: category.asks_for == "format")),
-            ),
-            Table(
-                "languages",
-                "Languages",
-                "Multilingual: prompt and answer in another language. Crosslingual: the input in one "
-                "language, the answer in another.",
-                "language",
-                tuple(self._single(lambda category: category.asks_for in _LANGUAGES)),
-            ),
-            Table(
-                "inputs",
-                "Crosslingual, by language of the input",
-                "",
-                "language",
-                tuple(self._grouped("input")),
-            ),
-            Table(
-                "answers",
-                "Crosslingual, by language of the answer",
-                "",
-                "language",
-                tuple(self._grouped("answer")),
-            ),
-            Table(
-                "kinds",
-                "Single perturbations",
-                "General, positional and compound ones; formats and languages have their own tables.",
-                "perturbation",
-                tuple(
-                    self._single(
-                        lambda category: category.asks_for is None and category.name != BASELINE_CATEGORY
-                    )
-                ),
-            ),
-        )
+        }
+        tables = (Table(key=key, lines=tuple(found), **_WORDS[key]) for key, found in lines.items())
         return Tables(whole, tuple(models), categories, tuple(table for table in tables if table.lines))
 
     def _noise_of(self, counts: Counts | None) -> Estimate | None:

@@ -1,14 +1,13 @@
-"""An answer as parts that a model can reword or merge, whatever its form.
-
-Answers reworded or compressed by a model, whose faults are found and sent back to it.
-"""
+"""Answers reworded or compressed by a model: taken apart, whatever their form, and checked afterwards."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
@@ -153,32 +152,9 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 Rewrite = Callable[[str], Awaitable[str | Failure]]
 """Sends a prompt to a model; its text, or why there is none. Never raises for what a model can do."""
 
-_SHOWN = """\
-Here are the {noun}s of a text, numbered, as a JSON object:
-
-{parts}
-
-"""
-_REWORD = """\
-Say {which} in other words. The meaning, and every name, number and quoted text in it, stays the same. All \
-others are copied without any change."""
-_MERGE = """\
-Merge {which}. A merged {noun} says what its parts say, in less detail and in fewer words than they have \
-together, adds nothing, and stands under the number of its first part; the other numbers of its parts are \
-left out. All others are copied without any change, under their own numbers."""
-_SHORTEN = """\
-Shorten {which}: the same in less detail and in fewer words, with nothing added. All others are copied \
-without any change."""
-_FORM = """\
-
-
-Answer with the JSON object of numbers and texts, and nothing else."""
-_AGAIN = """\
-
-
-An earlier answer could not be used:
-{complaints}
-Give the whole JSON object again, without these faults."""
+_PROMPTS: Final[dict[str, str]] = tomllib.loads(
+    files(__package__).joinpath("by_model.toml").read_text("utf-8")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +229,7 @@ async def model_degraded(
                 return found
             complaints = found
             told = "\n".join(f"- {complaint}" for complaint in complaints[:_MOST_TOLD])
-            asked = prompt + _AGAIN.format(complaints=told)
+            asked = prompt + _PROMPTS["again"].format(complaints=told)
     return failed or Failure(NAME, VERSION, "checks_failed", " ".join(complaints)[:300])
 
 
@@ -296,12 +272,12 @@ def _prompt(plan: _Plan, mode: FailureMode) -> str:
         which = "; ".join(
             " and ".join(str(i + 1) for i in group) + " into one" for group in plan.groups.values()
         )
-        asked = _MERGE.format(which=f"the {noun}s {which}", noun=noun)
+        asked = _PROMPTS["merge"].format(which=f"the {noun}s {which}", noun=noun)
     else:
         numbers = ", ".join(str(i + 1) for i in plan.groups)
         which = f"the {noun}{'s' if len(plan.groups) > 1 else ''} {numbers}"
-        asked = (_REWORD if mode is FailureMode.REWORDED else _SHORTEN).format(which=which)
-    return _SHOWN.format(noun=noun, parts=shown) + asked + _FORM
+        asked = _PROMPTS["reword" if mode is FailureMode.REWORDED else "shorten"].format(which=which)
+    return _PROMPTS["shown"].format(noun=noun, parts=shown) + asked + _PROMPTS["form"]
 
 
 def _checked(plan: _Plan, said: str) -> Answer | list[str]:
