@@ -189,13 +189,11 @@ def places() -> Iterator[Found]:
         "CONTRIBUTING.md",
         "docs/**/*.md",
         "*/**/templates/*.html",
-        "grafana/boards/*.toml",
+        "deploy/**/*.y*ml",
+        "grafana/**/*.toml",
         "metrics/**/*.toml",
         "monitor/**/*.toml",
         "shadow/rewriter/*.toml",
-        "deploy/**/*.y*ml",
-        "grafana/**/*.toml",
-        "monitor/**/*.toml",
     ):
         for path in sorted(ROOT.glob(pattern)):
             if not path.relative_to(ROOT).parts[0].startswith((".", "links", "build")):
