@@ -19,7 +19,6 @@ import json
 import re
 import signal
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -28,10 +27,10 @@ import httpx2
 
 from evenkeel.proxy import Counters, DataPlane, HandOff, Route, RouteTable, Upstream
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
+from testing.relaying import running
 
 ROUTES = (1, 10, 100, 1000)
 CLIENTS = 16
-START_S = 60.0
 QUESTION = {"model": "simulated-1", "messages": [{"role": "user", "content": "Say hello."}]}
 
 
@@ -87,41 +86,21 @@ async def send(url: str, stop: asyncio.Event, statuses: list[int]) -> None:
 
 
 async def under_load(folder: Path, upstream: str, reloads: int) -> str:
-    """Reload so often under load; says what became of the requests."""
-    path, log = folder / "evenkeel.yaml", folder / "up.log"
+    """Reload so often under load; reports what became of the requests."""
+    path = folder / "settings.yaml"
     write(path, upstream, 0)
-    command = (
-        sys.executable,
-        "-m",
-        "evenkeel",
-        "up",
-        "--config",
-        str(path),
-        "--data-dir",
-        str(folder / "data"),
-    )
-    options = ("--port", "0", "--admin-port", "0", "--processes", "2")
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(*command, *options, stdout=output, stderr=output)
-    try:
-        async with asyncio.timeout(START_S):
-            while not (found := re.search(r"base URL +(http://\S+?)/v1 ", log.read_text())):  # noqa: ASYNC110 - a file
-                await asyncio.sleep(0.1)
-        url = found[1]
+    with running("up", folder, "--config", str(path), "--processes", "2", admin=True) as up:
         stop, statuses = asyncio.Event(), list[int]()
-        clients = [asyncio.create_task(send(url, stop, statuses)) for _ in range(CLIENTS)]
+        clients = [asyncio.create_task(send(up.url, stop, statuses)) for _ in range(CLIENTS)]
         for number in range(1, reloads + 1):
             await asyncio.sleep(1.0)
             write(path, upstream, number)
             if number % 3 == 0:
-                process.send_signal(signal.SIGHUP)
+                up.process.send_signal(signal.SIGHUP)
         await asyncio.sleep(2.0)
         stop.set()
         await asyncio.gather(*clients)
-    finally:
-        process.terminate()
-        await process.wait()
-    taken = len(re.findall(r"settings changed: routes\.default\.sampling_rate", log.read_text()))
+    taken = len(re.findall(r"settings changed: routes\.default\.sampling_rate", up.log.read_text()))
     failed = sum(status != httpx2.codes.OK for status in statuses)
     return f"{taken} reloads under load: {len(statuses)} requests, {failed} failed"
 

@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import uvloop
 
+from benchmarks import kit
 from benchmarks.chaos.stage import Process, evenkeel, free_ports, series
 from benchmarks.chaos.traffic import Door, Mix, Traffic
 from benchmarks.proxy.contenders import CHAT, DRAINED, Evenkeel, Site
@@ -252,18 +253,17 @@ def stall(soak: Soak) -> None:
 
 def table(phases: list[Phase]) -> str:
     """The phases as Markdown."""
-    lines = [
-        "| load | s | MB before | peak | after | MB / 10⁶, at the end | files before | after | model's |",
-        "|---" + "|---:" * 8 + "|",
+    head = ("load", "s", "MB before", "peak", "after", "MB / 10⁶, at the end")
+    rows = [
+        [
+            *(phase.name, f"{phase.seconds:.0f}"),
+            *(f"{mb:.1f}" for mb in (phase.before_mb, phase.peak_mb, phase.after_mb)),
+            "–" if phase.slope is None else f"{phase.slope:+.2f}",
+            *(str(count) for count in (phase.files_before, phase.files_after, phase.upstream_files)),
+        ]
+        for phase in phases
     ]
-    for phase in phases:
-        rising = "–" if phase.slope is None else f"{phase.slope:+.2f}"
-        lines.append(
-            f"| {phase.name} | {phase.seconds:.0f} | {phase.before_mb:.1f} | {phase.peak_mb:.1f} "
-            f"| {phase.after_mb:.1f} | {rising} | {phase.files_before} | {phase.files_after} "
-            f"| {phase.upstream_files} |"
-        )
-    return "\n".join(lines)
+    return "\n".join(kit.table([*head, "files before", "after", "model's"], rows))
 
 
 _EVERY_S: Final = 5.0

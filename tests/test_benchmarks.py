@@ -11,15 +11,16 @@ from tests.house import ROOT
 
 PUBLIC_DATA = pytest.mark.shared_data
 
-# Left out: they need chromium (`console`), wrk (`proxy`, `reload`,
-# `soak`), or minutes whatever they are given (`chaos`, `live_changes`,
+# Left out: they need chromium (`console`), wrk (`proxy`, `soak`),
+# or minutes whatever they are given (`changes`, `chaos`, `live_changes`,
 # `calibration`, `metrics`, `monitor`, `offline`, `perturbations`, `protection`, `workflowperturb`).
 BENCHMARKS = (
     pytest.param("cascade", marks=PUBLIC_DATA),
     "crowd --clients 20",
-    "degradations --most 2",
+    pytest.param("degradations --most 2", marks=PUBLIC_DATA),
     "detection --runs 100 --nominal 300",
     "gate --runs 1 --goldens 8 --decisions",
+    "reload --rounds 2 --live 1",
     "report --verdicts 500",
     "scaling --seconds 2",
     "templates --edits 1 --requests 20",

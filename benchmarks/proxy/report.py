@@ -6,6 +6,8 @@ import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.kit import table
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -76,9 +78,7 @@ def _cell(value: float | None, digits: int = 0) -> str:
 
 
 def _table(head: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[str]:
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()]
-    return [*lines, ""]
+    return [*table(head, [[name, *cells] for name, cells in rows.items()]), ""]
 
 
 def _throughput(results: Results, measure: str, what: str) -> list[str]:
