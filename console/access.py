@@ -91,7 +91,7 @@ def needs(role: Role) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRoute
         if not visitor.may(role):
             who = visitor.name or "Whoever has this token"
             raise HTTPException(
-                f"{who} is a {visitor.role}; this takes the role {role}. Nothing was changed.",
+                f"{who} is a {visitor.role}; this needs the role {role}. Nothing was changed.",
                 status_code=403,
             )
 
@@ -114,7 +114,7 @@ def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Writes down what was done: into the log of actions, if there is one, and into that of the process."""
+    """Writes down what was done: into the audit log, if there is one, and into that of the process."""
 
     def __init__(self, log: ActionLog | None) -> None:
         self._actions = log

@@ -32,10 +32,10 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MOST_READ)]
 _DONE: Final[dict[What, str]] = {
     "golden_approved": "approved the golden",
     "golden_retired": "retired the golden",
-    "golden_unretired": "put back the golden",
+    "golden_unretired": "reinstated the golden",
     "goldens_imported": "imported goldens from",
-    "label_given": "labelled the verdict",
-    "label_withdrawn": "took back a label of the verdict",
+    "label_given": "labelled the trial",
+    "label_withdrawn": "took back a label of the trial",
     "baseline_approved": "approved baselines of the route",
 }
 _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
@@ -63,7 +63,7 @@ def action_handlers(
 
     def page(request: AnyRequest) -> Page:
         return Page(
-            "Actions · evenkeel",
+            "Audit log · evenkeel",
             alert=any(report.alert for report in sources.reports()),
             visitor=visitor_of(request),
             actions=actions.latest(SHOWN),

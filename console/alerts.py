@@ -55,7 +55,7 @@ RUNBOOKS: Final = {
     "change": "EvenkeelChangeRegression",
 }
 DRIFTED: Final = {"risen": "more often than they did", "fallen": "less often than they did"}
-_MOVES: Final = "Answers move under"
+_MOVES: Final = "Answers change under"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ def _shifts(state: str) -> str:
 
 
 def _excess(report: CellReport) -> str:
-    measured = figures.estimate_text(report.excess) if report.excess else "not known"
-    return f"excess {measured}, allowed {figures.percent(report.threshold)}, {report.trials:,} trials"
+    measured, allowed = figures.points_text(report.excess, 0), figures.number(report.threshold * 100)
+    return f"{measured} points above noise, allowed {allowed}, {report.trials:,} trials"
 
 
 def _drift(drift: DriftReport) -> str:
@@ -243,7 +243,7 @@ def _over(event: AlertEvent, earlier: Sequence[AlertEvent]) -> tuple[str, str, C
         event.what if event.what in RUNBOOKS else "excess",
         says,
         key,
-        "" if excess is None else f"excess {figures.percent(excess)} when it was raised",
+        "" if excess is None else f"{figures.number(excess * 100)} points above noise when it was raised",
         raised.at if raised is not None and raised.kind == "raised" else None,
     )
 

@@ -94,9 +94,9 @@ _SECURITY_HEADERS = (
 
 _KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
 
-_NO_PAGE = "There is no page at this address. What it was about may no longer be kept."
+_NO_PAGE = "There is no page at this address. Its subject may no longer be stored."
 
-_OLD_FORM = "The form was not sent from a page of this console, or its page had been open for too long."
+_OLD_FORM = "The form was not sent from a page of this console, or the page was open for too long."
 
 FileName = FromPath[str]
 
@@ -127,7 +127,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
         "/calibration": "Calibration",
         "/pipeline": "Pipeline",
         "/settings": "Settings" if settings else "",
-        "/actions": "Actions" if actions else "",
+        "/actions": "Audit log" if actions else "",
     }
     renderer = Renderer(assets, sources.clock, pages, documents=documents is not None)
     plots = PlotReader(sources)
@@ -198,15 +198,15 @@ def _error_handler(renderer: Renderer) -> Any:
             if isinstance(error, PermissionDeniedException):
                 if text.startswith("CSRF"):
                     text = _OLD_FORM
-                text = f"{text.rstrip('.')}. Nothing was changed; open the page anew and try again."
+                text = f"{text.rstrip('.')}. Nothing was changed; reload the page and try again."
         elif isinstance(error, SealError):
             status_code, text = 503, f"This cannot be shown: {error}."
         else:
             _log.error("console: %r failed", request.scope["path"], exc_info=error)
             status_code = 500
             text = (
-                f"The console could not read its sources ({type(error).__name__}); the log of the process "
-                "that serves it says more. Forwarding does not depend on the console."
+                f"The console could not read its sources ({type(error).__name__}); see its log. "
+                "Forwarding does not depend on the console."
             )
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)

@@ -130,7 +130,7 @@ def _plain(text: str) -> tuple[Run, ...]:
     return diffs.inline(text, text, context_words=0, max_chars=_PAGE_CHARS)
 
 
-DEEDS = ("exchange", "golden", "retire", "unretire")
+CHANGES = ("exchange", "golden", "retire", "unretire")
 """What a change is about: exactly one of them."""
 _TEXTS = ("exchange", "retire", "unretire", "by", "name", "note")
 
@@ -147,10 +147,10 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
 
     Raises: GoldenError that says what is missing or wrong.
     """
-    deed = _checked(asked)
+    what = _checked(asked)
     by = asked["by"].strip()
     at = round(at, 3)
-    match deed:
+    match what:
         case "retire":
             return sources.store.retire(asked["retire"], by=by, at=at)
         case "unretire":
@@ -184,7 +184,7 @@ def _changed(
 
 
 def _checked(asked: Mapping[str, Any]) -> str:
-    """Which of the deeds is asked for."""
+    """Which of the changes is asked for."""
     for name in asked:
         if name not in ("golden", *_TEXTS):
             raise GoldenError(f'"{name}" is unknown; known are golden, {", ".join(_TEXTS)}')
@@ -193,9 +193,9 @@ def _checked(asked: Mapping[str, Any]) -> str:
             raise GoldenError(f'"{name}" is not text')
     if not asked.get("by", "").strip():
         raise GoldenError("it must be on record who does this: say your name")
-    given = [name for name in DEEDS if asked.get(name)]
+    given = [name for name in CHANGES if asked.get(name)]
     if len(given) != 1:
-        raise GoldenError(f"say what to do: exactly one of {', '.join(DEEDS)}")
+        raise GoldenError(f"say what to do: exactly one of {', '.join(CHANGES)}")
     return given[0]
 
 

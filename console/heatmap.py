@@ -199,7 +199,7 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
     key = report.key
     lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
     if report.alert:
-        lines.append("ALERT: answers move more than allowed")
+        lines.append("ALERT: answers change more than allowed")
     if report.robustness:
         score = report.robustness
         lines.append(
@@ -210,14 +210,14 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
     else:
         lines.append(f"collecting: {report.trials} of {minimum} trials")
     if report.content_delta:
-        lines.append(f"content moved in {figures.estimate_text(report.content_delta)}")
+        lines.append(f"content changed in {figures.estimate_text(report.content_delta)}")
     if report.quality_delta:
         quality = report.quality_delta
-        lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} moved answers")
+        lines.append(f"quality changed in {figures.estimate_text(quality)} of {quality.n} changed answers")
     if report.excess:
         lines.append(
-            f"excess over noise {figures.estimate_text(report.excess)}, "
-            f"allowed {figures.percent(report.threshold)}"
+            f"{figures.points_text(report.excess, 0)} points above noise, "
+            f"allowed {figures.number(report.threshold * 100)}"
         )
     if key.perturbation != BASELINE and report.alarm_log10 > 0:
         lines.append(

@@ -90,7 +90,7 @@ def judge_plots(verdicts: Sequence[Verdict], now: float) -> tuple[Plot, ...]:
                 note=note,
                 now=shown,
                 chart=chart([points], (), threshold=0.0, values=_WHOLE, now=now),
-                description=f"{title}, in time: lately {shown}, from {len(seen)} observations.",
+                description=f"{title}, over time: now {shown}, from {len(seen)} observations.",
                 samples=tuple(points),
             )
         )
@@ -136,9 +136,9 @@ def _saved(verdict: Verdict) -> bool | None:
 
 
 _OBSERVED: Final[tuple[tuple[str, str, Callable[[Verdict], bool | None]], ...]] = (
-    ("Agrees with the cheap metrics", "of pairs that both have rated", _agrees),
-    ("Same rating when asked again", "of pairs judged twice", _repeats),
-    ("Same rating with sides swapped", "of pairs judged both ways", _symmetric),
+    ("Agrees with the heuristics", "of trials that both have rated", _agrees),
+    ("Same rating when asked again", "of trials judged twice", _repeats),
+    ("Same rating with sides swapped", "of trials judged both ways", _symmetric),
     ("Rated without a call", "of all ratings", _saved),
 )
 

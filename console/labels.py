@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 RATINGS: Final = {3: "the same", 2: "the same, but details differ", 1: "different"}
 QUALITIES: Final = {
-    "worse": "worse than the answer to the original",
+    "worse": "worse than the original answer",
     "equal": "just as good",
-    "better": "better than the answer to the original",
+    "better": "better than the original answer",
 }
 _DECIDERS: Final = {
     "judge": "the judge",
-    "bands": "cheap metrics in place of the judge",
-    "equality": "equal answers, in place of the judge",
-    "metrics": "cheap metrics",
+    "bands": "heuristics instead of the judge",
+    "equality": "equal answers, no judge",
+    "metrics": "heuristics",
 }
-_SOURCES: Final = {"drawn": "drawn by chance and rated blind", "chosen": "chosen by people"}
+_SOURCES: Final = {"drawn": "drawn at random and rated blind", "chosen": "chosen by people"}
 _DRAWN_FROM: Final = 2_000
 """Newest verdicts of which one is drawn."""
 
@@ -129,7 +129,7 @@ def _line(one: HumanAgreement) -> AgreementLine:
         share=figures.percent(one.value),
         interval=figures.interval(one),
         counts=f"{one.agreed:,} of {one.n:,}",
-        too_high=f"{one.too_high:,} of {wrong:,} rated more alike than people say" if wrong else "",
+        too_high=f"{one.too_high:,} of {wrong:,} rated more similar than people say" if wrong else "",
     )
 
 
@@ -206,7 +206,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
         return store.withdraw(verdict_id, by, at=at)
     verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
     if verdict is None:
-        raise LabelError("there is no verdict of this id in the log, or no longer")
+        raise LabelError("there is no trial with this id in the log, or no longer")
     rating, quality = asked.get("rating", ""), asked.get("quality", "")
     if rating not in ("", "1", "2", "3"):
         raise LabelError(f"the rating {rating[:20]!r} is none of 1, 2, 3")

@@ -32,7 +32,7 @@ _NAMED: Final = 3
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set rewriter.model",
-    "no_judge": "needs a judge, since answers in two languages are compared: set judge.model",
+    "no_judge": "needs a judge, since answers in two languages have to be compared: set judge.model",
     "budget": "the day's budget is spent",
     "budget_pace": "held back so that the budget lasts the day",
     "no_input": "the prompt holds no text of a user",
@@ -150,8 +150,8 @@ _DROPPED: Final = {
     "too_large": "request or answer is too large",
     "client_left": "the client left before the answer was whole",
     "truncated": "the upstream cut the answer off",
-    "status": "the upstream's answer was no success",
-    "replay": "it was itself a replay",
+    "status": "the upstream answered with an error",
+    "replay": "the request was itself a replay",
 }
 ExchangeId = FromPath[str]
 

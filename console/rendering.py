@@ -227,6 +227,7 @@ _FILTERS: Final = (
     figures.moment_exact,
     figures.number,
     figures.percent,
+    figures.points_text,
     figures.reasons,
     figures.usd,
     cell_id,

@@ -142,9 +142,9 @@ class JudgeSetup:
     recheck_share: float
     """Of the judged pairs that are judged again."""
     audit_share: float
-    """Of the pairs decided by cheap metrics that the judge rates as well."""
+    """Of the pairs decided by heuristics that the judge rates as well."""
     cascade: bool
-    """Whether cheap metrics decide the clear cases."""
+    """Whether heuristics decide the clear cases."""
 
 
 @dataclass(frozen=True, slots=True)

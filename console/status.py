@@ -24,7 +24,7 @@ _SAID = {"risen": "more", "fallen": "less"}
 
 
 def drift_notices(reports: Sequence[CellReport]) -> list[str]:
-    """What has moved although it may still be within the allowed excess; risen before fallen.
+    """Sentences about cells that drifted, even within what alerts allow; risen before fallen.
 
     Args:
         reports: one per cell, in any order.
@@ -50,7 +50,7 @@ def _line(state: str, route: str, model: str, moved: Sequence[CellReport]) -> st
     example = "" if len(moved) == 1 else f" of {rewordings.phrase(moved[0].key.perturbation)}"
     return (
         f"Answers of {model} on {route} shift {_SAID[state]} often than they did, under {under}: "
-        f"{figures.percent(first.baseline)} in the {trials}{example}, now {line}. Look what changed there."
+        f"{figures.percent(first.baseline)} in the {trials}{example}, now {line}. Check what changed there."
     )
 
 
@@ -71,7 +71,7 @@ class AlertLine(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """What moved, on one route for one model."""
+    """The rewordings under which one model's answers on one route changed."""
 
     model: str
     route: str
@@ -97,7 +97,7 @@ class Status:
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told when it changes: no times, so that it is told once."""
+        """Read by screen readers when it changes: without times, so that it is read once."""
         moved = [
             f"answers of {line.model} on route {line.route} under {line.changes}" for line in self.headlines
         ]
@@ -147,14 +147,14 @@ def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -
     most = max(report.trials for report in reports)
     if most:
         return (
-            f"The furthest cell has {most} of the {pipeline.minimum_trials} trials a number needs. "
-            "Nothing to do: numbers appear as traffic goes on."
+            f"The furthest cell has {most} of the {pipeline.minimum_trials} trials a figure needs. "
+            "Nothing to do: figures appear with more traffic."
         )
     reasons: Counter[str] = Counter()
     for report in reports:
         reasons.update(report.failures)
     ordered = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
-    text = f"No trial could be rated so far: {', '.join(f'{count} {reason}' for reason, count in ordered)}."
+    text = f"No trial could be rated yet: {', '.join(f'{count} {reason}' for reason, count in ordered)}."
     if "unauthorized" in reasons and not pipeline.notices:  # a judge without a key has a notice of its own
         text += (
             " Replays have a key of their own, which the endpoint has to accept: the variable that "
@@ -170,11 +170,11 @@ def _steady_summary(watched: Sequence[CellReport], now: float) -> str:
     last = max(report.last_scored_at or 0.0 for report in watched)
     text = (
         f"{figures.count(len(watched), 'cell')} watched on {figures.count(len(routes), 'route')}. "
-        f"Largest excess over noise: {figures.estimate_of(worst.excess)} trials "
+        f"Largest: {figures.points_text(worst.excess, 0)} points above noise in {worst.excess.n:,} trials "
         f"for {rewordings.phrase(worst.key.perturbation)} on {worst.key.route} "
-        f"(allowed {figures.percent(worst.threshold)})."
+        f"(allowed {figures.number(worst.threshold * 100)})."
     )
-    return f"{text} Last verdict {figures.moment(last, now)} UTC." if last else text
+    return f"{text} Last trial {figures.moment(last, now)} UTC." if last else text
 
 
 def _alert(
@@ -219,22 +219,22 @@ def _steps(lines: Sequence[AlertLine], reports: Sequence[CellReport], now: float
     first, since, _ = (swapped or lines)[0]
     when = f" shortly before {figures.moment(since, now)} UTC" if since is not None else ""
     steps = [
-        "Read a few of the pairs: open “see the pairs” of an alert and judge whether the answers got worse."
+        "Read a few of the trials: open “see the trials” of an alert and check whether the answers got worse."
     ]
     before = _previous_model(first, reports)
     if before is not None:
-        was = f" with an excess of {figures.percent(before.excess.value)}" if before.excess else ""
+        was = f", {figures.points(before.excess, 0)} points above noise" if before.excess else ""
         last = figures.moment(before.last_scored_at, now) if before.last_scored_at else "earlier"
         steps.append(
             f"The model changed: {before.key.model} answered on {first.key.route} until {last} UTC{was}. "
-            "If the pairs are worse, go back to it or hold the rollout."
+            "If the answers are worse, go back to it or hold the rollout."
         )
     else:
         steps.append(
             f"Find what changed on {first.key.route}{when}: model, provider version, prompt template. "
-            "If the pairs are worse, take that change back."
+            "If the answers are worse, roll that change back."
         )
-    steps.append("No hurry for availability: requests are being forwarded unchanged.")
+    steps.append("Availability is not affected: requests are forwarded unchanged.")
     return steps
 
 

@@ -1,4 +1,4 @@
-"""Trend charts: the excess over noise in time, one small chart per route and perturbation.
+"""Trend charts: points above noise over time, one small chart per route and perturbation.
 
 A chart holds every model that has answered on its route, so that a model swap is seen as one line
 ending and the next beginning.
@@ -128,9 +128,9 @@ _MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}
 def _description(current: CellReport, marks: Sequence[Mark]) -> str:
     assert current.excess is not None
     text = (
-        f"Excess over noise for {rewordings.phrase(current.key.perturbation)} on {current.key.route}, "
-        f"{current.key.model}: now {figures.estimate_text(current.excess)}, "
-        f"allowed {figures.percent(current.threshold)}."
+        f"Points above noise for {rewordings.phrase(current.key.perturbation)} on {current.key.route}, "
+        f"{current.key.model}: now {figures.points_text(current.excess, 0)}, "
+        f"allowed {figures.number(current.threshold * 100)}."
     )
     moments = "; ".join(mark.label for mark in sorted(marks))
     return f"{text} {moments} UTC." if moments else text

@@ -194,7 +194,7 @@ class VerdictList(NamedTuple):
 
     @property
     def opened(self) -> str:
-        """Id of the verdict shown opened: the newest that moved, else the newest; "" if there is none."""
+        """Id of the verdict shown opened: the newest that shifted, else the newest; "" if there is none."""
         found = [one.verdict for one in self.verdicts]
         return next((one.id for one in found if one.rating in {1, 2}), found[0].id if found else "")
 
@@ -308,7 +308,7 @@ def quality_row(score: QualityScore) -> QualityRow:
 
 _RATING_CHOICES: Final = (
     ("all", None),
-    ("moved (1 or 2)", "shifted"),
+    ("changed (1 or 2)", "shifted"),
     ("1 different message", "1"),
     ("2 details differ", "2"),
     ("3 same content", "3"),
@@ -323,7 +323,7 @@ def _filters(
     kinds = [(rewordings.label(name), name) for name in sorted(perturbations, key=rewordings.position)]
     offered: Sequence[tuple[str, str, Sequence[tuple[str, str | None]]]] = (
         ("rating", "rating", _RATING_CHOICES),
-        ("change", "perturbation", [("all", None), *kinds]),
+        ("rewording", "perturbation", [("all", None), *kinds]),
         ("route", "route", [("all", None), *((name, name) for name in sorted(routes))]),
     )
     chosen = choice.parts()
@@ -352,7 +352,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     def page(request: AnyRequest, verdict_id: VerdictId, blind: QueryText = None) -> Response[bytes]:
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:
-            return renderer.not_found("Verdict not found", "There is no verdict of this id in the log.")
+            return renderer.not_found("Trial not found", "There is no trial with this id in the log.")
         evidence = sources.log.evidence(verdict.id)
         store = sources.labels
         said = feedback(store, counted(), verdict.id, verdict.judge_model) if store else None

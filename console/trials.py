@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 _RATINGS: Final = (
-    ("shifted", "moved (1 or 2)"),
+    ("shifted", "changed (1 or 2)"),
     ("1", "1 different message"),
     ("2", "2 some details differ"),
     ("3", "3 same content"),
     ("failed", "not rated"),
 )
 _OUTCOMES: Final = (
-    ("excess", "moved, and the resend did not"),
-    ("noise", "the resend moved as well"),
+    ("excess", "changed, the control did not"),
+    ("noise", "the control changed as well"),
     ("worse", "quality worse"),
     ("better", "quality better"),
     ("mixed", "quality mixed"),
-    ("unchanged", "moved, quality the same"),
+    ("unchanged", "changed, quality the same"),
 )
 _LABELS: Final = (("disputed", "people disagree"), ("any", "labelled"), ("none", "not labelled"))
 _SIDES: Final = (("after", "after it"), ("before", "before it"))
@@ -109,7 +109,7 @@ def filter_form(
             "Category",
             _plain({rewordings.category(one).name for one in perturbations}, _rank),
         ),
-        _field(chosen, "perturbation", "Change made", _perturbations(perturbations)),
+        _field(chosen, "perturbation", "Rewording", _perturbations(perturbations)),
         _field(chosen, "rating", "Rating", _options(_RATINGS)),
         _field(chosen, "outcome", "Outcome", _options(_OUTCOMES)),
     )

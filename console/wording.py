@@ -20,20 +20,20 @@ def rating_words(rating: int | None) -> str:
 
 
 _STAGES: dict[Stage, str] = {
-    "equality": "equal after normalisation, the judge was not asked",
-    "bands": "clear by cheap metrics, the judge was not asked",
+    "equality": "equal after normalisation, judge not called",
+    "bands": "clear by heuristics, judge not called",
     "judge": "decided by the judge",
 }
 
 SECOND_RATINGS = {
-    BANDS_RATING: "cheap metrics alone",
+    BANDS_RATING: "heuristics alone",
     JUDGED_AGAIN: "judged again",
     JUDGED_SWAPPED: "judged with sides swapped",
 }
 """Ratings beside the one that counts, by the name of the detail that holds them."""
 
 _SCORES = {
-    "cached": "remembered by the judge's cache",
+    "cached": "from the judge's cache",
     "swapped": "calls with sides swapped",
 }
 
@@ -44,5 +44,5 @@ def stage_words(stage: Stage) -> str:
 
 
 def score_words(metric: str) -> str:
-    """The name of a score behind a cheap rating."""
+    """The name of a score behind a rating by heuristics."""
     return _SCORES.get(metric) or metric_label(metric)

@@ -29,9 +29,9 @@ def test_a_firing_alert_says_what_where_since_and_how_much(alerting):
     events = [event("raised", NOW - 600), event("resolved", NOW - 900), event("raised", NOW - 1500)]
     (alert,) = alerts_page([alerting], events, (), NOW).firing
     assert (alert.kind, alert.route, alert.model) == ("excess", "shop", "m-1")
-    assert alert.what == "Answers move under misspellings"
+    assert alert.what == "Answers change under misspellings"
     assert (alert.since, alert.lasts(NOW), alert.until) == (NOW - 600, "10 min", None)
-    assert alert.value.startswith("excess 36")
+    assert alert.value.startswith("36 [")
     assert alert.evidence_href == "/trials?route=shop&model=m-1&perturbation=general.spelling&rating=shifted"
     assert alert.runbook_href == "/docs/runbooks/EvenkeelRobustnessBreach"
 

@@ -88,7 +88,7 @@ def test_a_drift_alert_leads_to_what_would_be_approved(client):
     assert "spelling swift-2026-08 5.0 % in the first 500 trials 46.0 % [41.0, 51.0] % 240" in text
     assert "Approve this baseline" in text
     assert "Too few" not in text
-    assert "Too few trials since the last change, left as they are: " in words(
+    assert "Too few trials since the last change, unchanged: " in words(
         client.get(f"/baselines?route={ROUTE}")
     )
 

@@ -178,7 +178,7 @@ def test_cell_details_show_on_keyboard_focus(make_scene, open_page):
         page.locator("a.cell.alert").first.focus()
         tip = page.locator(".tip")
         expect(tip).to_be_visible()
-        for part in ("content moved in", "quality changed in", "excess over noise", "ALERT"):
+        for part in ("content changed in", "quality changed in", "points above noise", "ALERT"):
             expect(tip).to_contain_text(part)
         page.keyboard.press("Escape")
         expect(tip).to_be_hidden()

@@ -117,7 +117,7 @@ def test_names_from_clients_stay_text(client, make_verdict):
 def test_an_unknown_change_is_not_found(client):
     """As a page and as JSON; an empty list says what it is for."""
     served = client()
-    assert "None so far" in served.get("/changes").text
+    assert "None yet" in served.get("/changes").text
     assert served.get("/changes/0123456789ab").status_code == 404
     assert served.get("/api/changes/0123456789ab").json()["error"]["status"] == 404
 

@@ -144,7 +144,7 @@ def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
     older = desk.client.get("/api/verdicts?limit=200").json()["verdicts"]
     gone = next(one for one in older if one["exchange_id"] != desk.verdict.exchange_id)
     page = desk.page(f"/verdicts/{gone['id']}")
-    assert "no longer kept" in page.words()
+    assert "no longer stored" in page.words()
     assert not page.all("form")
     desk.archive.put(exchange(gone["exchange_id"], answer=Answer("")))
     page = desk.page(f"/verdicts/{gone['id']}")
@@ -183,7 +183,7 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
     assert "delivery" not in "".join(
         one.get("href", "") for one in desk.page("/goldens?route=desk&show=all").all("a")
     )
-    assert "None of this kind" in desk.page("/goldens?task=none").words()
+    assert "None match" in desk.page("/goldens?task=none").words()
 
 
 def test_an_empty_list_says_how_to_begin(desk):
@@ -340,7 +340,7 @@ def test_a_form_without_the_token_is_refused(desk):
     ):
         response = desk.client.post("/goldens", data=data)
         assert response.status_code == 403
-        assert "open the page anew" in response.text
+        assert "reload the page" in response.text
     desk.client.cookies.clear()
     response = desk.client.post("/goldens", data={"by": "eve", "retire": "delivery", "_csrf_token": token})
     assert response.status_code == 403

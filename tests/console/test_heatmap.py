@@ -60,9 +60,9 @@ def test_a_cell_shows_score_interval_and_trials(make_cell):
     detail = " / ".join(cell.detail(30))
     for part in (
         "robustness 80.0 of 100 [74, 85], 200 trials",
-        "content moved in 40",
+        "content changed in 40",
         "quality changed in 50",
-        "excess over noise 36",
+        "36 [31,\u00a041] points above noise",
         "allowed 10",
         "no judge",
     ):

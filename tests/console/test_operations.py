@@ -75,7 +75,7 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
     """Cells by category with intervals, the matrix of languages, the last change, the day's spend."""
     text = _words(client.get("/routes/case-summaries"))
     for part in (
-        "spelling ▲ alert 62.3 55–70 42 % [34, 50] % 46 % [38, 54] %",
+        "spelling ▲ alert 62.3 55–70 42 [34, 50] 46 % [38, 54] %",
         "shifts more often than its baseline of 4 %",
         "from ↓ to → en de fr-CA",
         "$0.20 today, no limit set",
@@ -255,14 +255,14 @@ def test_points_of_a_plot_have_equally_many_observations():
 
 
 def test_plots_are_made_of_the_judge_s_ratings_only(make_verdict):
-    """Ratings by cheap metrics and failures say nothing about a judge."""
+    """Ratings by heuristics and failures say nothing about a judge."""
     rated = []
     for place in range(12):
         verdict, _ = make_verdict(place)
         details = {BANDS_RATING: 3.0 if place % 2 else 1.0, DECIDED_BY: 2.0}
         rated.append(replace(verdict, scorer="judge", rating=3, details=details))
     agreement, saved = judge_plots(rated, now=rated[0].scored_at + 1000)
-    assert agreement.title == "Agrees with the cheap metrics"
+    assert agreement.title == "Agrees with the heuristics"
     assert [point.value for point in agreement.samples] == [0.5, 0.5]
     assert [point.value for point in saved.samples] == [0.0, 0.0]
     assert judge_plots([replace(one, scorer="metrics") for one in rated], now=0.0) == ()
@@ -279,8 +279,8 @@ def test_the_calibration_says_which_metric_watches_what(client):
         "missing primary chain_f1",
         "0.840 [0.820, 0.870]",
         "none: Mild and moderate damage score alike.",
-        "nobody: No metric reacts to it.",
-        "at most 10 % of answers",
+        "nothing: No metric reacts to it.",
+        "at most 10 alert.threshold",
     ):
         assert part in text
 
@@ -307,4 +307,4 @@ def test_the_judge_is_held_against_people(shown, tmp_path):
     assert "Against people" in text
     assert (row["n"], row["agreed"], row["decided_by"], row["verdicts_were"]) == (2, 1, "judge", "drawn")
     assert "50 %" in text
-    assert "1 of 1 rated more alike than people say" in text
+    assert "1 of 1 rated more similar than people say" in text

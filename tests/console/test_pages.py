@@ -118,7 +118,7 @@ def test_the_status_line_of_an_alert(make_scene, console_client):
     """The first heading and the line below it say all that is needed at night."""
     page = _Page(console_client(make_scene("alert")).get("/").text).words()
     assert (
-        "ALERT: answers of swift-2026-08 on route case-summaries move more than allowed "
+        "ALERT: answers of swift-2026-08 on route case-summaries change more than allowed "
         "under misspellings and different capitalisation"
     ) in page
     assert "since 14:03 (17 min), excess 42 % [34, 50] %, allowed 10 %, 96 trials" in page
@@ -168,7 +168,7 @@ def test_verdicts_can_be_narrowed(make_scene, console_client):
     assert set(chips("rating=nonsense")[0]) > {"3"}
     ratings, changes = chips("rating=3&perturbation=general.casing")
     assert (set(ratings), set(changes)) == ({"3"}, {"casing"})
-    assert "No such verdict" in client.get("/?route=nobody").text
+    assert "No such trial" in client.get("/?route=nobody").text
     page = _Page(client.get("/?rating=shifted&route=case-summaries").text)
     current = [attrs["href"] for attrs in page.all("a") if "aria-current" in attrs]
     assert "/?route=case-summaries&rating=shifted#verdicts" in current
@@ -204,7 +204,7 @@ def test_the_newest_moved_verdict_is_opened(make_scene, console_client):
     ).words()
     for part in (
         "Answer to the original",
-        "Answer to the changed prompt",
+        "Answer to the reworded prompt",
         "decided by heuristics, no judge",
     ):
         assert part in opened
@@ -240,7 +240,7 @@ def test_old_verdicts_are_found_and_unknown_ones_said_to_be_missing(make_scene, 
     assert client.get(f"/verdicts/{old.id}").status_code == 200
     missing = client.get("/verdicts/unknown")
     assert missing.status_code == 404
-    assert "no verdict of this id" in missing.text
+    assert "no trial with this id" in missing.text
 
 
 def test_pruned_texts_are_said_to_be_gone(make_scene, console_client):

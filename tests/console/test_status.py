@@ -47,7 +47,7 @@ def test_while_no_trial_is_rated_the_reasons_stand_there(make_cell):
         replace(cell, failures={"unauthorized": 1}),
     ]
     found = status(reports, [], VIEW, NOW).summary
-    assert found.startswith("No trial could be rated so far: 9 timeout, 3 unauthorized.")
+    assert found.startswith("No trial could be rated yet: 9 timeout, 3 unauthorized.")
     assert "EVENKEEL_SHADOW_API_KEY" in found
     assert "EVENKEEL_SHADOW" not in status([replace(cell, failures={"timeout": 9})], [], VIEW, NOW).summary
     judge = replace(VIEW, notices=("The judge has no key.",))
@@ -63,8 +63,8 @@ def test_steady_names_the_cell_nearest_to_an_alert(make_cell):
     found = status(reports, [], VIEW, NOW)
     assert found.state == "steady"
     assert found.summary.replace("\u202f", " ").replace("\u00a0", " ") == (
-        "2 cells watched on 2 routes. Largest excess over noise: 6 % [3, 9] % of 214 trials "
-        "for misspellings on b (allowed 10 %). Last verdict 14:19 UTC."
+        "2 cells watched on 2 routes. Largest: 6 [3, 9] points above noise in 214 trials "
+        "for misspellings on b (allowed 10). Last trial 14:19 UTC."
     )
 
 
@@ -108,7 +108,7 @@ def test_a_model_swap_is_named_in_the_next_steps(make_cell):
     """If another model answered on the route before, that is the first suspicion."""
     before = make_cell("summaries", "steady", "general.spelling", at=NOW - 1500, moved=0.06)
     found = status([_alerting(make_cell), before], [], VIEW, NOW)
-    assert "steady answered on summaries until 13:55 UTC with an excess of 2\u202f%" in " ".join(found.steps)
+    assert "steady answered on summaries until 13:55 UTC, 2 points above noise" in " ".join(found.steps)
 
 
 def test_one_alert_that_can_be_explained_explains_those_of_its_route(make_cell):
@@ -179,7 +179,7 @@ def test_cells_that_left_their_baseline_are_a_notice_for_each_route_and_model(ma
     assert risen == (
         "Answers of swift on summaries shift more often than they did, under misspellings and "
         "different capitalisation: 5 % in the first 500 trials of misspellings, now beyond 12 %. "
-        "Look what changed there."
+        "Check what changed there."
     )
     assert fallen.startswith("Answers of swift on orders shift less often")
     assert "now below 0 %" in fallen

@@ -276,7 +276,7 @@ def test_only_the_newest_trials_are_kept_fresh(client):
     assert 'data-source="/fragments/trials?rating=3"' in client.get("/trials?rating=3").text
     for path in ("/trials?before=30", "/trials?text=zebra", "/trials?change=gone"):
         assert "live.js" not in client.get(path).text
-    assert "no longer known" in client.get("/trials?change=gone").text
+    assert "no longer stored" in client.get("/trials?change=gone").text
     part = client.get("/fragments/trials?rating=3")
     again = client.get("/fragments/trials?rating=3", headers={"if-none-match": part.headers["etag"]})
     assert (part.status_code, again.status_code) == (200, 304)

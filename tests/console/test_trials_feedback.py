@@ -1,4 +1,4 @@
-"""What people say of verdicts: the form of a trial, verdicts drawn by chance, the API."""
+"""What people say of verdicts: the form of a trial, trials drawn at random, the API."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_somebody_says_is_stored_with_all_that_it_needs(desk):
     assert (label.judge_rating, label.judge_model, label.at) == (2, "j-1", desk.scene.now)
     assert desk.store.texts(desk.verdict.id) == desk.scene.log.evidence(desk.verdict.id)
     html, _ = desk.form()
-    for text in ("<b>ann</b>: the same; just as good", "not as the verdict says", "Only the order differs."):
+    for text in ("<b>ann</b>: the same; just as good", ">disagrees<", "Only the order differs."):
         assert text in html
     assert "0 of 1" in html  # the agreement with the judge
 
@@ -78,7 +78,7 @@ def test_a_correction_replaces_and_taking_back_withdraws(desk):
     desk.send(rating="2")
     html, _ = desk.form()
     assert "version 2" in html
-    assert "not as the verdict says" not in html
+    assert ">disagrees<" not in html
     assert "1 of 1" in html
     assert desk.send(withdraw="1").status_code == 303
     html, _ = desk.form()
@@ -105,7 +105,7 @@ def test_a_label_outlives_the_verdict(desk):
         ({"rating": "", "quality": ""}, "say how alike"),
         ({"rating": "5"}, "none of 1, 2, 3"),
         ({"quality": "mixed"}, "none of worse, equal, better"),
-        ({"rating": "3", "verdict": "none"}, "no verdict of this id"),
+        ({"rating": "3", "verdict": "none"}, "no trial with this id"),
         ({"withdraw": "1", "by": "bob"}, "has said nothing"),
         ({"rating": "3", "version": "1"}, "is unknown"),
         ({"rating": "3", "note": "n" * 2001}, "2,001 characters"),
@@ -142,7 +142,7 @@ def test_a_verdict_drawn_by_chance_is_rated_without_seeing_its_rating(desk):
     path = response.headers["location"]
     assert path == desk.client.get("/trials/drawn", follow_redirects=False).headers["location"]
     html, token = desk.form(path)
-    for hidden in ('class="chip', "ROUGE-L", "Unchanged resend", "Numbers of the original", "faithfulness"):
+    for hidden in ('class="chip', "ROUGE-L", "Control", "Numbers of the original", "faithfulness"):
         assert hidden not in html
     verdict_id = path.removeprefix("/verdicts/").partition("?")[0]
     assert desk.send(token=token, verdict=verdict_id, rating="3", drawn="1").status_code == 303

@@ -75,7 +75,7 @@ def test_an_export_is_what_the_audit_reads(folder, tmp_path):
 def test_labels_are_listed_with_the_agreement(folder):
     """Verdicts that chance drew apart from those that people chose; as JSON everything."""
     shown = run("feedback", "list", "--data-dir", folder)
-    assert re.search(r"drawn by chance and rated blind.*75\s?%.*3 of 4", shown)
+    assert re.search(r"drawn at random and rated blind.*75\s?%.*3 of 4", shown)
     assert re.search(r"chosen by people.*83\s?%.*5 of 6", shown)
     listed = json.loads(run("feedback", "list", "--data-dir", folder, "--json", "--drawn"))
     assert {one["verdict_id"] for one in listed} == {"v0", "v1", "v2", "v3"}
