@@ -214,14 +214,6 @@ def test_curl_sees_and_sends_the_same(paths, upstream, curl, arguments):
     assert requests[half:] == requests[:half]
 
 
-def test_curl_speaks_http_1_0(paths, upstream, curl):
-    """An old client gets the whole of an answer too."""
-    upstream.handler = Scripted()
-    code, text = curl("--http1.0", "-d", "a", f"{paths.proxy.url}/v1/audio/speech")
-    assert code == 0
-    assert text.endswith(AUDIO)
-
-
 @pytest.mark.parametrize(
     ("answer", "code"),
     [

@@ -15,19 +15,16 @@ import pytest
 from litestar import Litestar, get
 from litestar.testing import TestClient
 
-from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, access, create_app
+from evenkeel.console import access, create_app
 from evenkeel.console.access import TokenGuard
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.goldens import Golden
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.security.desk import console_over
 
 LOCAL = "http://127.0.0.1:8101"
 
@@ -165,27 +162,19 @@ VERDICT = Verdict(
 def desk(tmp_path):
     """A console over real stores: a verdict and a golden for each piece of markup, which is all they say."""
     database = Database(tmp_path / "evenkeel.db")
-    goldens, log = GoldenStore(SqliteDocuments(database)), SqliteVerdictLog(database)
+    sources = console_over(database)
     for number, text in enumerate(MARKUP):
         said = Answer(text, (ToolCall(text, text),), model=text)
         request = json.dumps({"model": text, "messages": [{"role": text, "content": text}]})
         names = {"route": text, "task": text, "model": text, "prompt_version": text, "note": text}
-        goldens.approve(Golden(id=f"g{number}", request=request, answer=said, **names), by="ann", at=1.0)
+        sources.goldens.store.approve(
+            Golden(id=f"g{number}", request=request, answer=said, **names), by="ann", at=1.0
+        )
         verdict = replace(
             *(VERDICT,), id=f"v{number}", exchange_id=f"e{number}", route=text, model=text, explanation=text,
             quality=(QualityScore(text, 1, 3, 1),), details={text: 0.5}, task=text, trace_id=text,
         )  # fmt: skip
-        log.append(verdict, Evidence(text, text + "a", said, Answer(text + "b")))
-    sources = ConsoleSources(
-        reports=list,
-        log=log,
-        monitor_store=SqliteMonitorStore(database),
-        exposition=lambda: b"",
-        ready=dict,
-        pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
-        clock=lambda: 1000.0,
-        goldens=GoldenSources(goldens, SqliteExchangeArchive(database, per_route=10, total_bytes=10**6)),
-    )
+        sources.log.append(verdict, Evidence(text, text + "a", said, Answer(text + "b")))
     yield sources
     database.close()
 

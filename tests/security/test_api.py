@@ -11,16 +11,10 @@ from hypothesis.errors import Unsatisfiable
 from litestar import Litestar, Router
 from litestar.openapi import OpenAPIConfig
 
-from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, create_app
+from evenkeel.console import create_app
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
-from evenkeel.stores.audit_log import ActionLog
-from evenkeel.stores.goldens import GoldenStore
-from evenkeel.stores.labels import LabelStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.security.desk import console_over
 
 schemathesis = pytest.importorskip("schemathesis")
 
@@ -29,20 +23,7 @@ schemathesis = pytest.importorskip("schemathesis")
 def sources(tmp_path_factory):
     """A console's sources over real, empty stores."""
     database = Database(tmp_path_factory.mktemp("api") / "evenkeel.db")
-    archive = SqliteExchangeArchive(database, per_route=10, total_bytes=10**6)
-    yield ConsoleSources(
-        reports=list,
-        log=SqliteVerdictLog(database),
-        monitor_store=SqliteMonitorStore(database),
-        exposition=lambda: b"",
-        ready=dict,
-        pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
-        clock=lambda: 1000.0,
-        goldens=GoldenSources(GoldenStore(SqliteDocuments(database)), archive),
-        labels=LabelStore(SqliteDocuments(database)),
-        actions=ActionLog(SqliteDocuments(database)),
-        change_reports=lambda: (),
-    )
+    yield console_over(database, change_reports=lambda: ())
     database.close()
 
 

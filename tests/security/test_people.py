@@ -12,21 +12,17 @@ import pytest
 from litestar import Litestar, Request, get
 from litestar.testing import TestClient
 
-from evenkeel.console import ConsoleSources, GoldenSources, PipelineView, create_app
+from evenkeel.console import create_app
 from evenkeel.console.access import SCOPE_KEY, Visitor, visitor_of
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Verdict
 from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.audit_log import Action, ActionLog
-from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.labels import LabelStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.audit_log import Action
+from evenkeel.stores.goldens import Golden
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.security.desk import console_over
 
 TOKENS = {"T_ALL": "shared", "T_ANN": "of-ann", "T_VIC": "of-vic"}
 LOCAL = "http://127.0.0.1:8101"
@@ -195,26 +191,10 @@ def test_beyond_loopback_people_or_a_login_are_enough(admin):
 def desk(tmp_path, admin):
     """A console over real stores, behind the guard; with a verdict and a golden."""
     database = Database(tmp_path / "evenkeel.db")
-    goldens, log, actions = (
-        GoldenStore(SqliteDocuments(database)),
-        SqliteVerdictLog(database),
-        ActionLog(SqliteDocuments(database)),
-    )
-    goldens.approve(Golden(id="g", route="r", request="{}", answer=Answer("Yes.")), by="start", at=1.0)
-    verdict = Verdict("v", "e", 999.0, "r", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3)
-    log.append(verdict, None)
-    sources = ConsoleSources(
-        reports=list,
-        log=log,
-        monitor_store=SqliteMonitorStore(database),
-        exposition=lambda: b"",
-        ready=dict,
-        pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
-        clock=lambda: 1000.0,
-        goldens=GoldenSources(goldens, SqliteExchangeArchive(database, per_route=10, total_bytes=10**6)),
-        labels=LabelStore(SqliteDocuments(database)),
-        actions=actions,
-    )
+    sources = console_over(database)
+    golden = Golden(id="g", route="r", request="{}", answer=Answer("Yes."))
+    sources.goldens.store.approve(golden, by="start", at=1.0)
+    sources.log.append(Verdict("v", "e", 999.0, "r", "m", "general.spelling", 1, 0.3, 1, "judge", 1, 3), None)
 
     def served(section):
         return TestClient(guarded(create_app(sources), admin(section)), base_url=LOCAL)

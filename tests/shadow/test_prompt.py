@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.shadow.prompt import Block, PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.prompt import Block, PromptView, UnreadablePrompt, api_of, refusal, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import Api, SlotText
 
 from tests.shadow.wild_exchanges import APIS, WildExchanges
+
+PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
 
 def loaded(text: str | bytes) -> Any:
@@ -665,3 +670,11 @@ def test_what_a_replay_would_do_or_could_not_compare_is_refused(
     assert refused is not None
     assert refused.reason == reason
     assert refused.detail
+
+
+def test_every_reason_of_a_refusal_has_its_line() -> None:
+    """The page about replays names the reasons in the code, besides that of an unknown API."""
+    in_code = set(re.findall(r'Refusal\(\s*"(\w+)"', inspect.getsource(refusals)))
+    table = PAGE.read_text(encoding="utf-8").partition("## What is never replayed")[2].partition("\n## ")[0]
+    on_page = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+    assert on_page == in_code | {"api_unsupported"}

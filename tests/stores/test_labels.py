@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
@@ -110,16 +108,6 @@ def test_several_people_have_a_label_each(store):
     assert [label.by for label in store.select(limit=1)] == ["bob"]
 
 
-def test_labels_are_selected_by_route(store):
-    """Only those of the route asked for."""
-    other = replace(VERDICT, id="x2", route="shop")
-    store.put(said(), None)
-    store.put(said(verdict=other, at=1001.0), None)
-    assert [label.verdict_id for label in store.select(route="shop")] == ["x2"]
-    assert len(store.select()) == 2
-    assert store.select(route="none") == ()
-
-
 def test_a_withdrawn_label_no_longer_counts_and_stays_on_record(store):
     """Withdrawing again changes nothing; saying it again makes it count again."""
     store.put(said(), TEXTS)
@@ -141,16 +129,6 @@ def test_what_was_never_said_cannot_be_withdrawn(store):
         store.withdraw(VERDICT.id, "bob", at=1.0)
     with pytest.raises(LabelError):
         store.withdraw("x9", "ann", at=1.0)
-
-
-def test_every_change_moves_the_revision(store):
-    """What was read before may be out of date then."""
-    seen = [store.revision()]
-    store.put(said(), TEXTS)
-    seen.append(store.revision())
-    store.withdraw(VERDICT.id, "ann", at=2.0)
-    seen.append(store.revision())
-    assert seen == sorted(set(seen))
 
 
 def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(backend):

@@ -98,3 +98,20 @@ def test_who_must_not_go_on_with_an_empty_store_is_told(tmp_path):
     assert not database.path.exists()
     assert database.recreated == 0
     database.close()
+
+
+def test_a_transaction_that_cannot_be_committed_is_undone(tmp_path):
+    """A commit can fail and leave its transaction open, here for a broken reference: the next one works."""
+    database = Database(tmp_path / "evenkeel.db")
+    database.create(
+        "CREATE TABLE whole (id INTEGER PRIMARY KEY)",
+        "CREATE TABLE part (whole INTEGER REFERENCES whole DEFERRABLE INITIALLY DEFERRED)",
+    )
+    database.connection().execute("PRAGMA foreign_keys = ON")
+    with pytest.raises(sqlite3.IntegrityError), database.write() as connection:
+        connection.execute("INSERT INTO part VALUES (1)")
+    with database.write() as connection:
+        connection.execute("INSERT INTO whole VALUES (2)")
+        connection.execute("INSERT INTO part VALUES (2)")
+    assert database.connection().execute("SELECT whole FROM part").fetchall() == [(2,)]
+    database.close()
