@@ -39,6 +39,11 @@ class Shelf(NamedTuple):
     """Each with its width; together at most 24."""
 
 
+def shelf(height: int, *panels: dashboard.Panel) -> Shelf:
+    """Panels of the same width that share a shelf."""
+    return Shelf(height, [(COLUMNS // len(panels), panel) for panel in panels])
+
+
 class Section(NamedTuple):
     """Shelves, one below the other."""
 

@@ -49,11 +49,6 @@ class State(IntEnum):
     CLOSED = 5
 
 
-# Why nothing is read from the client at the moment.
-UPSTREAM_SLOW = 1
-PIPELINE_FULL = 2
-
-
 # Bound here because a module's global is found faster than an enumeration's member.
 _IDLE = State.IDLE
 _UPLOAD = State.UPLOAD

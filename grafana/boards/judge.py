@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from grafana import scales, variables
-from grafana.board import Board, Section, Shelf
-from grafana.panels import Column, Query, bars, lines, number, rows, words_of
+from grafana.board import Board, Section, shelf
+from grafana.panels import Column, Query, areas, bars, lines, number, rows, words_of
 from grafana.promql import PLACE, RATE, highest, increase, rate, series, share
 
 _WORDS: Final = words_of("judge")
@@ -27,61 +27,41 @@ _asked = share(increase(_decided, _ROUTE, _BY_JUDGE), increase(_decided, _ROUTE)
 _failed = increase("evenkeel_verdict_failures_total", _ROUTE)
 _rated = increase("evenkeel_verdicts_total", _ROUTE)
 
-_NUMBERS: Final = Shelf(
+_NUMBERS: Final = shelf(
     4,
-    (
-        (4, number(_WORDS["judge"], Query(f"min({series('evenkeel_judge_up')})"), "none", scales.UP)),
-        (
-            4,
-            number(
-                _WORDS["agreement_with_heuristics"],
-                Query(_mean("cascade_agreement")),
-                "percentunit",
-                scales.CONSISTENCY,
-                decimals=1,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["swap_consistency"],
-                Query(_mean("judge_swap_consistency")),
-                "percentunit",
-                scales.CONSISTENCY,
-                decimals=1,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["judge_noise"],
-                Query(_mean("judge_noise_rate")),
-                "percentunit",
-                scales.NOISE,
-                decimals=1,
-            ),
-        ),
-        (4, number(_WORDS["calls_saved"], Query(f"1 - {_asked}"), "percentunit", decimals=0)),
-        (
-            4,
-            number(
-                _WORDS["trials_without_a_rating"],
-                Query(share(_failed, f"({_failed} + {_rated})")),
-                "percentunit",
-                scales.FAILED,
-                decimals=1,
-            ),
-        ),
+    number(_WORDS["judge"], f"min({series('evenkeel_judge_up')})", "none", scales.UP),
+    number(
+        _WORDS["agreement_with_heuristics"],
+        _mean("cascade_agreement"),
+        "percentunit",
+        scales.CONSISTENCY,
+        decimals=1,
+    ),
+    number(
+        _WORDS["swap_consistency"],
+        _mean("judge_swap_consistency"),
+        "percentunit",
+        scales.CONSISTENCY,
+        decimals=1,
+    ),
+    number(_WORDS["judge_noise"], _mean("judge_noise_rate"), "percentunit", scales.NOISE, decimals=1),
+    number(_WORDS["calls_saved"], f"1 - {_asked}", "percentunit", decimals=0),
+    number(
+        _WORDS["trials_without_a_rating"],
+        share(_failed, f"({_failed} + {_rated})"),
+        "percentunit",
+        scales.FAILED,
+        decimals=1,
     ),
 )
 
 
 def _check(name: str, title: str, scale: scales.Scale | None = None) -> Column:
-    return Column(Query(highest(f"evenkeel_{name}", _ROUTE, by=PLACE)), title, scale=scale, decimals=1)
+    return Column(highest(f"evenkeel_{name}", _ROUTE, by=PLACE), title, scale=scale, decimals=1)
 
 
 def _check_count(name: str, title: str) -> Column:
-    return Column(Query(highest(f"evenkeel_{name}", _ROUTE, by=PLACE)), title, "locale", decimals=0)
+    return Column(highest(f"evenkeel_{name}", _ROUTE, by=PLACE), title, "locale", decimals=0)
 
 
 _CHECKS: Final = rows(
@@ -112,32 +92,29 @@ _CONSISTENCY: Final = lines(
     top=1,
 )
 
-_DECIDED: Final = lines(
+_DECIDED: Final = areas(
     _WORDS["who_decided_the_ratings"],
-    (Query(rate("evenkeel_ratings_decided_total", _ROUTE, by="stage"), "{{stage}}"),),
     "cps",
-    stacked=True,
+    rate("evenkeel_ratings_decided_total", _ROUTE, by="stage"),
+    "{{stage}}",
 )
 
-_RECHECKS: Final = lines(
-    _WORDS["pairs_judged_again"],
-    (Query(rate("evenkeel_judge_rechecks_total", by="outcome"), "{{outcome}}"),),
-    "cps",
-    stacked=True,
+_RECHECKS: Final = areas(
+    _WORDS["pairs_judged_again"], "cps", rate("evenkeel_judge_rechecks_total", by="outcome"), "{{outcome}}"
 )
 
-_FAILURES: Final = lines(
+_FAILURES: Final = areas(
     _WORDS["trials_without_a_rating_by_reason"],
-    (Query(increase("evenkeel_verdict_failures_total", _ROUTE, by="reason", over=RATE), "{{reason}}"),),
     "none",
-    stacked=True,
+    increase("evenkeel_verdict_failures_total", _ROUTE, by="reason", over=RATE),
+    "{{reason}}",
 )
 
-_COST: Final = lines(
+_COST: Final = areas(
     _WORDS["cost_by_route"],
-    (Query(f"3600 * {rate('evenkeel_spend_usd_total', _ROUTE, by='route')}", "{{route}}"),),
     "currencyUSD",
-    stacked=True,
+    f"3600 * {rate('evenkeel_spend_usd_total', _ROUTE, by='route')}",
+    "{{route}}",
 )
 
 _COST_PER_TRIAL: Final = bars(
@@ -178,13 +155,13 @@ JUDGE: Final = Board(
         Section(
             (
                 _NUMBERS,
-                Shelf(9, ((12, _CONSISTENCY), (12, _DECIDED))),
-                Shelf(8, ((24, _CHECKS),)),
-                Shelf(8, ((8, _FAILURES), (8, _COST), (8, _COST_PER_TRIAL))),
+                shelf(9, _CONSISTENCY, _DECIDED),
+                shelf(8, _CHECKS),
+                shelf(8, _FAILURES, _COST, _COST_PER_TRIAL),
             )
         ),
         Section(
-            (Shelf(8, ((8, _NOISE_IN_ESTIMATES), (8, _RECHECKS), (8, _EMBEDDINGS))),),
+            (shelf(8, _NOISE_IN_ESTIMATES, _RECHECKS, _EMBEDDINGS),),
             "Details",
             collapsed=True,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from grafana import scales, variables
-from grafana.board import Board, Section, Shelf
+from grafana.board import Board, Section, Shelf, shelf
 from grafana.panels import Column, Query, lines, matrix, number, rows, words_of
 from grafana.promql import CELL, PLACE, highest, increase, rate, recent, series, share
 
@@ -29,10 +29,8 @@ ALERTS: Final = rows(
     },
     (
         Column(
-            Query(
-                "count by (alertname, severity, alertstate, route, perturbation) "
-                f"({series('ALERTS', _SHOWN_ALERTS)})"
-            ),
+            "count by (alertname, severity, alertstate, route, perturbation) "
+            f"({series('ALERTS', _SHOWN_ALERTS)})",
             "Number",
             "none",
             width=75,
@@ -47,14 +45,12 @@ CHANGES: Final = rows(
     {"route": "Route", "cause": "Likely cause", "change": "Change"},
     (
         Column(
-            Query(
-                f"time() - {highest('evenkeel_change_timestamp_seconds', _ROUTE, by='route, change, cause')}"
-            ),
+            f"time() - {highest('evenkeel_change_timestamp_seconds', _ROUTE, by='route, change, cause')}",
             "Ago",
             "s",
         ),
         Column(
-            Query(highest("evenkeel_change_regression", _ROUTE, by="route, change, cause")),
+            highest("evenkeel_change_regression", _ROUTE, by="route, change, cause"),
             "Worse",
             "none",
             scale=scales.ANY_IS_WRONG,
@@ -74,10 +70,8 @@ DRIFT: Final = rows(
     {"route": "Route", "model": "Model", "perturbation": "Perturbation", "direction": "Direction"},
     (
         Column(
-            Query(
-                f"{highest('evenkeel_window_content_delta', _ROUTE, _LAST_500, by=CELL)}"
-                f" * on ({CELL}) group_right () ({_drifted} == 1)"
-            ),
+            f"{highest('evenkeel_window_content_delta', _ROUTE, _LAST_500, by=CELL)}"
+            f" * on ({CELL}) group_right () ({_drifted} == 1)",
             "Shifted, last 500",
             width=130,
             decimals=0,
@@ -136,41 +130,21 @@ def _named_place(expr: str) -> str:
     return f'label_join({expr}, "place", " · ", "route", "model")'
 
 
-_NUMBERS: Final = Shelf(
+_NUMBERS: Final = shelf(
     4,
-    (
-        (4, number(_WORDS["cells_in_alert"], Query(f"sum({_up})"), "none", scales.ANY_IS_WRONG)),
-        (
-            4,
-            number(
-                _WORDS["lowest_robustness_of_a_route"],
-                Query(f"min({_robustness})"),
-                "percentunit",
-                scales.ROBUSTNESS,
-                decimals=1,
-                trend=True,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["latest_rating"], Query(f"time() - min({_rated_at})"), "s", scales.STALE_S, decimals=0
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["changes"], Query(f"count({_changed_at} > time() - $__range_s)"), "none", decimals=0
-            ),
-        ),
-        (4, number(_WORDS["coverage"], Query(f"clamp_max({_covered}, 1)"), "percentunit", decimals=1)),
-        (
-            4,
-            number(
-                _WORDS["requests"], Query(rate("evenkeel_proxy_requests_total", _ROUTE)), "reqps", trend=True
-            ),
-        ),
+    number(_WORDS["cells_in_alert"], f"sum({_up})", "none", scales.ANY_IS_WRONG),
+    number(
+        _WORDS["lowest_robustness_of_a_route"],
+        f"min({_robustness})",
+        "percentunit",
+        scales.ROBUSTNESS,
+        decimals=1,
+        trend=True,
     ),
+    number(_WORDS["latest_rating"], f"time() - min({_rated_at})", "s", scales.STALE_S, decimals=0),
+    number(_WORDS["changes"], f"count({_changed_at} > time() - $__range_s)", "none", decimals=0),
+    number(_WORDS["coverage"], f"clamp_max({_covered}, 1)", "percentunit", decimals=1),
+    number(_WORDS["requests"], rate("evenkeel_proxy_requests_total", _ROUTE), "reqps", trend=True),
 )
 
 _HEATMAP: Final = matrix(
@@ -188,19 +162,17 @@ _WORST: Final = rows(
     {"route": "Route", "model": "Model", "perturbation": "Perturbation"},
     (
         Column(
-            Query(_of_the_worst(_up)),
+            _of_the_worst(_up),
             "Alert",
             "none",
             scale=scales.ANY_IS_WRONG,
             width=60,
             words={0: "no", 1: "yes"},
         ),
-        Column(Query(_of_the_worst(_used)), "Evidence", scale=scales.EVIDENCE, width=85, decimals=0),
-        Column(Query(_of_the_worst(_window("excess"))), "Above noise", width=75, decimals=0),
-        Column(Query(_of_the_worst(_window("excess_lower"))), "at least", width=75, decimals=0),
-        Column(
-            Query(_of_the_worst(highest("evenkeel_excess_threshold", _ROUTE, by=CELL))), "Tolerated", width=80
-        ),
+        Column(_of_the_worst(_used), "Evidence", scale=scales.EVIDENCE, width=85, decimals=0),
+        Column(_of_the_worst(_window("excess")), "Above noise", width=75, decimals=0),
+        Column(_of_the_worst(_window("excess_lower")), "at least", width=75, decimals=0),
+        Column(_of_the_worst(highest("evenkeel_excess_threshold", _ROUTE, by=CELL)), "Tolerated", width=80),
     ),
     sort_by="Evidence",
     link=CELL_LINK,
@@ -246,9 +218,7 @@ _QUALITY: Final = rows(
     _WORDS["how_quality_changed"],
     {"route": "Route", "model": "Model"},
     tuple(
-        Column(
-            Query(highest(f"evenkeel_rollup_{name}", _BY_MODEL, _ROUTE, _WINDOW, by=PLACE)), title, decimals=1
-        )
+        Column(highest(f"evenkeel_rollup_{name}", _BY_MODEL, _ROUTE, _WINDOW, by=PLACE), title, decimals=1)
         for name, title in (
             ("content_delta", "Shifted"),
             ("quality_worse", "of those worse"),
@@ -268,12 +238,12 @@ OVERVIEW: Final = Board(
         Section(
             (
                 _NUMBERS,
-                Shelf(16, ((24, _HEATMAP),)),
+                shelf(16, _HEATMAP),
                 Shelf(12, ((13, _WORST), (11, ALERTS))),
-                Shelf(10, ((8, _TREND), (8, _EXCESS), (8, BURN))),
+                shelf(10, _TREND, _EXCESS, BURN),
             )
         ),
-        Section((Shelf(7, ((12, CHANGES), (12, DRIFT))),), "Changes and drift"),
+        Section((shelf(7, CHANGES, DRIFT),), "Changes and drift"),
         Section((Shelf(8, ((14, _CATEGORIES), (10, _QUALITY))),), "By category and quality", collapsed=True),
     ),
     narrowed_by=(variables.routes(), variables.window()),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from grafana import scales, variables
-from grafana.board import Board, Section, Shelf
-from grafana.panels import Column, Query, bars, lines, number, rows, words_of
+from grafana.board import Board, Section, Shelf, shelf
+from grafana.panels import Column, Query, areas, bars, lines, number, rows, words_of
 from grafana.promql import RATE, increase, rate, series, share, total
 
 _WORDS: Final = words_of("pipeline")
@@ -38,14 +38,14 @@ MONITOR: Final = lines(
 )
 STEP: Final = number(
     _WORDS["monitor_s_last_step"],
-    Query(f"time() - min(max by (routes) ({series('evenkeel_monitor_last_step_timestamp_seconds')}))"),
+    f"time() - min(max by (routes) ({series('evenkeel_monitor_last_step_timestamp_seconds')}))",
     "s",
     scales.STANDING_S,
     decimals=0,
 )
 SETTINGS: Final = number(
     _WORDS["settings_refused"],
-    Query(f"sum({series('evenkeel_settings_reload_success')} == bool 0)"),
+    f"sum({series('evenkeel_settings_reload_success')} == bool 0)",
     "locale",
     scales.ANY_IS_A_LOOK,
     decimals=0,
@@ -83,63 +83,27 @@ def _spent(unit: str) -> str:
 _dropped = increase("evenkeel_exchanges_skipped_total", _ROUTE, _DROPPED)
 _sampled = increase("evenkeel_exchanges_sampled_total", _ROUTE)
 
-_NUMBERS: Final = Shelf(
+_NUMBERS: Final = shelf(
     4,
-    (
-        (
-            4,
-            number(
-                _WORDS["oldest_waiting"],
-                Query(f"max({series('evenkeel_queue_oldest_seconds')})"),
-                "s",
-                scales.WAITING_S,
-                decimals=0,
-                trend=True,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["waiting"], Query(total("evenkeel_queue_waiting")), "locale", decimals=0, trend=True
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["dollars_spent_today"], Query(_spent("usd")), "percentunit", scales.BUDGET, decimals=1
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["tokens_spent_today"],
-                Query(_spent("tokens")),
-                "percentunit",
-                scales.BUDGET,
-                decimals=1,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["sample_dropped"],
-                Query(share(f"({_dropped} or {_sampled} * 0)", _sampled)),
-                "percentunit",
-                scales.LOST,
-                decimals=2,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["dead_letters"],
-                Query(total("evenkeel_queue_dead")),
-                "locale",
-                scales.ANY_IS_A_LOOK,
-                decimals=0,
-            ),
-        ),
+    number(
+        _WORDS["oldest_waiting"],
+        f"max({series('evenkeel_queue_oldest_seconds')})",
+        "s",
+        scales.WAITING_S,
+        decimals=0,
+        trend=True,
     ),
+    number(_WORDS["waiting"], total("evenkeel_queue_waiting"), "locale", decimals=0, trend=True),
+    number(_WORDS["dollars_spent_today"], _spent("usd"), "percentunit", scales.BUDGET, decimals=1),
+    number(_WORDS["tokens_spent_today"], _spent("tokens"), "percentunit", scales.BUDGET, decimals=1),
+    number(
+        _WORDS["sample_dropped"],
+        share(f"({_dropped} or {_sampled} * 0)", _sampled),
+        "percentunit",
+        scales.LOST,
+        decimals=2,
+    ),
+    number(_WORDS["dead_letters"], total("evenkeel_queue_dead"), "locale", scales.ANY_IS_A_LOOK, decimals=0),
 )
 
 _FLOW: Final = lines(
@@ -165,40 +129,31 @@ _SPEND: Final = lines(
     _WORDS["spent_against_the_budget"],
     (
         Query(_spent("usd"), "dollars"),
-        Query(
-            _spent("tokens"),
-            "tokens",
-        ),
+        Query(_spent("tokens"), "tokens"),
     ),
     "percentunit",
     limit=scales.BUDGET,
 )
 
-_COST: Final = lines(
+_COST: Final = areas(
     _WORDS["dollars_by_route"],
-    (Query(f"3600 * {rate('evenkeel_spend_usd_total', _ROUTE, by='route')}", "{{route}}"),),
     "currencyUSD",
-    stacked=True,
+    f"3600 * {rate('evenkeel_spend_usd_total', _ROUTE, by='route')}",
+    "{{route}}",
 )
-_TOKENS: Final = lines(
-    _WORDS["tokens_by_route"],
-    (Query(rate("evenkeel_spend_tokens_total", _ROUTE, by="route"), "{{route}}"),),
-    "short",
-    stacked=True,
+_TOKENS: Final = areas(
+    _WORDS["tokens_by_route"], "short", rate("evenkeel_spend_tokens_total", _ROUTE, by="route"), "{{route}}"
 )
 
-_LEFT: Final = lines(
+_LEFT: Final = areas(
     _WORDS["exchanges_left_out"],
-    (Query(increase("evenkeel_exchanges_skipped_total", _ROUTE, by="reason", over=RATE), "{{reason}}"),),
     "none",
-    stacked=True,
+    increase("evenkeel_exchanges_skipped_total", _ROUTE, by="reason", over=RATE),
+    "{{reason}}",
 )
 
-_TRIALS: Final = lines(
-    _WORDS["trials_by_outcome"],
-    (Query(rate("evenkeel_trials_total", _ROUTE, by="outcome"), "{{outcome}}"),),
-    "cps",
-    stacked=True,
+_TRIALS: Final = areas(
+    _WORDS["trials_by_outcome"], "cps", rate("evenkeel_trials_total", _ROUTE, by="outcome"), "{{outcome}}"
 )
 
 _not_made = increase("evenkeel_trials_skipped_total", _ROUTE, by="route, perturbation, reason")
@@ -206,15 +161,7 @@ _not_made = increase("evenkeel_trials_skipped_total", _ROUTE, by="route, perturb
 _NOT_MADE: Final = rows(
     _WORDS["trials_not_made"],
     {"route": "Route", "perturbation": "Perturbation", "reason": "Reason"},
-    (
-        Column(
-            Query(f"topk(30, {_not_made}) > 0"),
-            "Trials",
-            "locale",
-            width=80,
-            decimals=0,
-        ),
-    ),
+    (Column(f"topk(30, {_not_made}) > 0", "Trials", "locale", width=80, decimals=0),),
     sort_by="Trials",
 )
 
@@ -242,7 +189,7 @@ PIPELINE: Final = Board(
         Section(
             (
                 Shelf(7, ((5, DEAD), (5, WORKER), (7, MONITOR), (4, STEP), (3, SETTINGS))),
-                Shelf(7, ((6, COVERAGE), (6, ARCHIVED), (6, _TOKENS), (6, SPANS))),
+                shelf(7, COVERAGE, ARCHIVED, _TOKENS, SPANS),
             ),
             "Worker, monitor and more",
             collapsed=True,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from grafana import scales, variables
-from grafana.board import Board, Section, Shelf
-from grafana.panels import Query, lines, number, spread, words_of
+from grafana.board import Board, Section, Shelf, shelf
+from grafana.panels import Query, areas, lines, number, spread, words_of
 from grafana.promql import RATE, increase, quantile, rate, series, share
 
 _WORDS: Final = words_of("proxy")
@@ -18,77 +18,41 @@ _REQUESTS: Final = "evenkeel_proxy_requests_total"
 _OVERHEAD: Final = "evenkeel_proxy_overhead_seconds"
 _FIRST_BYTE: Final = "evenkeel_proxy_first_byte_seconds"
 
-_NUMBERS: Final = Shelf(
+_NUMBERS: Final = shelf(
     4,
-    (
-        (4, number(_WORDS["requests"], Query(rate(_REQUESTS, _ROUTE)), "reqps", trend=True)),
-        (
-            4,
-            number(
-                _WORDS["errors"],
-                Query(share(increase(_REQUESTS, _ROUTE, _FAILED), increase(_REQUESTS, _ROUTE))),
-                "percentunit",
-                scales.ERRORS,
-                decimals=2,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["latency_added_99_percent"],
-                Query(quantile(0.99, _OVERHEAD, _ROUTE)),
-                "s",
-                scales.OVERHEAD_S,
-                trend=True,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["in_flight"],
-                Query(f"sum({series('evenkeel_proxy_in_flight', _ROUTE)})"),
-                "none",
-                trend=True,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["sampled"],
-                Query(
-                    share(
-                        increase("evenkeel_exchanges_sampled_total", _ROUTE),
-                        increase("evenkeel_exchanges_eligible_total", _ROUTE),
-                    )
-                ),
-                "percentunit",
-                decimals=1,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["hand_off"],
-                Query(f"sum({series('evenkeel_handoff_bytes')})"),
-                "bytes",
-                decimals=0,
-                trend=True,
-            ),
-        ),
+    number(_WORDS["requests"], rate(_REQUESTS, _ROUTE), "reqps", trend=True),
+    number(
+        _WORDS["errors"],
+        share(increase(_REQUESTS, _ROUTE, _FAILED), increase(_REQUESTS, _ROUTE)),
+        "percentunit",
+        scales.ERRORS,
+        decimals=2,
     ),
+    number(
+        _WORDS["latency_added_99_percent"],
+        quantile(0.99, _OVERHEAD, _ROUTE),
+        "s",
+        scales.OVERHEAD_S,
+        trend=True,
+    ),
+    number(_WORDS["in_flight"], f"sum({series('evenkeel_proxy_in_flight', _ROUTE)})", "none", trend=True),
+    number(
+        _WORDS["sampled"],
+        share(
+            increase("evenkeel_exchanges_sampled_total", _ROUTE),
+            increase("evenkeel_exchanges_eligible_total", _ROUTE),
+        ),
+        "percentunit",
+        decimals=1,
+    ),
+    number(_WORDS["hand_off"], f"sum({series('evenkeel_handoff_bytes')})", "bytes", decimals=0, trend=True),
 )
 
-_BY_STATUS: Final = lines(
-    _WORDS["requests_by_status"],
-    (Query(rate(_REQUESTS, _ROUTE, by="status_class"), "{{status_class}}"),),
-    "reqps",
-    stacked=True,
+_BY_STATUS: Final = areas(
+    _WORDS["requests_by_status"], "reqps", rate(_REQUESTS, _ROUTE, by="status_class"), "{{status_class}}"
 )
-_BY_ROUTE: Final = lines(
-    _WORDS["requests_by_route"],
-    (Query(rate(_REQUESTS, _ROUTE, by="route"), "{{route}}"),),
-    "reqps",
-    stacked=True,
+_BY_ROUTE: Final = areas(
+    _WORDS["requests_by_route"], "reqps", rate(_REQUESTS, _ROUTE, by="route"), "{{route}}"
 )
 _ADDED: Final = lines(
     _WORDS["latency_added_by_forwarding"],
@@ -106,16 +70,11 @@ _ADDED_SPREAD: Final = spread(
     Query(f"sum by (le) (increase({series(_OVERHEAD + '_bucket', _ROUTE, over=RATE)}))", "{{le}}"),
     "s",
 )
-_UPSTREAM: Final = lines(
+_UPSTREAM: Final = areas(
     _WORDS["failures_of_the_upstream"],
-    (
-        Query(
-            increase("evenkeel_proxy_upstream_errors_total", _ROUTE, by="route, reason", over=RATE),
-            "{{route}}: {{reason}}",
-        ),
-    ),
     "none",
-    stacked=True,
+    increase("evenkeel_proxy_upstream_errors_total", _ROUTE, by="route, reason", over=RATE),
+    "{{route}}: {{reason}}",
 )
 _RESCUED: Final = lines(
     _WORDS["rescued_and_abandoned"],
@@ -143,11 +102,11 @@ _SHARE: Final = lines(
     "percentunit",
     top=1,
 )
-_DROPPED: Final = lines(
+_DROPPED: Final = areas(
     _WORDS["not_sampled_or_dropped"],
-    (Query(increase("evenkeel_exchanges_skipped_total", _ROUTE, by="reason", over=RATE), "{{reason}}"),),
     "none",
-    stacked=True,
+    increase("evenkeel_exchanges_skipped_total", _ROUTE, by="reason", over=RATE),
+    "{{reason}}",
 )
 _CONNECTIONS: Final = lines(
     _WORDS["connections"],
@@ -157,13 +116,13 @@ _CONNECTIONS: Final = lines(
     ),
     "cps",
 )
-_IN_FLIGHT: Final = lines(
+_IN_FLIGHT: Final = areas(
     _WORDS["in_flight_by_route"],
-    (Query(f"sum by (route) ({series('evenkeel_proxy_in_flight', _ROUTE)})", "{{route}}"),),
     "none",
-    stacked=True,
+    f"sum by (route) ({series('evenkeel_proxy_in_flight', _ROUTE)})",
+    "{{route}}",
 )
-_VERSIONS: Final = number(_WORDS["targets_up"], Query(f"sum({series('up')})"), "none", scales.UP)
+_VERSIONS: Final = number(_WORDS["targets_up"], f"sum({series('up')})", "none", scales.UP)
 
 PROXY: Final = Board(
     uid="evenkeel-proxy",
@@ -175,13 +134,13 @@ PROXY: Final = Board(
         Section(
             (
                 _NUMBERS,
-                Shelf(9, ((8, _BY_STATUS), (8, _ADDED), (8, _FIRST))),
-                Shelf(9, ((8, _UPSTREAM), (8, _SHARE), (8, _DROPPED))),
+                shelf(9, _BY_STATUS, _ADDED, _FIRST),
+                shelf(9, _UPSTREAM, _SHARE, _DROPPED),
             )
         ),
         Section(
             (
-                Shelf(8, ((12, _ADDED_SPREAD), (12, _RESCUED))),
+                shelf(8, _ADDED_SPREAD, _RESCUED),
                 Shelf(7, ((8, _BY_ROUTE), (6, _IN_FLIGHT), (6, _CONNECTIONS), (4, _VERSIONS))),
             ),
             "Details",

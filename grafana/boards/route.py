@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from grafana import scales, variables
-from grafana.board import Board, Section, Shelf
-from grafana.panels import Band, Column, Query, bands, bars, lines, number, rows, words_of
+from grafana.board import Board, Section, Shelf, shelf
+from grafana.panels import Band, Column, Query, areas, bands, bars, lines, number, rows, words_of
 from grafana.promql import RATE, highest, increase, series
+
+if TYPE_CHECKING:
+    from grafana_foundation_sdk.models import dashboard
 
 _WORDS: Final = words_of("route")
 
@@ -18,31 +21,33 @@ _CELL_LINK: Final = (
 )
 
 
-def _cell_column(name: str) -> str:
-    return highest(f"evenkeel_window_{name}", *_HERE, _WINDOW, by="perturbation")
+def _cell(name: str, *matchers: str) -> str:
+    return highest(f"evenkeel_window_{name}", *_HERE, _WINDOW, *matchers, by="perturbation")
+
+
+def _cell_column(name: str, title: str) -> Column:
+    return Column(_cell(name), title, decimals=0)
 
 
 CELLS: Final = rows(
     _WORDS["all_perturbations"],
     {"perturbation": "Perturbation"},
     (
-        Column(Query(_cell_column("robustness_score")), "Robustness", scale=scales.ROBUSTNESS, decimals=0),
-        Column(Query(_cell_column("content_delta")), "Shifted", decimals=0),
-        Column(Query(_cell_column("content_delta_lower")), "at least", decimals=0),
-        Column(Query(_cell_column("content_delta_upper")), "at most", decimals=0),
-        Column(Query(_cell_column("excess")), "Above noise", decimals=0),
-        Column(Query(_cell_column("excess_lower")), "above noise at least", decimals=0),
-        Column(Query(_cell_column("excess_upper")), "above noise at most", decimals=0),
+        Column(_cell("robustness_score"), "Robustness", scale=scales.ROBUSTNESS, decimals=0),
+        _cell_column("content_delta", "Shifted"),
+        _cell_column("content_delta_lower", "at least"),
+        _cell_column("content_delta_upper", "at most"),
+        _cell_column("excess", "Above noise"),
+        _cell_column("excess_lower", "above noise at least"),
+        _cell_column("excess_upper", "above noise at most"),
         Column(
-            Query(
-                f"{highest('evenkeel_excess_evidence_log10', *_HERE, by='perturbation')}"
-                f" / {highest('evenkeel_excess_alarm_log10', *_HERE, by='perturbation')}"
-            ),
+            f"{highest('evenkeel_excess_evidence_log10', *_HERE, by='perturbation')}"
+            f" / {highest('evenkeel_excess_alarm_log10', *_HERE, by='perturbation')}",
             "Evidence",
             scale=scales.EVIDENCE,
             decimals=0,
         ),
-        Column(Query(_cell_column("content_delta_observations")), "Trials", "locale", decimals=0),
+        Column(_cell("content_delta_observations"), "Trials", "locale", decimals=0),
     ),
     sort_by="Robustness",
     ascending=True,
@@ -60,34 +65,24 @@ DRIFT: Final = lines(
     "none",
 )
 
-FAILURES: Final = lines(
+FAILURES: Final = areas(
     _WORDS["trials_without_a_rating"],
-    (
-        Query(
-            increase("evenkeel_verdict_failures_total", *_HERE, by="reason", over=RATE),
-            "{{reason}}",
-        ),
-    ),
     "none",
-    stacked=True,
+    increase("evenkeel_verdict_failures_total", *_HERE, by="reason", over=RATE),
+    "{{reason}}",
 )
 
-RATINGS: Final = lines(
+RATINGS: Final = areas(
     _WORDS["ratings"],
-    (
-        Query(
-            increase(
-                "evenkeel_verdicts_total",
-                *_HERE,
-                'perturbation!="baseline.identical"',
-                by="rating",
-                over=RATE,
-            ),
-            "rating {{rating}}",
-        ),
-    ),
     "none",
-    stacked=True,
+    increase(
+        "evenkeel_verdicts_total",
+        *_HERE,
+        'perturbation!="baseline.identical"',
+        by="rating",
+        over=RATE,
+    ),
+    "rating {{rating}}",
 )
 
 
@@ -125,14 +120,12 @@ BEFORE_AFTER: Final = rows(
     _WORDS["before_and_since_the_last_change"],
     {"measure": "Measure"},
     (
-        Column(Query(_measures(_before)), "Before", decimals=1),
-        Column(Query(_measures(_since)), "Since", decimals=1),
-        Column(Query(_measures(_lowest)), "at least", decimals=1),
-        Column(Query(_measures(_highest)), "at most", decimals=1),
-        Column(
-            Query(_measures(_moved)), "Moved", "none", scale=scales.ANY_IS_A_LOOK, words={0: "no", 1: "yes"}
-        ),
-        Column(Query(_measures(_n_since)), "Exchanges since", "locale", decimals=0),
+        Column(_measures(_before), "Before", decimals=1),
+        Column(_measures(_since), "Since", decimals=1),
+        Column(_measures(_lowest), "at least", decimals=1),
+        Column(_measures(_highest), "at most", decimals=1),
+        Column(_measures(_moved), "Moved", "none", scale=scales.ANY_IS_A_LOOK, words={0: "no", 1: "yes"}),
+        Column(_measures(_n_since), "Exchanges since", "locale", decimals=0),
     ),
 )
 
@@ -141,17 +134,13 @@ KINDS: Final = rows(
     {"kind": "Kind"},
     (
         Column(
-            Query(f"time() - {highest('evenkeel_last_change_timestamp_seconds', _ROUTE, by='kind')}"),
+            f"time() - {highest('evenkeel_last_change_timestamp_seconds', _ROUTE, by='kind')}",
             "Last, ago",
             "s",
             decimals=0,
         ),
         Column(
-            Query(highest("evenkeel_changes_total", _ROUTE, by="kind")),
-            "So far",
-            "locale",
-            width=80,
-            decimals=0,
+            highest("evenkeel_changes_total", _ROUTE, by="kind"), "So far", "locale", width=80, decimals=0
         ),
     ),
     sort_by="Last, ago",
@@ -167,15 +156,7 @@ _golden_score = (
 GOLDENS: Final = rows(
     _WORDS["goldens_asked_again"],
     {"golden": "Golden", "metric": "Metric"},
-    (
-        Column(
-            Query(_golden_score),
-            "Score",
-            scale=scales.ROBUSTNESS,
-            width=80,
-            decimals=0,
-        ),
-    ),
+    (Column(_golden_score, "Score", scale=scales.ROBUSTNESS, width=80, decimals=0),),
     sort_by="Score",
     ascending=True,
     link="/goldens/${__data.fields.Golden:percentencode}",
@@ -191,57 +172,30 @@ def _rolled(name: str) -> str:
     return f"max({highest(f'evenkeel_rollup_{name}', *_ROLLED, by='route')})"
 
 
-def _cell(name: str, *matchers: str) -> str:
-    return highest(f"evenkeel_window_{name}", *_HERE, _WINDOW, *matchers, by="perturbation")
-
-
 def _band(name: str, legend: str, colour: str) -> Band:
     return Band(Query(_rolled(name), legend), _rolled(f"{name}_lower"), _rolled(f"{name}_upper"), colour)
 
 
-_NUMBERS: Final = Shelf(
+_NUMBERS: Final = shelf(
     4,
-    (
-        (
-            4,
-            number(
-                _WORDS["robustness"],
-                Query(_rolled("robustness_score")),
-                "percentunit",
-                scales.ROBUSTNESS,
-                decimals=1,
-                trend=True,
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["cells_in_alert"],
-                Query(f"sum({highest('evenkeel_alert', *_HERE, by='perturbation')})"),
-                "none",
-                scales.ANY_IS_WRONG,
-            ),
-        ),
-        (4, number(_WORDS["above_noise"], Query(_rolled("excess")), "percentunit", decimals=1, trend=True)),
-        (
-            4,
-            number(
-                _WORDS["noise_floor"], Query(_rolled("noise_floor")), "percentunit", decimals=1, trend=True
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["exchanges"], Query(_rolled("robustness_score_observations")), "locale", decimals=0
-            ),
-        ),
-        (
-            4,
-            number(
-                _WORDS["latest_rating"], Query(f"time() - max({_rated_at})"), "s", scales.STALE_S, decimals=0
-            ),
-        ),
+    number(
+        _WORDS["robustness"],
+        _rolled("robustness_score"),
+        "percentunit",
+        scales.ROBUSTNESS,
+        decimals=1,
+        trend=True,
     ),
+    number(
+        _WORDS["cells_in_alert"],
+        f"sum({highest('evenkeel_alert', *_HERE, by='perturbation')})",
+        "none",
+        scales.ANY_IS_WRONG,
+    ),
+    number(_WORDS["above_noise"], _rolled("excess"), "percentunit", decimals=1, trend=True),
+    number(_WORDS["noise_floor"], _rolled("noise_floor"), "percentunit", decimals=1, trend=True),
+    number(_WORDS["exchanges"], _rolled("robustness_score_observations"), "locale", decimals=0),
+    number(_WORDS["latest_rating"], f"time() - max({_rated_at})", "s", scales.STALE_S, decimals=0),
 )
 
 _ROBUSTNESS: Final = bands(
@@ -262,36 +216,16 @@ _EXCESS: Final = bands(
 )
 
 
-def _kinds(pattern: str, shown: str) -> Query:
+def _kinds(name: str, pattern: str, shown: str) -> dashboard.Panel:
     """Robustness under the kinds of a pattern, worst first; `shown` says which group of it names the bar."""
     found = _cell("robustness_score", f'perturbation=~"{pattern}"')
-    return Query(f'sort(label_replace({found}, "shown", "$1", "perturbation", "{shown}"))', "{{shown}}")
+    query = Query(f'sort(label_replace({found}, "shown", "$1", "perturbation", "{shown}"))', "{{shown}}")
+    return bars(_WORDS[name], query, "percentunit", scales.ROBUSTNESS, top=1, decimals=0)
 
 
-_FORMATS: Final = bars(
-    _WORDS["formats"],
-    _kinds("format[.].+", "format[.](.+)"),
-    "percentunit",
-    scales.ROBUSTNESS,
-    top=1,
-    decimals=0,
-)
-_LANGUAGES: Final = bars(
-    _WORDS["languages"],
-    _kinds("(multi|cross)lingual[.].+", "[a-z]+[.](.+)"),
-    "percentunit",
-    scales.ROBUSTNESS,
-    top=1,
-    decimals=0,
-)
-_WORDING: Final = bars(
-    _WORDS["wording_and_order"],
-    _kinds("(general|positional|compound)[.].+", "(.+)"),
-    "percentunit",
-    scales.ROBUSTNESS,
-    top=1,
-    decimals=0,
-)
+_FORMATS: Final = _kinds("formats", "format[.].+", "format[.](.+)")
+_LANGUAGES: Final = _kinds("languages", "(multi|cross)lingual[.].+", "[a-z]+[.](.+)")
+_WORDING: Final = _kinds("wording_and_order", "(general|positional|compound)[.].+", "(.+)")
 
 ROUTE: Final = Board(
     uid="evenkeel-route",
@@ -303,13 +237,13 @@ ROUTE: Final = Board(
         Section(
             (
                 _NUMBERS,
-                Shelf(9, ((8, _ROBUSTNESS), (8, _SHIFTED), (8, _EXCESS))),
-                Shelf(9, ((8, _WORDING), (8, _FORMATS), (8, _LANGUAGES))),
+                shelf(9, _ROBUSTNESS, _SHIFTED, _EXCESS),
+                shelf(9, _WORDING, _FORMATS, _LANGUAGES),
             )
         ),
         Section((Shelf(8, ((12, BEFORE_AFTER), (6, KINDS), (6, GOLDENS))),), "Changes"),
         Section(
-            (Shelf(14, ((24, CELLS),)), Shelf(8, ((8, RATINGS), (8, FAILURES), (8, DRIFT)))),
+            (shelf(14, CELLS), shelf(8, RATINGS, FAILURES, DRIFT)),
             "All perturbations, ratings and drift",
             collapsed=True,
         ),

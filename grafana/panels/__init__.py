@@ -5,7 +5,7 @@ Every panel has a description, a unit, and a text for "no data" (`words`). None 
 """
 
 from grafana.panels.base import DATASOURCE, Query, Words, words_of
-from grafana.panels.lines import Band, bands, lines
+from grafana.panels.lines import Band, areas, bands, lines
 from grafana.panels.stats import bars, number, spread
 from grafana.panels.tables import Column, matrix, rows
 
@@ -15,6 +15,7 @@ __all__ = [
     "Column",
     "Query",
     "Words",
+    "areas",
     "bands",
     "bars",
     "lines",

@@ -61,6 +61,11 @@ def lines(
     return panel.build()
 
 
+def areas(words: Words, unit: Unit, expr: str, legend: str) -> dashboard.Panel:
+    """One query over time, its series on top of each other."""
+    return lines(words, [Query(expr, legend)], unit, stacked=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Band:
     """An estimate with its interval."""

@@ -41,7 +41,7 @@ def bars(
 
 def number(
     words: Words,
-    query: Query,
+    expr: str,
     unit: Unit,
     scale: Scale = NEUTRAL,
     *,
@@ -51,7 +51,7 @@ def number(
     """A number on a coloured ground; with `trend` a small line of its past behind it."""
     panel = (
         begin(stat.Panel(), words, unit)
-        .targets(over_time([query]) if trend else now([query]))
+        .targets(over_time([Query(expr)]) if trend else now([Query(expr)]))
         .thresholds(scale.build())
         .color_scheme(FieldColor().mode(dashboard.FieldColorModeId.THRESHOLDS))
         .color_mode(

@@ -28,7 +28,7 @@ _COLOURED = commons.TableColoredBackgroundCellOptions(mode=commons.TableCellBack
 class Column:
     """How a table shows a column, or the value of a query."""
 
-    query: Query
+    expr: str
     title: str
     unit: Unit = "percentunit"
     scale: Scale | None = None
@@ -129,7 +129,7 @@ def rows(
         steps.insert(-1, dashboard.DataTransformerConfig(id_val="sortBy", options={"sort": [sort]}))
     panel = (
         begin(table.Panel(), words, "none")
-        .targets(now([column.query for column in columns], PromQueryFormat.TABLE))
+        .targets(now([Query(column.expr) for column in columns], PromQueryFormat.TABLE))
         .transformations(steps)
         .cell_height(commons.TableCellHeight.SM)
         .cell_options(commons.TableAutoCellOptions())

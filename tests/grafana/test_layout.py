@@ -9,7 +9,7 @@ import pytest
 
 from grafana import BUILTIN, Addresses, to_json
 from grafana.board import Board, Section, Shelf
-from grafana.panels import Query, Words, number
+from grafana.panels import Words, number
 from tests.grafana.scene import panels
 
 DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
@@ -118,7 +118,7 @@ def test_places_are_counted_from_the_shelves():
     """Two panels side by side, then a closed row at y 5 with one panel below it."""
 
     def panel():
-        return number(Words("a", "b."), Query("up"), "none")
+        return number(Words("a", "b."), "up", "none")
 
     board = Board(
         uid="u",
