@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.changes.exporter import ChangeCollector
@@ -44,64 +46,9 @@ class _Published(NamedTuple):
     """"" if it is always there."""
 
 
-_ROUTE: Final = ("route",)
-_FIRST: Final = "until the first"
-_TRIED: Final = ("route", "perturbation")
 _PUBLISHED: Final = {
-    "proxy_requests": _Published("counter", ("route", "status_class")),
-    "proxy_disconnects": _Published("counter", _ROUTE),
-    "proxy_retries": _Published("counter", _ROUTE),
-    "proxy_failovers": _Published("counter", _ROUTE),
-    "proxy_upstream_errors": _Published("counter", ("route", "reason"), f"{_FIRST} of its reason"),
-    "proxy_connections": _Published("counter"),
-    "proxy_connections_refused": _Published("counter", ("reason",)),
-    "proxy_connections_open": _Published("gauge"),
-    "proxy_connections_limit": _Published("gauge"),
-    "proxy_in_flight": _Published("gauge", _ROUTE),
-    "proxy_first_byte_seconds": _Published("histogram", ("route", "status_class")),
-    "proxy_overhead_seconds": _Published("histogram", _ROUTE),
-    "exchanges_eligible": _Published("counter", _ROUTE),
-    "exchanges_sampled": _Published("counter", _ROUTE),
-    "exchanges_queued": _Published("counter", _ROUTE),
-    "exchanges_skipped": _Published("counter", ("route", "reason"), f"{_FIRST} of its reason"),
-    "exchanges_scored": _Published("counter", _ROUTE, _FIRST),
-    "sampling_coverage": _Published("gauge", _ROUTE, "for a route without requests"),
-    "exchanges_archived": _Published("counter", _ROUTE, f"{_FIRST}; without an archive"),
-    "exchanges_dead": _Published("counter", ("reason",), f"{_FIRST} of its reason"),
-    "exchanges_requeued": _Published("counter", absent="without a Redis"),
-    "dead_letters_dropped": _Published("counter", absent="without a Redis"),
-    "redactions": _Published("counter", ("kind",), f"{_FIRST} of its kind"),
-    "redaction_failures": _Published("counter", ("reason",), f"{_FIRST} of its reason"),
-    "handoff_bytes": _Published("gauge"),
-    "queue_waiting": _Published("gauge"),
-    "queue_leased": _Published("gauge"),
-    "queue_dead": _Published("gauge"),
-    "queue_oldest_seconds": _Published("gauge"),
-    "trials": _Published("counter", (*_TRIED, "outcome"), f"{_FIRST} with its outcome"),
-    "trials_skipped": _Published("counter", (*_TRIED, "reason"), f"{_FIRST} of its reason"),
-    "judge_up": _Published("gauge", absent="without a judge"),
-    "judge_rechecks": _Published("counter", ("outcome",), f"{_FIRST} with its outcome"),
-    "embeddings_failures": _Published("counter", ("reason",), f"{_FIRST} of its reason"),
-    "rewrites": _Published("counter", ("outcome",), f"{_FIRST} with its outcome; without a rewriter"),
-    "worker_errors": _Published("counter", ("where",), f"{_FIRST} at its place"),
-    "spend_tokens": _Published("counter", _ROUTE, "until the first trial"),
-    "spend_usd": _Published("counter", _ROUTE, "until the first trial"),
-    "spend_today_tokens": _Published("gauge"),
-    "spend_today_usd": _Published("gauge"),
-    "spend_today_by_purpose_tokens": _Published("gauge", ("route", "purpose"), f"{_FIRST} of the day"),
-    "spend_today_by_purpose_usd": _Published("gauge", ("route", "purpose"), f"{_FIRST} of the day"),
-    "budget_tokens_per_day": _Published("gauge", absent="without that limit"),
-    "budget_usd_per_day": _Published("gauge", absent="without that limit"),
-    "settings_reload_success": _Published("gauge"),
-    "settings_last_reload_timestamp_seconds": _Published("gauge"),
-    "store_reopened": _Published("counter", absent="until the first exchange; on a Redis"),
-    "store_recreated": _Published("counter", absent="on a Redis"),
-    "verdicts_trimmed": _Published("counter"),
-    "spans_exported": _Published("counter", absent="without traces"),
-    "spans_dropped": _Published("counter", ("reason",), f"without traces; {_FIRST} of its reason"),
-    "monitor_verdicts": _Published("counter"),
-    "monitor_failures": _Published("counter"),
-    "monitor_last_step_timestamp_seconds": _Published("gauge", ("routes",)),
+    name: _Published(said["kind"], tuple(said.get("labels", ())), said.get("absent", ""))
+    for name, said in tomllib.loads(files(__package__).joinpath("series.toml").read_text("utf-8")).items()
 }
 
 _SHARED: Final = re.compile(
@@ -146,7 +93,7 @@ def documented() -> list[Series]:
     for name, meaning in HELP.items():
         if name not in _PUBLISHED:
             raise LookupError(
-                f"evenkeel.monitor.export.snapshots.HELP has {name}: add it to evenkeel.reference.metrics"
+                f"evenkeel.monitor.export.snapshots.HELP has {name}: add it to evenkeel/reference/series.toml"
             )
         known = _PUBLISHED[name]
         exposed = f"evenkeel_{name}{'_total' * (known.kind == 'counter')}"

@@ -69,15 +69,14 @@ def entity_match(item: Item, answer: Answer, wanted: Format | None = None) -> fl
     return slot_f1(expected, filled, alike)
 
 
-def entity_quality(item: Item, pair: Pair, reference_format: Format | None = None) -> QualityScore | Failure:
+def entity_quality(item: Item, pair: Pair) -> QualityScore | Failure:
     """How well both answers of a pair fill the slots, as a quality of the second stage.
 
     Args:
         item: What was asked about.
         pair: Two answers.
-        reference_format: Format that the reference was asked for.
     """
-    reference = entity_match(item, pair.reference, reference_format)
+    reference = entity_match(item, pair.reference)
     candidate = entity_match(item, pair.candidate, pair.wanted.format)
     if isinstance(reference, Failure):
         return reference

@@ -54,6 +54,7 @@ _ROLE = "calibration_role"
 _ROLE_VERSION = 1
 
 _CHEAP_USD = 0.001
+"""A family is cheap if none of its metrics costs more than this."""
 
 Sensitivities = dict[str, dict["FailureMode", float]]
 """By metric or family, then by mode; what could not be measured is absent."""
@@ -86,8 +87,6 @@ def roles(
     by_metric: Mapping[str, Mapping[FailureMode, float]],
     metrics: Sequence[MetricFacts],
     modes: Sequence[FailureMode],
-    *,
-    cheap_usd: float = _CHEAP_USD,
 ) -> dict[FailureMode, Roles]:
     """Choose primary and secondary for each mode.
 
@@ -98,14 +97,13 @@ def roles(
         by_metric: sensitivities.
         metrics: all of them; ties go to the family named first.
         modes: all of them.
-        cheap_usd: a family is cheap if none of its metrics costs more than this.
     """
     families = tuple(dict.fromkeys(facts.family for facts in metrics))
     of_family = {family: _mean(by_metric, metrics, family) for family in families}
     cheap = [
         family
         for family in families
-        if all(facts.cost_usd <= cheap_usd for facts in metrics if facts.family == family)
+        if all(facts.cost_usd <= _CHEAP_USD for facts in metrics if facts.family == family)
     ]
     primaries = _rounds(of_family, cheap, modes)
     primaries |= _rounds(of_family, families, [mode for mode in modes if mode not in primaries])

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
 
-    from evenkeel.core.cache import Cache
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.kit.cost import Account, Costs
     from evenkeel.experiments.kit.journal import Answers
@@ -143,11 +142,11 @@ class ModelAddress:
             price=self.prices.usd,
         )
 
-    def judge(self, *, repairs: int = 0, cache: Cache | None = None) -> Judge:
+    def judge(self) -> Judge:
         """A judge there; nothing is sent yet."""
         from evenkeel.metrics.judge import Judge  # noqa: PLC0415 - brings the SDK as well
 
-        return Judge(self.endpoint(), repairs=repairs, cache=cache)
+        return Judge(self.endpoint())
 
 
 async def work_through(

@@ -27,6 +27,8 @@ or of the answer."""
 LANGUAGE_KINDS: Final[tuple[Kind, ...]] = ("input", "answer")
 """Groups of crosslingual trials."""
 _DAY_S: Final = 86_400
+_MAX_MODELS: Final = 20
+"""Of a route; further ones share a name, as in the monitor."""
 
 
 class GroupKey(NamedTuple):
@@ -73,15 +75,13 @@ class Cost:
 class Folder:
     """Counts verdicts one by one. Memory grows with cells and groups, not with verdicts."""
 
-    def __init__(self, *, by_model: bool = True, max_models_per_route: int = 20) -> None:
+    def __init__(self, *, by_model: bool = True) -> None:
         """Begin with nothing.
 
         Args:
             by_model: Whether models are counted apart; a change may be one of the model.
-            max_models_per_route: Further ones share a name, as in the monitor.
         """
         self._by_model = by_model
-        self._max_models = max_models_per_route
         self._models: dict[str, list[str]] = {}
         self._open = OpenExchanges[tuple[str, str, str], OpenExchange[GroupKey]]()
         self.cells: dict[CellKey, Counts] = {}
@@ -144,7 +144,7 @@ class Folder:
             return ""
         models = self._models.setdefault(verdict.route, [])
         if verdict.model not in models:
-            if len(models) >= self._max_models:
+            if len(models) >= _MAX_MODELS:
                 return OTHER_MODEL
             models.append(verdict.model)
         return verdict.model
