@@ -142,7 +142,7 @@ class Server(NamedTuple):
 
 
 def server_of(call: ModelCall) -> Server:
-    """Where a call goes. Nothing else of its URL is told."""
+    """Where a call goes. The rest of its URL is left out."""
     return _server(call.url, call.unix_path)
 
 

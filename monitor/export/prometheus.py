@@ -98,14 +98,14 @@ _QUALITY = tuple(
 _EXCESS = Rate(
     "excess",
     "excess",
-    "Share of shifted answers minus that of identical resends of the same exchanges, in [-1, 1]",
-    "pairs of a trial and the identical resend of its exchange",
+    "Share of shifted answers minus that of the controls of the same exchanges, in [-1, 1]",
+    "pairs of a trial and the control of its exchange",
 )
 NOISE_RATE = Rate(
     "noise_floor",
     "noise_floor",
-    "Share of identical resends whose content shifted, in [0, 1]",
-    "rated identical resends",
+    "Share of controls whose content shifted, in [0, 1]",
+    "rated controls",
 )
 JUDGE_NOISE_RATE = Rate(
     "judge_noise_rate",
@@ -124,7 +124,7 @@ JUDGE_RATES = (
     Rate(
         "cascade_agreement",
         "cascade_agreement",
-        "Share of audited pairs to which the judge said what the cheap scores had decided, in [0, 1]",
+        "Share of audited pairs to which the judge said what the heuristics had decided, in [0, 1]",
         "audited pairs",
     ),
 )

@@ -1,0 +1,55 @@
+"""Modules and files that the documentation names."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+
+from tests.docs.documentation import DOCS, PAGES, ROOT, inline_code_of, text_of
+from tests.house import MAY_IMPORT
+
+_DOTTED = re.compile(rf"\bevenkeel(?:\.(?:{'|'.join(MAY_IMPORT)}|pytest_plugin|pytest_gate))(?:\.\w+)*")
+_FOLDERS = (*MAY_IMPORT, "benchmarks", "deploy", "docs", "grafana", "requirements", "testing", "tests")
+_PATH = re.compile(rf"(?<![\w./@-])(?:{'|'.join(_FOLDERS)})/[\w.*/-]*")
+_NOW = [page for page in PAGES if page.name != "CHANGELOG.md"]
+_GROUPS = ("evenkeel.metrics", "evenkeel.perturbations")
+"""Entry points, which no module need be called like."""
+
+
+def _is_there(name: str) -> bool:
+    module, rest = name, []
+    while True:
+        try:
+            if find_spec(module) is not None:
+                break
+        except ModuleNotFoundError:
+            pass
+        module, _, last = module.rpartition(".")
+        rest.insert(0, last)
+    found = import_module(module)
+    for attribute in rest:
+        if not hasattr(found, attribute):
+            return False
+        found = getattr(found, attribute)
+    return True
+
+
+@pytest.mark.parametrize("page", _NOW, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_modules_that_pages_name_exist(page):
+    """Each dotted `evenkeel.…` in text and code is a module, or a name in one."""
+    named = {name for name in _DOTTED.findall(text_of(page)) if name not in _GROUPS}
+    assert not [name for name in sorted(named) if not _is_there(name)]
+
+
+@pytest.mark.parametrize("page", _NOW, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_of_the_repository_that_pages_name_exist(page):
+    """Each path between backticks that begins with a folder of the repository is there; `*` stands for some."""
+    missing = []
+    for code in inline_code_of(page):
+        for path in _PATH.findall(code):
+            if not any(any(folder.glob(path.rstrip("/."))) for folder in (ROOT, DOCS, ROOT / "tests")):
+                missing.append(path)
+    assert not missing
