@@ -312,7 +312,7 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
 
 
 def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
-    """Whether the event's detector looked at a verdict. Models beyond the limit cannot be told apart."""
+    """Whether the event's detector looked at a verdict. Models beyond the limit are not distinguished."""
     verdict = logged.verdict
     paired = event.what != "excess" or verdict.baseline_rating is not None
     return paired and event.model in {verdict.model, OTHER_MODEL}
