@@ -1,6 +1,4 @@
-"""The structure of the code, measured: imports, circles, lines. `python -m tests.house` prints the
-figures.
-"""
+"""The structure of the code: imports, circles, lines. `python -m tests.house` prints the figures."""
 
 from __future__ import annotations
 

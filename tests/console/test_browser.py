@@ -3,7 +3,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 import uvicorn
@@ -46,7 +46,14 @@ def chromium():
 
 
 @pytest.fixture
-def open_page(chromium):
+def serve():
+    """Serves scenes until the pages of the test are closed: open ones would complain about a lost server."""
+    with ExitStack() as stack:
+        yield lambda scene: stack.enter_context(_served(scene))
+
+
+@pytest.fixture
+def open_page(chromium, serve):
     """Opens a page with its clock in the test's hand; fails on script errors and foreign requests."""
     contexts, complaints = [], []
 
@@ -79,41 +86,39 @@ def _check_origin(url, address, complaints):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("scene", ["empty", "quiet", "alert", "hostile"])
-def test_page_is_whole_at_every_width(make_scene, open_page, tmp_path, scene, scheme):
+def test_page_is_whole_at_every_width(make_scene, serve, open_page, tmp_path, scene, scheme):
     """No script error, no request elsewhere, nothing wider than the screen; a picture of each is kept."""
-    with _served(make_scene(scene)) as address:
-        page = open_page(address, scheme=scheme)
-        for width in (1440, 768, 380, 360, 2560):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.screenshot(path=tmp_path / f"{scene}-{scheme}-{width}.png", full_page=True)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    address = serve(make_scene(scene))
+    page = open_page(address, scheme=scheme)
+    for width in (1440, 768, 380, 360, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.screenshot(path=tmp_path / f"{scene}-{scheme}-{width}.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_an_alert_appears_without_disturbing_the_reader(make_scene, open_page):
+def test_an_alert_appears_without_disturbing_the_reader(make_scene, serve, open_page):
     """Status, title and icon change; what is open and scrolled to stays."""
     scene = make_scene("quiet")
     after = make_scene("alert")
-    with _served(scene) as address:
-        page = open_page(address)
-        second = page.locator("details.verdict").nth(3)
-        identity = second.get_attribute("id")
-        second.locator("summary").click()
-        page.evaluate("scrollTo({top: 300, behavior: 'instant'})")
-        scene.reports = after.reports
-        scene.reports += [report for report in make_scene("quiet").reports if report.key.route == "chat"]
-        scene.store.history = after.store.history
-        scene.log.append(*_newer(scene))
-        page.clock.run_for(3200)
-        expect(page.locator("#status h1")).to_contain_text("ALERT:")
-        expect(page).to_have_title("▲ 2 alerts · evenkeel")
-        expect(page.locator("#icon")).to_have_attribute(
-            "href", page.locator("#icon").get_attribute("data-alert")
-        )
-        expect(page.locator("#announce")).to_contain_text("Alert: answers of swift-2026-08")
-        assert page.locator(f"[id='{identity}']").evaluate("item => item.open")
-        assert page.locator("details.verdict").first.get_attribute("id") == "v-newer"
-        assert not page.locator("details.verdict").first.evaluate("item => item.open")
-        assert page.evaluate("scrollY") > 100
+    address = serve(scene)
+    page = open_page(address)
+    second = page.locator("details.verdict").nth(3)
+    identity = second.get_attribute("id")
+    second.locator("summary").click()
+    page.evaluate("scrollTo({top: 300, behavior: 'instant'})")
+    scene.reports = after.reports
+    scene.reports += [report for report in make_scene("quiet").reports if report.key.route == "chat"]
+    scene.store.history = after.store.history
+    scene.log.append(*_newer(scene))
+    page.clock.run_for(3200)
+    expect(page.locator("#status h1")).to_contain_text("ALERT:")
+    expect(page).to_have_title("▲ 2 alerts · evenkeel")
+    expect(page.locator("#icon")).to_have_attribute("href", page.locator("#icon").get_attribute("data-alert"))
+    expect(page.locator("#announce")).to_contain_text("Alert: answers of swift-2026-08")
+    assert page.locator(f"[id='{identity}']").evaluate("item => item.open")
+    assert page.locator("details.verdict").first.get_attribute("id") == "v-newer"
+    assert not page.locator("details.verdict").first.evaluate("item => item.open")
+    assert page.evaluate("scrollY") > 100
 
 
 def _newer(scene):
@@ -122,19 +127,19 @@ def _newer(scene):
     return type(newest)(**{**fields, "id": "newer"}), scene.log.evidence(newest.id)
 
 
-def test_focus_survives_a_refresh_of_its_section(make_scene, open_page):
+def test_focus_survives_a_refresh_of_its_section(make_scene, serve, open_page):
     """A keyboard user does not lose their place when numbers change."""
     scene = make_scene("quiet")
-    with _served(scene) as address:
-        page = open_page(address)
-        cell = page.locator("a.cell").nth(7)
-        focused = cell.get_attribute("id")
-        cell.focus()
-        changed = make_scene("alert").reports[-1]
-        scene.reports.append(changed)
-        page.clock.run_for(3200)
-        expect(page.locator("#heatmap")).to_contain_text(changed.key.route)
-        assert page.evaluate("document.activeElement.id") == focused
+    address = serve(scene)
+    page = open_page(address)
+    cell = page.locator("a.cell").nth(7)
+    focused = cell.get_attribute("id")
+    cell.focus()
+    changed = make_scene("alert").reports[-1]
+    scene.reports.append(changed)
+    page.clock.run_for(3200)
+    expect(page.locator("#heatmap")).to_contain_text(changed.key.route)
+    assert page.evaluate("document.activeElement.id") == focused
 
 
 def test_a_lost_server_is_said_and_found_again(make_scene, open_page):
@@ -149,46 +154,46 @@ def test_a_lost_server_is_said_and_found_again(make_scene, open_page):
         expect(page.locator("#connection")).to_have_text("live")
 
 
-def test_a_hidden_tab_asks_nothing(make_scene, open_page):
+def test_a_hidden_tab_asks_nothing(make_scene, serve, open_page):
     """While hidden no request is made; shown again, it is fresh at once."""
     scene = make_scene("quiet")
-    with _served(scene) as address:
-        page = open_page(address)
-        page.evaluate(
-            "Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
-            "document.dispatchEvent(new Event('visibilitychange'))"
-        )
-        expect(page.locator("#connection")).to_have_text("paused")
-        asked = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.clock.run_for(30_000)
-        assert asked == []
-        page.evaluate(
-            "Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
-            "document.dispatchEvent(new Event('visibilitychange'))"
-        )
-        expect(page.locator("#connection")).to_have_text("live")
-        assert len(asked) == 1
+    address = serve(scene)
+    page = open_page(address)
+    page.evaluate(
+        "Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    expect(page.locator("#connection")).to_have_text("paused")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(30_000)
+    assert asked == []
+    page.evaluate(
+        "Object.defineProperty(document, 'hidden', {value: false, configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    expect(page.locator("#connection")).to_have_text("live")
+    assert len(asked) == 1
 
 
-def test_cell_details_show_on_keyboard_focus(make_scene, open_page):
+def test_cell_details_show_on_keyboard_focus(make_scene, serve, open_page):
     """What the mouse sees the keyboard sees, and Escape closes it."""
-    with _served(make_scene("alert")) as address:
-        page = open_page(address)
-        page.locator("a.cell.alert").first.focus()
-        tip = page.locator(".tip")
-        expect(tip).to_be_visible()
-        for part in ("content changed in", "quality changed in", "points above noise", "ALERT"):
-            expect(tip).to_contain_text(part)
-        page.keyboard.press("Escape")
-        expect(tip).to_be_hidden()
+    address = serve(make_scene("alert"))
+    page = open_page(address)
+    page.locator("a.cell.alert").first.focus()
+    tip = page.locator(".tip")
+    expect(tip).to_be_visible()
+    for part in ("content changed in", "quality changed in", "points above noise", "ALERT"):
+        expect(tip).to_contain_text(part)
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
 
 
-def test_the_skip_link_is_the_first_stop(make_scene, open_page):
+def test_the_skip_link_is_the_first_stop(make_scene, serve, open_page):
     """One Tab and Enter pass the header."""
-    with _served(make_scene("quiet")) as address:
-        page = open_page(address)
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.className") == "skip"
-        page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.id") == "main"
+    address = serve(make_scene("quiet"))
+    page = open_page(address)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"

@@ -73,16 +73,6 @@ def stopping(roles):
         assert "Traceback" not in role.log.read_text(), role.log.read_text()
 
 
-def until(true, timeout_s=90, what=""):
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if true():
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"not in {timeout_s} s: {what}")
-
-
 def series(url):
     """What a process exports: name with labels → value."""
     found = {}

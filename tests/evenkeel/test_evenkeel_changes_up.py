@@ -19,6 +19,7 @@ from evenkeel.simulate import (
     make_prompt,
     serving,
 )
+from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
@@ -44,13 +45,7 @@ def ask(running, numbers, *, task="case_summary", model=MODEL, version="p1", sys
 
 def noticed(running, patience_s=20.0):
     """The reports, as soon as there is one."""
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
-        found = running.get("/api/changes")["changes"]
-        if found:
-            return found
-        time.sleep(0.3)
-    raise AssertionError("no change was noticed")
+    return wait_for(lambda: running.get("/api/changes")["changes"], "for a change", patience_s)
 
 
 def config(folder, url, **route):
@@ -104,10 +99,8 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         ask(running, range(200, 220), model="simulated-2")
         running.settle()
         assert running.metric("evenkeel_exchanges_sampled_total", route="desk") == before + 20
-        deadline = time.monotonic() + 20
-        while not report["goldens"] and time.monotonic() < deadline:
-            time.sleep(0.5)
-            (report,) = running.get("/api/changes")["changes"]
+        wait_for(lambda: running.get("/api/changes")["changes"][0]["goldens"], "for goldens")
+        (report,) = running.get("/api/changes")["changes"]
         assert report["goldens"]["verdict"] == "regression"
         assert report["effect"] == "worse"
         labels = {"route": "desk", "change": report["id"], "cause": "model_swapped"}

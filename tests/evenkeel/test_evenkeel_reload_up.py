@@ -8,12 +8,12 @@ import shutil
 import signal
 import sqlite3
 import threading
-import time
 
 import httpx2
 import pytest
 
 from evenkeel.simulate import make_prompt
+from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
@@ -52,19 +52,6 @@ class Load:
         self._stop.set()
         for thread in self._threads:
             thread.join()
-
-
-def until(holds):
-    """Wait until something holds; an admin port that is being taken over counts as not yet."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        try:
-            if holds():
-                return
-        except httpx2.HTTPError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError("it did not come to hold")
 
 
 @pytest.fixture
@@ -108,10 +95,10 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
 
         assert not answers("/new")
         write("new", threshold=0.25, poll_s=0)
-        until(lambda: answers("/new"))
-        until(lambda: started() == 2)
+        wait_for(lambda: answers("/new"))
+        wait_for(lambda: started() == 2)
         # The console's pages show what is in effect, not what it was started with.
-        until(lambda: "at most 25\u202f% of" in httpx2.get(f"{running.admin}/calibration").text)
+        wait_for(lambda: "at most 25\u202f% of" in httpx2.get(f"{running.admin}/calibration").text)
         text = running.log.read_text()
         assert "settings changed: alert.threshold: 0.1 → 0.25" in text
         assert "settings changed: routes.new: not set → http://" in text
@@ -119,7 +106,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
 
         write("new", "newer", text="]")
         running.process.send_signal(signal.SIGHUP)
-        until(lambda: running.metric("evenkeel_settings_reload_success") == 0)
+        wait_for(lambda: running.metric("evenkeel_settings_reload_success") == 0)
         assert "is not YAML" in running.log.read_text()
         assert any("changed and refused" in one for one in running.get("/api/pipeline")["notices"])
         assert answers("/new")
@@ -130,9 +117,9 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         assert {json.loads(body)["alert.threshold"] for (body,) in versions} == {"0.1", "0.25"}
 
         shutil.rmtree(tmp_path / "data")
-        until(lambda: started() == 3)
-        until(lambda: running.metric("evenkeel_store_recreated_total") == 1)
-        until(lambda: running.metric("evenkeel_exchanges_scored_total") > 0)
+        wait_for(lambda: started() == 3)
+        wait_for(lambda: running.metric("evenkeel_store_recreated_total") == 1)
+        wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") > 0)
         assert "was deleted while in use" in running.log.read_text()
         assert stored("SELECT id FROM verdicts")
         assert (tmp_path / "data" / "lock").read_text() == f"{running.process.pid}\n"

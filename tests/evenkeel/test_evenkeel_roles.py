@@ -20,8 +20,9 @@ from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.evenkeel.role_processes import Role, series, stopping, until
+from tests.evenkeel.role_processes import Role, series, stopping
 from tests.redis_server import RedisServer, a_store
+from tests.services import wait_for
 
 pytestmark = [pytest.mark.service("redis-server"), pytest.mark.system]
 
@@ -124,7 +125,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         roles += proxies
         for place, proxy in enumerate(proxies):
             send(proxy.find(r"base URL +(http://\S+?)/v1 "), range(place * 40, place * 40 + 40))
-        until(lambda: store.client.xlen(store.key("main", "exchanges")) == 80, what="80 exchanges queued")
+        wait_for(lambda: store.client.xlen(store.key("main", "exchanges")) == 80, what="80 exchanges queued")
         exchanges = queued(store)
         watching = [Role(tmp_path, "monitor", shared, "--name", name) for name in ("one", "two")]
         roles += watching
@@ -133,12 +134,12 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
             worker.process.send_signal(signal.SIGCONT)
         verdicts = RedisVerdictLog(store)
         queue = RedisExchangeQueue(store, time.time)
-        until(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
+        wait_for(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
         logged = [found.verdict for found in verdicts.read_after(0, 1000)]
         assert len(logged) == 320
-        until(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 320 for url in monitors))
+        wait_for(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 320 for url in monitors))
         # Requests are counted by proxies and verdicts by workers; both monitors put them together.
-        until(lambda: all(series(url).get(COVERAGE) == 1.0 for url in monitors), what="all is covered")
+        wait_for(lambda: all(series(url).get(COVERAGE) == 1.0 for url in monitors), what="all is covered")
         one, two = (series(url) for url in monitors)
         pipeline = httpx2.get(f"{monitors[0]}/api/pipeline", timeout=10).json()
         assert pipeline["routes"][0]["queued"] == 80
@@ -159,8 +160,8 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
     with stopping(alone):
         console = alone[0].find(r"console +(http://\S+?)/\n")
         log = SqliteVerdictLog(database)
-        until(lambda: len(log.read_after(0, 1000)) >= 320, what="320 verdicts in one process")
-        until(lambda: series(console)["evenkeel_monitor_verdicts_total"] >= 320)
+        wait_for(lambda: len(log.read_after(0, 1000)) >= 320, what="320 verdicts in one process")
+        wait_for(lambda: series(console)["evenkeel_monitor_verdicts_total"] >= 320)
         single = series(console)
         expected = {essence(found.verdict) for found in log.read_after(0, 1000)}
     database.close()
@@ -185,14 +186,14 @@ def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, s
         second.process.send_signal(signal.SIGSTOP)
         send(proxy.find(r"base URL +(http://\S+?)/v1 "), range(24))
         log, queue = RedisVerdictLog(store), RedisExchangeQueue(store, time.time)
-        until(lambda: len(log.read_after(0, 1000)) > 10, what="the first verdicts")
+        wait_for(lambda: len(log.read_after(0, 1000)) > 10, what="the first verdicts")
         held = queue.lag().leased
         first.kill()
         before = {found.verdict.id for found in log.read_after(0, 1000)}
         assert held > 0
         assert len(before) < 24 * 4
         second.process.send_signal(signal.SIGCONT)
-        until(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
+        wait_for(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
     logged = [found.verdict for found in log.read_after(0, 1000)]
     assert len(logged) == len({verdict.id for verdict in logged}) == 24 * 4
     assert {verdict.id for verdict in logged} >= before
@@ -210,15 +211,15 @@ def test_requests_are_forwarded_while_redis_is_gone(tmp_path, config, upstream):
         url = proxy.find(r"base URL +(http://\S+?)/v1 ")
         metrics = proxy.find(r"metrics +(http://\S+?)/metrics")
         send(url, range(4))
-        until(lambda: total(metrics, "exchanges_queued_total") == 4, what="4 queued")
+        wait_for(lambda: total(metrics, "exchanges_queued_total") == 4, what="4 queued")
         server.stop(signal.SIGKILL)
         send(url, range(4, 12))
-        until(
+        wait_for(
             lambda: total(metrics, "exchanges_skipped_total", 'reason="store_error"') == 8, what="8 counted"
         )
         server.start()
         send(url, range(12, 16))
-        until(lambda: total(metrics, "exchanges_queued_total") == 8, what="4 more queued")
+        wait_for(lambda: total(metrics, "exchanges_queued_total") == 8, what="4 more queued")
     server.stop()
 
 
@@ -238,8 +239,8 @@ def test_everything_on_one_machine_can_use_a_redis(tmp_path, config, store):
         url = together[0].find(r"base URL +(http://\S+?)/v1 ")
         console = together[0].find(r"console +(http://\S+?)/\n")
         send(url, range(10))
-        until(lambda: total(console, "exchanges_scored_total") == 10, what="10 scored")
-        until(lambda: series(console)["evenkeel_monitor_verdicts_total"] == 40, what="40 folded")
+        wait_for(lambda: total(console, "exchanges_scored_total") == 10, what="10 scored")
+        wait_for(lambda: series(console)["evenkeel_monitor_verdicts_total"] == 40, what="40 folded")
         exported = series(console)
         assert total(console, "exchanges_queued_total") == 10
         assert exported["evenkeel_queue_waiting"] == 0
@@ -272,8 +273,8 @@ def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
         send(f"{url}/a", range(4))
         send(f"{url}/b", range(8))
         one, two = (role.find(r"console +(http://\S+?)/\n") for role in roles[2:])
-        until(lambda: series(one)["evenkeel_monitor_verdicts_total"] == 4 * 3, what="12 of route a")
-        until(lambda: series(two)["evenkeel_monitor_verdicts_total"] == 8 * 3, what="24 of route b")
+        wait_for(lambda: series(one)["evenkeel_monitor_verdicts_total"] == 4 * 3, what="12 of route a")
+        wait_for(lambda: series(two)["evenkeel_monitor_verdicts_total"] == 8 * 3, what="24 of route b")
         for url, own in ((one, "a"), (two, "b")):
             cells = [name for name in series(url) if "perturbation=" in name and "evenkeel_" in name]
             assert cells

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import functools
 import json
 import os
 import signal
@@ -28,6 +29,7 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
+from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
@@ -149,11 +151,11 @@ def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
     """A killed data plane is restarted; requests after it succeed and counters go on."""
     with start("--upstream", upstream) as running:
         assert send(running.proxy, range(10)) == 0
-        time.sleep(1.5)  # counters are published every second
+        passed = functools.partial(running.metric, "evenkeel_proxy_requests_total", status_class="2xx")
+        wait_for(lambda: passed() >= 10)  # counters are published every second
         os.kill(running.child("proxy"), signal.SIGKILL)
         assert send(running.proxy, range(10, 20)) == 0  # these wait in the listening socket's backlog
-        time.sleep(1.5)
-        assert running.metric("evenkeel_proxy_requests_total", status_class="2xx") >= 20
+        wait_for(lambda: passed() >= 20)
 
 
 @pytest.mark.parametrize(
@@ -180,12 +182,9 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
             environment={"EVENKEEL_JUDGE_API_KEY": "wr0ng"},
         ) as running,
     ):
-        deadline = time.monotonic() + 20
-        while "cannot be used" not in running.log.read_text() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_for(lambda: "cannot be used" in running.log.read_text())
         assert send(running.proxy, range(6)) == 0
-        time.sleep(1.0)
-        assert running.get("/api/pipeline")["waiting"] == 6
+        wait_for(lambda: running.get("/api/pipeline")["waiting"] == 6)
         probe = httpx2.get(f"{running.admin}/readyz", timeout=10)
         assert probe.status_code == 503
         assert problem in probe.json()["missing"]["judge"]
@@ -334,10 +333,7 @@ def test_children_end_when_the_supervisor_is_killed(start, upstream):
     with start("--upstream", upstream, exit_code=-signal.SIGKILL) as running:
         pids = [running.child("proxy"), running.child("worker")]
         running.process.kill()
-        deadline = time.monotonic() + 20
-        while not all(map(gone, pids)) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert all(map(gone, pids))
+        wait_for(lambda: all(map(gone, pids)))
 
 
 def test_streams_arrive_as_they_are_made(start, simulation, upstream):

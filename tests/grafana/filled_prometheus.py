@@ -29,6 +29,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.evenkeel.conftest import up
 from tests.evenkeel.otlp_receiver import collecting
 from tests.grafana.scene import Scene
+from tests.services import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         _send(proxy, range(BEFORE, BEFORE + AFTER))
         _ask(f"{proxy}/gone", 0, make_prompt("case_summary", 0))
         running.settle(PATIENCE_S)
-        _wait_for(lambda: running.metric("evenkeel_golden_score"), "goldens asked again")
+        wait_for(lambda: running.metric("evenkeel_golden_score"), "goldens asked again")
         time.sleep(3 * SCRAPE_S)  # the rules look at what was scraped
         yield Filled(Scene(scraped, began, time.time(), SCRAPE_S, steps=60), running.admin)
 
@@ -144,7 +145,7 @@ def prometheus(folder: Path, target: str, *, scrape_s: int = SCRAPE_S) -> Iterat
         )
         try:
             url = f"http://127.0.0.1:{port}"
-            _wait_for(lambda: httpx2.get(f"{url}/-/ready").is_success, "Prometheus")
+            wait_for(lambda: httpx2.get(f"{url}/-/ready").is_success, "Prometheus")
             yield url
         finally:
             process.terminate()
@@ -199,13 +200,3 @@ def _approve_goldens(data: Path) -> None:
             capture_output=True,
             timeout=60,
         )
-
-
-def _wait_for(question: Any, what: str, timeout_s: float = 30) -> None:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        with contextlib.suppress(httpx2.HTTPError):
-            if question():
-                return
-        time.sleep(0.1)
-    raise AssertionError(f"waited in vain for {what}")

@@ -131,7 +131,8 @@ def test_the_golden_seeds_its_variants() -> None:
     assert found == degrade(Answer(text), "g1")
     assert found != degrade(Answer(text), "g2")
     code = (
-        "import sys; from evenkeel.experiments.calibrate.degrade import degrade; from evenkeel.core.pair import Answer\n"
+        "import sys; from evenkeel.experiments.calibrate.degrade import degrade\n"
+        "from evenkeel.core.pair import Answer\n"
         "print('\\n'.join(each.answer.text for each in degrade(Answer(sys.argv[1]), 'g1')))"
     )
     ran = subprocess.run(
