@@ -1,6 +1,4 @@
-"""What the wheel holds: the folders at the top become sub-packages of `evenkeel`; the documentation is
-shipped.
-"""
+"""What the wheel holds: the folders at the top, as sub-packages of `evenkeel`, and the documentation."""
 
 from __future__ import annotations
 

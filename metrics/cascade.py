@@ -158,8 +158,8 @@ _SAME_TEXT: Final = (
 DEFAULT_BANDS: Final = Bands(
     version=1,
     source=(
-        "set by hand on GPT-4o's reruns of mathematics questions (python -m benchmarks.cascade): of 281 with the "
-        "same conclusion 26 % are equal and 11 % decided, of 41 with another conclusion none"
+        "set by hand on GPT-4o's reruns of mathematics questions (python -m benchmarks.cascade): of 281 with "
+        "the same conclusion 26 % are equal and 11 % decided, of 41 with another conclusion none"
     ),
     rater_version=3,
     text=_SAME_TEXT,

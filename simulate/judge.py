@@ -2,7 +2,8 @@
 
 It is no language model. It reads the material out of the prompt by its markers and recognises the simulated
 model's answers, whatever their format and language; other answers are rated by coarse rules. With noise, a
-share of its ratings is flipped by chance, so that a drifting judge can be distinguished from a drifting model.
+share of its ratings is flipped by chance, so that a drifting judge can be distinguished from a drifting
+model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Words of the house, held against everything a person reads. `python -m tests.voice` lists the hits.
 
-Checked are Markdown (without code), page templates, alert rules, tables of words, and every docstring and text
-in the code of the product, which includes `--help`, the settings reference, errors and the console.
+Checked are Markdown (without code), page templates, alert rules, tables of words, and every docstring and
+text in the code of the product, which includes `--help`, the settings reference, errors and the console.
 """
 
 from __future__ import annotations

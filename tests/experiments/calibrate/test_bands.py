@@ -32,7 +32,7 @@ def bands_of(pairs, **options):
 
 
 def planted(count, rng, *, judge_from=0.8, slip=0.02):
-    """The judge says 3 from `judge_from` on and 1 below 0.2, but for slips; the heuristic rater cuts wider."""
+    """The judge says 3 from `judge_from` on and 1 below 0.2, but for slips; the heuristic cuts wider."""
     pairs = []
     for _ in range(count):
         score = rng.random()
