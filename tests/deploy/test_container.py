@@ -99,7 +99,9 @@ def test_the_build_takes_only_what_is_pinned_by_hash():
     [choice] = re.findall(r"requirements/image\$\{EXTRA:\+-\}\$\{EXTRA\}\.txt", DOCKERFILE)
     assert choice
     assert "--require-hashes --no-deps -r" in DOCKERFILE
-    core = dict(re.findall(r"^([\w.-]+)==(\S+) \\$", (ROOT / "requirements/core.txt").read_text(), re.MULTILINE))
+    core = dict(
+        re.findall(r"^([\w.-]+)==(\S+) \\$", (ROOT / "requirements/core.txt").read_text(), re.MULTILINE)
+    )
     for name in ("image", "image-semantic"):
         text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
         pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
