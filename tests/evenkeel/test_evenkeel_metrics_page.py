@@ -98,7 +98,7 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
             ("Content delta", "evenkeel_content_delta"),
             ("Quality delta", "evenkeel_quality_delta"),
             ("Robustness", "evenkeel_robustness_score"),
-            ("Excess over the noise", "evenkeel_excess"),
+            ("Share above noise", "evenkeel_excess"),
         ):
             shown, counted = query(gauge), query(recipes()[said])
             assert len(shown) >= 3, gauge
