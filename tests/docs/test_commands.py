@@ -140,7 +140,7 @@ def test_a_wrong_command_line_would_be_found(line, fault):
 
 
 def test_make_targets_and_benchmarks_that_pages_name_exist():
-    """`make x` is a target of the Makefile and `python -m bench.x` a program in bench/."""
+    """`make x` is a target of the Makefile and `python -m benchmarks.x` a program."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     missing = []
     for page in PAGES:
@@ -153,7 +153,7 @@ def test_make_targets_and_benchmarks_that_pages_name_exist():
         ]
         missing += [
             f"{page.name}: python -m {module}"
-            for module in re.findall(r"python -m (bench(?:\.\w+)+)", shown)
+            for module in re.findall(r"python -m ((?:benchmarks|tests)(?:\.\w+)+)", shown)
             if not any(
                 (ROOT / f"{module.replace('.', '/')}{end}").is_file() for end in (".py", "/__main__.py")
             )
