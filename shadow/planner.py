@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.shadow.perturbations import seed_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from evenkeel.core.cells import CellReport
     from evenkeel.shadow.perturbations import Perturbation
@@ -63,19 +63,21 @@ UNKNOWN: Final = Need(0, 1)
 """A cell that was never tried."""
 
 
-def needs_of(reports: Mapping[str, CellReport], floor: int) -> dict[str, Need]:
-    """The needs of the cells of one route and model, by perturbation.
+def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, Need]]:
+    """The needs of cells, by route and model and then by perturbation.
 
     Args:
-        reports: By perturbation.
+        reports: Of the cells.
         floor: Trials below which nothing is reported.
     """
-    needs: dict[str, Need] = {}
-    for name, report in reports.items():
+    needs: dict[tuple[str, str], dict[str, Need]] = {}
+    for report in reports:
         excess = report.excess
         width = 1.0 if excess is None else excess.upper - excess.lower
         progress = report.evidence_log10 / report.alarm_log10 if report.alarm_log10 > 0 else 0.0
-        needs[name] = Need(report.trials, floor, width, min(1.0, max(0.0, progress)))
+        key = report.key
+        need = Need(report.trials, floor, width, min(1.0, max(0.0, progress)))
+        needs.setdefault((key.route, key.model), {})[key.perturbation] = need
     return needs
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from random import Random
@@ -40,7 +39,6 @@ from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmatio
 from evenkeel.experiments.kit.cost import PayeeBudget
 from evenkeel.experiments.kit.renderings import html, show
 from evenkeel.experiments.kit.terminal import consoles, plain_console
-from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
@@ -48,7 +46,7 @@ from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import make_encoder
-from evenkeel.runtime.replays import capabilities, prices
+from evenkeel.runtime.replays import capabilities, endpoint, prices
 from evenkeel.settings import Credential
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
@@ -64,8 +62,6 @@ if TYPE_CHECKING:
     from evenkeel.experiments.kit.cost import Costs
     from evenkeel.metrics.tasks import Task
     from evenkeel.settings import Settings
-    from evenkeel.settings.replay import Rewriter as RewriterSettings
-    from evenkeel.settings.scoring import Judge as JudgeSettings
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.stores.sqlite.database import Database
 
@@ -350,8 +346,8 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             rater = HeuristicRater(encoder.embeddings, encoder.cutoffs, language_of=language_of)
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
-            endpoint = _endpoint(chosen, chosen.model, options.prices, reply_tokens=chosen.reply_tokens)
-            judge = Judge(endpoint, cache=SqliteRulings(database, kept=_KEPT), repairs=1)
+            there = endpoint(chosen, options.prices, reply_tokens=chosen.reply_tokens)
+            judge = Judge(there, cache=SqliteRulings(database, kept=_KEPT), repairs=1)
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(
                 judge, votes=chosen.votes, swap_share=chosen.swap_share, bundles=options.bundles
@@ -362,19 +358,6 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
         return Services(scorer, rewrite, watch)
 
     return connect
-
-
-def _endpoint(chosen: JudgeSettings | RewriterSettings, model: str, prices: Prices, **more: Any) -> Endpoint:
-    """Where the judge or the rewriter of the settings is."""
-    return Endpoint(
-        base_url=chosen.base_url,
-        model=model,
-        api_key=os.environ.get(chosen.api_key_env) or "",
-        timeout_s=chosen.timeout_s,
-        concurrency=chosen.concurrency,
-        price=prices.usd,
-        **more,
-    )
 
 
 def _rewriter(
@@ -392,9 +375,9 @@ def _rewriter(
     budget = PayeeBudget(costs)
     stronger = chosen.stronger_model
     rewriter = Rewriter(
-        _endpoint(chosen, chosen.model, prices),
+        endpoint(chosen, prices),
         cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
-        stronger=_endpoint(chosen, stronger, prices) if stronger else None,
+        stronger=endpoint(chosen, prices, model=stronger) if stronger else None,
         headroom_tokens=chosen.headroom_tokens,
         equal_meaning=JudgedMeaning(judge, budget) if judge and chosen.check_meaning is not False else None,
     )

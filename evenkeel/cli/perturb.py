@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from evenkeel.cli.options import file_option
 from evenkeel.runtime import choices
 from evenkeel.settings import SettingsError, load
 from evenkeel.shadow.perturbations import Draft, NotApplicable, by_name, catalogue, protected_spans, seed_for
@@ -51,18 +52,8 @@ if TYPE_CHECKING:
     type=click.Choice(["chat", "completions", "responses", "messages"]),
     help="API of the request body.  [told by its members]",
 )
-@click.option(
-    "--template",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The prompt with {placeholders} for its inputs.  [told by the roles of messages]",
-)
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Settings file: kinds and template of its first route, or of that for --task.",
-)
+@file_option("--template", "The prompt with {placeholders} for its inputs.  [told by the roles of messages]")
+@file_option("--config", "Settings file: kinds and template of its first route, or of that for --task.")
 @click.option("--task", metavar="NAME", help="Chooses the route of the settings file by its task.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with the variants' bodies.")
 def perturb(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from evenkeel.cli.options import file_option
 from evenkeel.core.figures import number
 from evenkeel.experiments.kit.arguments import InputError, words
 from evenkeel.experiments.kit.renderings import html, markdown, pdf_maker
@@ -52,18 +53,9 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
     metavar="DIR",
     help="Folder for the files; created if needed.",
 )
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Settings file of `evenkeel up`, which says where the store is.",
-)
-@click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    envvar="EVENKEEL_DATA_DIR",
-    help="Folder of the store.  [./evenkeel-data]",
+@file_option("--config", "Settings file of `evenkeel up`, which says where the store is.")
+@file_option(
+    "--data-dir", "Folder of the store.  [./evenkeel-data]", metavar="DIR", envvar="EVENKEEL_DATA_DIR"
 )
 def report(
     since: str | None,

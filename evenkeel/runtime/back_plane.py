@@ -15,13 +15,11 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from prometheus_client import CollectorRegistry, generate_latest
-
-from evenkeel.monitor.export.snapshots import SnapshotCollector
 from evenkeel.runtime.instruments import Instruments
 from evenkeel.runtime.process import (
     attend,
     new_event_loop,
+    probes,
     publish_counters,
     served,
     step_aside,
@@ -36,8 +34,6 @@ from evenkeel.stores.counters import merge
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping
-
-    from litestar.types import ASGIApp
 
     from evenkeel.runtime.roles.monitor import MonitorRole
     from evenkeel.runtime.roles.worker import WorkerRole
@@ -120,7 +116,7 @@ async def serve(part: str, settings: Settings, host: Host) -> None:
             bodies.append(publish)
         main = [worker.worker.run(host.stop)] if worker else []
         main += [monitor.respond(host.stop)] if monitor else []
-        app = (lambda: monitor.app) if monitor else partial(_probes, instruments, published)
+        app = (lambda: monitor.app) if monitor else partial(probes, lambda: [published()], health.problems)
         with threads(stopping, bodies):
             async with served(app, settings, host.sockets):
                 host.ready()
@@ -204,20 +200,6 @@ def _needs(
         return Needs(monitor.monitor.reports, settings.alert.min_trials)
     assert not isinstance(stores, SqliteStores)  # on a file both are in one process
     return NeedsReader(stores.documents)
-
-
-def _probes(instruments: Instruments, snapshot: Callable[[], Snapshot]) -> ASGIApp:
-    """Metrics and health of a worker."""
-    from evenkeel.console import create_probes  # noqa: PLC0415 - a worker without an admin port stays small
-
-    registry = CollectorRegistry()
-    registry.register(SnapshotCollector(lambda: [snapshot()]))
-
-    def problems() -> dict[str, str]:
-        problem = instruments.health.problem
-        return {"judge": problem} if problem else {}
-
-    return create_probes(lambda: generate_latest(registry), problems)
 
 
 def _sweep(queue: RedisExchangeQueue, stop: threading.Event) -> None:

@@ -26,7 +26,6 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import ChangeCollector
 from evenkeel.runtime import choices, replays
-from evenkeel.settings import Credential
 from evenkeel.shadow.trials import Stamp
 from evenkeel.stores.bursts import Override
 
@@ -233,13 +232,8 @@ def _judge(settings: Settings) -> dict[str, Any]:
     judge = settings.judge
     if judge is None:
         return {"judge": None}
-    return {
-        "judge.model": judge.model,
-        "judge.base_url": judge.base_url,
-        "judge.votes": judge.votes,
-        "judge.swap_share": judge.swap_share,
-        "judge.cascade": judge.cascade,
-    }
+    names = ("model", "base_url", "votes", "swap_share", "cascade")
+    return {f"judge.{name}": getattr(judge, name) for name in names}
 
 
 def _scoring(settings: Settings) -> dict[str, Any]:
@@ -277,15 +271,11 @@ class Asking:
 
 def golden_routes(settings: Settings) -> list[GoldenRoute]:
     """Where the goldens of each route are asked: with the credential of replays, else the route's own."""
-    shadow = settings.shadow
-    replays_own = Credential.read(shadow.api_key_env, shadow.api_key_header)
-    found = []
-    for route in settings.routes:
-        own = Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None
-        credential = replays_own or own
-        headers = ((credential.header, credential.value),) if credential else ()
-        found.append(GoldenRoute(route.name, Upstream.parse(route.upstream), headers, route.task))
-    return found
+    headers = replays.credentials(settings)
+    return [
+        GoldenRoute(route.name, Upstream.parse(route.upstream), headers[route.name], route.task)
+        for route in settings.routes
+    ]
 
 
 class ChangeResponse:

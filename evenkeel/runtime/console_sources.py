@@ -332,17 +332,13 @@ class Pipeline:
             ],
         }
 
-    def problems(self) -> dict[str, str]:
-        """What keeps scoring from working. Forwarding is not in question here."""
-        return {"judge": self._health.problem} if self._health.problem else {}
-
     def view(self) -> PipelineView:
         """Everything the console shows of the pipeline."""
         settings = self._settings
         lag = self._queue.lag()
         spent = self._ledger.today()
         budget = self._ledger.budget
-        notices = list(self.problems().values())
+        notices = list(self._health.problems().values())
         if self._reload_refused():
             notices.append(
                 "The settings were changed and refused: older ones are in force. The log says what is wrong; "

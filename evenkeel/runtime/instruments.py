@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
+    from evenkeel.settings.scoring import Embeddings as EmbeddingsSettings
+    from evenkeel.settings.scoring import Judge as JudgeSettings
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.counters import Snapshot
     from evenkeel.tracing import Spans
@@ -93,26 +94,20 @@ def make_encoder(settings: Settings, prices: Prices, observer: CallObserver = UN
                 log.warning("no sentence embeddings: %s; scoring goes on without them", error)
             return Encoder(None, Cutoffs())
         return Encoder(embeddings, _cutoffs(settings))
-    # They bring the SDK, which only those with an endpoint need.
-    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
+    # It brings the SDK, which only those with an endpoint need.
     from evenkeel.metrics.similarity.meaning import EndpointEmbeddings  # noqa: PLC0415
 
-    client = Endpoint(
-        base_url=chosen.base_url,
-        model=chosen.model,
-        api_key=os.environ.get(chosen.api_key_env) or "",
-        timeout_s=chosen.timeout_s,
-        concurrency=chosen.concurrency,
-        price=prices.usd,
-        limits=RateLimits(
-            requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
-        ),
-        observer=observer,
-    )
+    client = replays.endpoint(chosen, prices, observer, limits=_pace(chosen))
     remote = EndpointEmbeddings(
         client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
     )
     return Encoder(remote, _cutoffs(settings), client)
+
+
+def _pace(chosen: JudgeSettings | EmbeddingsSettings) -> RateLimits:
+    return RateLimits(
+        requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
+    )
 
 
 def _cutoffs(settings: Settings) -> Cutoffs:
@@ -158,6 +153,10 @@ class JudgeHealth:
         """Whether exchanges should wait: a replay that no judge can rate is paid for in vain."""
         return self.problem is not None or self._breaker.is_open
 
+    def problems(self) -> dict[str, str]:
+        """What keeps scoring from working, for the readiness probe. Forwarding is not in question here."""
+        return {"judge": self.problem} if self.problem else {}
+
     def snapshot(self) -> Snapshot:
         """Whether the judge can be used, for `SnapshotCollector`; nothing without a judge."""
         return {"gauges": [["judge_up", {}, int(not self.hold)]] if self._judge else []}
@@ -189,23 +188,11 @@ def make_judge(
     breaker = Breaker()
     if chosen is None:
         return None, JudgeHealth(None, breaker, "")
-    # They bring the SDK, which only those with a judge need.
-    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
+    # It brings the SDK, which only those with a judge need.
     from evenkeel.metrics.judge import Judge  # noqa: PLC0415
 
-    endpoint = Endpoint(
-        base_url=chosen.base_url,
-        model=chosen.model,
-        api_key=os.environ.get(chosen.api_key_env) or "",
-        timeout_s=chosen.timeout_s,
-        concurrency=chosen.concurrency,
-        breaker=breaker,
-        price=prices.usd,
-        limits=RateLimits(
-            requests_per_minute=chosen.requests_per_minute, tokens_per_minute=chosen.tokens_per_minute
-        ),
-        reply_tokens=chosen.reply_tokens,
-        observer=observer,
+    endpoint = replays.endpoint(
+        chosen, prices, observer, breaker=breaker, limits=_pace(chosen), reply_tokens=chosen.reply_tokens
     )
     judge = Judge(endpoint, cache=cache, repairs=_REPAIRS)
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TextIO
 
 from evenkeel.core.version import VERSION
 from evenkeel.runtime import data_plane
-from evenkeel.runtime.process import new_event_loop, publish_counters, served, stop_on_signal, threads
+from evenkeel.runtime.process import new_event_loop, probes, publish_counters, served, stop_on_signal, threads
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource
 from evenkeel.runtime.stores import checkpoint_name, connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
@@ -36,10 +36,8 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
-
-    from litestar.types import ASGIApp
 
     from evenkeel.settings import Redis, Settings
     from evenkeel.stores.counters import CounterStore, Snapshot
@@ -80,7 +78,7 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
         _up(start)
     elif role == "proxy" and settings.listen.processes > 1:
         with _counters(settings) as counters:
-            _supervise(start, _proxies(start), counters, probes=True)
+            _supervise(start, _proxies(start), counters, probed=True)
     elif role == "proxy":
         _run(_proxy(start))
     else:
@@ -168,7 +166,7 @@ async def _proxy(start: _Start) -> None:
 
     # On a Redis other processes show its counters, too; on a file nobody else is there.
     shared = data_plane.Shared(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
-    async with served(partial(_probes, lambda: [snapshot()]), settings, start.ports.admin):
+    async with served(partial(probes, lambda: [snapshot()]), settings, start.ports.admin):
         await data_plane.serve(
             settings, start.ports.data, stop, started=started, shared=shared if settings.redis else None
         )
@@ -237,19 +235,6 @@ async def renewed(
         await _cancelled(following, ending)
 
 
-def _probes(read: Callable[[], Iterable[Snapshot]]) -> ASGIApp:
-    """Metrics and health of data planes."""
-    # Loaded on demand: a proxy without an admin port stays small.
-    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
-
-    from evenkeel.console import create_probes  # noqa: PLC0415
-    from evenkeel.monitor.export.snapshots import SnapshotCollector  # noqa: PLC0415
-
-    registry = CollectorRegistry()
-    registry.register(SnapshotCollector(read))
-    return create_probes(lambda: generate_latest(registry), dict)
-
-
 # Under a supervisor
 
 
@@ -293,7 +278,7 @@ def _supervise(
     *,
     counted: Callable[[], Snapshot] = dict,
     problems: Sequence[str] = (),
-    probes: bool = False,
+    probed: bool = False,
 ) -> None:
     """Keep children alive, and give them new settings whenever there are.
 
@@ -303,7 +288,7 @@ def _supervise(
         counters: Where their counters meet, and the outcome of reloads is published.
         counted: What else the supervisor counts.
         problems: Logged after the banner.
-        probes: Whether the supervisor serves the admin port, for children that are data planes.
+        probed: Whether the supervisor serves the admin port, for children that are data planes.
     """
     follower = start.follower
     warnings: set[asyncio.Task[None]] = set()
@@ -327,8 +312,8 @@ def _supervise(
 
         stopping = threading.Event()
         publish = partial(publish_counters, stopping, _SOURCE, lambda: nullcontext(counters), published)
-        sockets = start.ports.admin if probes else []
-        async with served(partial(_probes, counters.read), start.settings, sockets):
+        sockets = start.ports.admin if probed else []
+        async with served(partial(probes, counters.read), start.settings, sockets):
             following = asyncio.create_task(follower.run(apply))
             try:
                 with threads(stopping, [publish]):

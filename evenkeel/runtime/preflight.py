@@ -48,20 +48,19 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
 def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     """One line for each credential whose variable is empty, of those that a role uses; None = of all."""
     found = []
+    keyless = [route for route in settings.routes if route.api_key_env and not _held(route.api_key_env)]
     if role in (None, "proxy"):
         found += [
             f"route {route.name}: the variable {route.api_key_env} named by api_key_env is empty; its "
             "requests need the key"
-            for route in settings.routes
-            if route.api_key_env and not _held(route.api_key_env)
+            for route in keyless
         ]
     asks_goldens = settings.changes.replay_goldens or settings.changes.canary_hours > 0
     if (role == "worker" or (role == "monitor" and asks_goldens)) and not _held(settings.shadow.api_key_env):
         found += [
             f"route {route.name}: its replays have no key: {settings.shadow.api_key_env} is empty, and so is "
             f"{route.api_key_env}. Set the first."
-            for route in settings.routes
-            if route.api_key_env and not _held(route.api_key_env)
+            for route in keyless
         ]
     embeddings = settings.scoring.embeddings
     remote = embeddings if embeddings.base_url and embeddings.enabled is not False else None

@@ -18,7 +18,7 @@ from evenkeel.runtime.supervisor import when_orphaned
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from litestar.types import ASGIApp
@@ -117,6 +117,24 @@ async def served(
     stay_responsive()
     async with serving(app, sockets, settings.admin.tls_context()):
         yield
+
+
+def probes(read: Callable[[], Iterable[Snapshot]], problems: Callable[[], dict[str, str]] = dict) -> ASGIApp:
+    """Metrics and health of a process without a console.
+
+    Args:
+        read: Reads the counters.
+        problems: What keeps it from working, by part.
+    """
+    # Loaded on demand: a process without an admin port stays small.
+    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
+
+    from evenkeel.console import create_probes  # noqa: PLC0415
+    from evenkeel.monitor.export.snapshots import SnapshotCollector  # noqa: PLC0415
+
+    registry = CollectorRegistry()
+    registry.register(SnapshotCollector(read))
+    return create_probes(lambda: generate_latest(registry), problems)
 
 
 def guarded(app: ASGIApp, admin: Admin) -> TokenGuard:

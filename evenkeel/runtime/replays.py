@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from evenkeel.core.cache import Cache
     from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import Exchange
+    from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
-    from evenkeel.metrics.judge import Judge
+    from evenkeel.metrics import judge as judging
     from evenkeel.settings import Settings
+    from evenkeel.settings.replay import Rewriter as RewriterSettings
+    from evenkeel.settings.scoring import Embeddings, Judge
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation, Requirement
     from evenkeel.shadow.planner import Need
@@ -49,6 +52,38 @@ def prices(settings: Settings) -> Prices:
     """What models cost."""
     return Prices(
         {model: ModelPrice(price.input_usd, price.output_usd) for model, price in settings.prices.items()}
+    )
+
+
+def endpoint(
+    section: Judge | Embeddings | RewriterSettings,
+    costs: Prices,
+    observer: CallObserver = UNOBSERVED,
+    *,
+    model: str | None = None,
+    **more: Any,
+) -> Endpoint:
+    """Where a model of the settings is; nothing is sent yet.
+
+    Args:
+        section: Names the endpoint and its limits.
+        costs: What its calls cost.
+        observer: Sees each call.
+        model: Another model than that of the section.
+        **more: As `Endpoint` takes it.
+    """
+    # It brings the SDK, which only those with an endpoint need.
+    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
+
+    return Endpoint(
+        base_url=section.base_url or "",
+        model=model or section.model or "",
+        api_key=os.environ.get(section.api_key_env) or "",
+        timeout_s=section.timeout_s,
+        concurrency=section.concurrency,
+        price=costs.usd,
+        observer=observer,
+        **more,
     )
 
 
@@ -104,18 +139,24 @@ def reader(settings: Settings, learner: TemplateLearner) -> Reader:
     )
 
 
+def credentials(settings: Settings) -> dict[str, tuple[tuple[str, str], ...]]:
+    """By route the headers that replays and goldens carry: the replays' own credential, else the route's."""
+    own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for route in settings.routes:
+        injected = Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None
+        credential = own or injected
+        found[route.name] = ((credential.header, credential.value),) if credential else ()
+    return found
+
+
 def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
     """Where replays go: the upstream call that the data plane would make, with their own credential.
 
     A route whose key evenkeel injects replays with that key, unless replays have one of their own.
     """
     table = route_table(settings.routes, injecting=False)
-    own = Credential.read(settings.shadow.api_key_env, settings.shadow.api_key_header)
-    credentials = {
-        route.name: own
-        or (Credential.read(route.api_key_env, route.api_key_header) if route.api_key_env else None)
-        for route in settings.routes
-    }
+    headers = credentials(settings)
 
     def target(exchange: Exchange) -> Target:
         route = table.named(exchange.route)
@@ -123,10 +164,8 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
         # The upstream that answered, so that the pair compares prompts and not deployments.
         upstream = route.upstreams[exchange.upstream if exchange.upstream < len(route.upstreams) else 0]
         path = route.target(exchange.path.encode("latin-1"), upstream).decode("latin-1")
-        credential = credentials[exchange.route]
         kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
-        headers = ((credential.header, credential.value),) if credential else ()
-        return Target(f"{upstream.origin}{path}", (*kept, *headers), upstream.unix_path)
+        return Target(f"{upstream.origin}{path}", (*kept, *headers[exchange.route]), upstream.unix_path)
 
     return target
 
@@ -150,15 +189,11 @@ class Needs:
         """By perturbation; empty for a model that is new on its route."""
         if self._timer() - self._read_at >= _NEEDS_KEPT_S:
             self._read_at = self._timer()
-            cells: dict[tuple[str, str], dict[str, CellReport]] = {}
-            for report in self._reports():
-                key = report.key
-                cells.setdefault((key.route, key.model), {})[key.perturbation] = report
-            self._by_model = {place: needs_of(found, self._floor) for place, found in cells.items()}
+            self._by_model = needs_of(self._reports(), self._floor)
         return self._by_model.get((route, model), {})
 
 
-def meaning(settings: Settings, judge: Judge | None, book: CostTracker) -> EqualMeaning | None:
+def meaning(settings: Settings, judge: judging.Judge | None, book: CostTracker) -> EqualMeaning | None:
     """Whether a rewritten text says the same, asked of the judge; booked under no route."""
     wanted = settings.rewriter
     if wanted is None or judge is None or wanted.check_meaning is False:
@@ -178,25 +213,14 @@ def rewriter(
     wanted = settings.rewriter
     if wanted is None:
         return None
-    # They bring the SDK, which only those with a rewriter need.
-    from evenkeel.llm.client import Endpoint  # noqa: PLC0415
+    # It brings the SDK, which only those with a rewriter need.
     from evenkeel.shadow.rewriter import Rewriter  # noqa: PLC0415
 
-    def endpoint(model: str) -> Endpoint:
-        return Endpoint(
-            base_url=wanted.base_url,
-            model=model,
-            api_key=os.environ.get(wanted.api_key_env) or "",
-            timeout_s=wanted.timeout_s,
-            concurrency=wanted.concurrency,
-            price=costs.usd,
-            observer=observer,
-        )
-
+    stronger = wanted.stronger_model
     return Rewriter(
-        endpoint(wanted.model),
+        endpoint(wanted, costs, observer),
         cache=cache,
-        stronger=endpoint(wanted.stronger_model) if wanted.stronger_model else None,
+        stronger=endpoint(wanted, costs, observer, model=stronger) if stronger else None,
         equal_meaning=equal_meaning,
         headroom_tokens=wanted.headroom_tokens,
         count=lambda outcome: tally.add("rewrites", outcome=outcome),

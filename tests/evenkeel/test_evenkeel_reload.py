@@ -10,7 +10,9 @@ import pytest
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.exchange import Lag
+from evenkeel.llm.limits import Breaker
 from evenkeel.runtime.console_sources import Pipeline
+from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.runtime.launcher import renewed
 from evenkeel.runtime.reload import (
     Follower,
@@ -307,13 +309,11 @@ def test_the_console_says_that_settings_were_refused(tmp_path):
         def lag(self):
             return Lag(0, 0, 0, 0.0)
 
-    class Health:
-        problem = None
-        model = ""
-
     database = Database(tmp_path / "evenkeel.db")
     ledger = SqliteCostTracker(database, Budget(None, None), lambda: 0.0)
     for numbers, refused in (((), 0), ((1, 1), 0), ((1, 0), 1)):
-        view = Pipeline(settings(), Counters(*numbers), Queue(), ledger, Health()).view()
+        view = Pipeline(
+            settings(), Counters(*numbers), Queue(), ledger, JudgeHealth(None, Breaker(), "")
+        ).view()
         assert sum("were changed and refused" in notice for notice in view.notices) == refused
     database.close()

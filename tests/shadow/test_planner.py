@@ -74,9 +74,9 @@ def test_a_settled_cell_is_still_looked_at() -> None:
 def test_needs_are_read_from_reports() -> None:
     """Width is that of the excess; evidence its share of the way to the alarm, never negative."""
 
-    def report(excess: Estimate | None, evidence: float) -> CellReport:
+    def report(name: str, excess: Estimate | None, evidence: float) -> CellReport:
         return CellReport(
-            CellKey("default", "m", FIRST),
+            CellKey("default", "m", name),
             "judge",
             40,
             excess=excess,
@@ -84,7 +84,8 @@ def test_needs_are_read_from_reports() -> None:
             alarm_log10=4.0,
         )
 
-    needs = needs_of({FIRST: report(Estimate(0.1, -0.1, 0.3, 40), 1.0), SECOND: report(None, -2.0)}, floor=30)
+    reports = (report(FIRST, Estimate(0.1, -0.1, 0.3, 40), 1.0), report(SECOND, None, -2.0))
+    needs = needs_of(reports, floor=30)["default", "m"]
     assert needs[FIRST] == Need(40, 30, pytest.approx(0.4), 0.25)
     assert needs[SECOND] == Need(40, 30, 1.0, 0.0)
 

@@ -131,7 +131,7 @@ class MonitorRole:
             log=stores.watched,
             monitor_store=stores.monitor,
             exposition=exposition,
-            ready=pipeline.problems,
+            ready=health.problems,
             pipeline=pipeline.view,
             clock=time.time,
             change_reports=changes.book.reports,

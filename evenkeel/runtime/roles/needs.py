@@ -61,19 +61,13 @@ class NeedsPublisher:
 
     def publish(self) -> None:
         """Put them there as they are now."""
-        cells: dict[str, dict[str, dict[str, CellReport]]] = {}
-        for report in self._reports():
-            key = report.key
-            cells.setdefault(key.route, {}).setdefault(key.model, {})[key.perturbation] = report
-        for route, models in cells.items():
-            needs = {
-                model: {
-                    name: [need.trials, need.floor, need.width, need.evidence]
-                    for name, need in needs_of(found, self._floor).items()
-                }
-                for model, found in models.items()
+        routes: dict[str, dict[str, dict[str, list[float]]]] = {}
+        for (route, model), needs in needs_of(self._reports(), self._floor).items():
+            routes.setdefault(route, {})[model] = {
+                name: [need.trials, need.floor, need.width, need.evidence] for name, need in needs.items()
             }
-            self._documents.put(_NEEDS, _RouteNeeds(route, needs))
+        for route, models in routes.items():
+            self._documents.put(_NEEDS, _RouteNeeds(route, models))
 
     def run(self, stop: threading.Event) -> None:
         """Publish them every five seconds until `stop` is set. A store in trouble is tried again."""
