@@ -205,7 +205,7 @@ def _error_handler(renderer: Renderer) -> Any:
             _log.error("console: %r failed", request.scope["path"], exc_info=error)
             status_code = 500
             text = (
-                f"The console could not read its sources ({type(error).__name__}); see its log. "
+                f"The console could not read its sources ({type(error).__name__}): the log says why. "
                 "Forwarding does not depend on the console."
             )
         if request.scope["path"].startswith(("/api/", "/readyz")):

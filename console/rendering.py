@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from evenkeel.console import links, wording
 from evenkeel.console.heatmap import cell_id
-from evenkeel.core import figures, geometry, labels, rewordings
+from evenkeel.core import figures, geometry, rewordings
 from evenkeel.experiments.kit.renderings import environment
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.changes.markdown import EFFECTS
@@ -175,7 +175,6 @@ class Renderer:
             "phrase": rewordings.phrase,
             "moment": lambda at: figures.moment(at, clock()),
             "rating_words": wording.rating_words,
-            "scorer_words": labels.scorer_words,
         }
 
     def page(self, template: str, **values: Any) -> bytes:
@@ -218,7 +217,6 @@ def measured(estimate: Estimate | None) -> str:
 
 _FILTERS: Final = (
     figures.count,
-    figures.duration,
     figures.estimate_of,
     figures.estimate_text,
     figures.interval,
@@ -228,7 +226,6 @@ _FILTERS: Final = (
     figures.number,
     figures.percent,
     figures.points_text,
-    figures.reasons,
     figures.usd,
     cell_id,
     code_spans,

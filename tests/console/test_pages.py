@@ -121,7 +121,7 @@ def test_the_status_line_of_an_alert(make_scene, console_client):
         "ALERT: answers of swift-2026-08 on route case-summaries change more than allowed "
         "under misspellings and different capitalisation"
     ) in page
-    assert "since 14:03 (17 min), excess 42 % [34, 50] %, allowed 10 %, 96 trials" in page
+    assert "since 14:03 (17 min), 42 [34, 50] points above noise, allowed 10, 96 trials" in page
     assert "What to do next" in page
     assert "The judge rejected its key" in page
 
