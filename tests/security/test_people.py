@@ -233,7 +233,7 @@ def test_who_may_not_changes_nothing(desk, token, label, retire):
         form = {**RETIRE, "_csrf_token": csrf[1]}
         refused = client.post("/goldens", data=form, headers=header(token))
         assert refused.status_code == 403
-        assert "this takes the role approver. Nothing was changed." in refused.text
+        assert "this needs the role approver. Nothing was changed." in refused.text
         assert client.post("/baselines", data=form, headers=header(token)).status_code == 403
     assert sources.goldens.store.find("g").retired_at is None
     assert [one.by for one in sources.labels.of_verdict("v")] == (["lea"] if label == 201 else [])
@@ -280,7 +280,7 @@ def test_nobody_takes_back_what_another_person_said(desk):
         assert taken.status_code == 403
         assert "Take back" in client.get("/verdicts/v", headers=header("of-lea")).text
         assert "Take back" not in client.get("/verdicts/v", headers=header("of-ann")).text
-        assert "you are a viewer here" in client.get("/verdicts/v", headers=header("of-vic")).text
+        assert "you are a viewer: " in client.get("/verdicts/v", headers=header("of-vic")).text
 
 
 def test_what_a_later_version_has_recorded_is_shown(desk):
