@@ -12,11 +12,10 @@ from tests.house import ROOT
 PUBLIC_DATA = pytest.mark.shared_data
 
 # Left out: they need chromium (`console`), wrk (`proxy`, `soak`),
-# or minutes whatever they are given (`changes`, `chaos`, `live_changes`,
+# or minutes whatever they are given (`changes`, `crowd`, `chaos`, `live_changes`,
 # `calibration`, `metrics`, `monitor`, `offline`, `perturbations`, `protection`, `workflowperturb`).
 BENCHMARKS = (
     pytest.param("cascade", marks=PUBLIC_DATA),
-    "crowd --clients 20",
     pytest.param("degradations --most 2", marks=PUBLIC_DATA),
     "detection --runs 100 --nominal 300",
     "gate --runs 1 --goldens 8 --decisions",

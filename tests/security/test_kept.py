@@ -40,7 +40,7 @@ def settings_with(folder, further, upstream="http://127.0.0.1:9"):
         ("redaction: {kinds: [name]}", "", "redaction.kinds"),
         ("redaction: {patterns: {mine: '('}}", "", "pattern of mine"),
         ("redaction: {patterns: {Mine: 'x'}}", "", "Mine"),
-        ("redaction: {presidio: {language: en}}", "", r"evenkeel\[presidio\]"),
+        ("redaction: {presidio: {language: en}}", "", r"evenkeel-proxy\[presidio\]"),
         ("payloads: {encrypted: true}", "", f"{KEY_VARIABLE} holds no key; make one with: openssl"),
         ("payloads: {encrypted: true}", f"plain,{KEY}", "holds no key"),
         ("payloads: {encrypted: true}", "short", "not a key of 32 bytes"),
