@@ -89,7 +89,7 @@ def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.Monk
     """The error is one line with the command."""
     monkeypatch.setattr("evenkeel.metrics.similarity.bert_score.find_spec", lambda _: None)
     assert not available("any-model")
-    with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel\[semantic\]\""):
+    with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel-proxy\[semantic\]\""):
         load_bert_score()
 
 

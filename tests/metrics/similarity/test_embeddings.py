@@ -102,7 +102,7 @@ def test_without_the_extra_loading_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setattr("evenkeel.metrics.similarity.embeddings.find_spec", lambda _: None)
     assert not available()
     assert not available("any-model")
-    with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel\[semantic\]\""):
+    with pytest.raises(EmbeddingsUnavailableError, match=r"pip install \"evenkeel-proxy\[semantic\]\""):
         load_embeddings()
 
 
