@@ -90,4 +90,4 @@ def test_nothing_is_archived_where_none_is_to_be(start, upstream, goldens):
         assert json.loads(goldens("candidates", "--json")) == []
         (verdict, *_) = running.get("/api/verdicts")["verdicts"]
         page = httpx2.get(f"{running.admin}/verdicts/{verdict['id']}", timeout=10).text
-        assert "The exchange is no longer kept" in page
+        assert "The exchange is no longer stored" in page
