@@ -98,7 +98,9 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         wait_for(lambda: answers("/new"))
         wait_for(lambda: started() == 2)
         # The console's pages show what is in effect, not what it was started with.
-        wait_for(lambda: "at most 25 <code>alert.threshold" in httpx2.get(f"{running.admin}/calibration").text)
+        wait_for(
+            lambda: "at most 25 <code>alert.threshold" in httpx2.get(f"{running.admin}/calibration").text
+        )
         text = running.log.read_text()
         assert "settings changed: alert.threshold: 0.1 → 0.25" in text
         assert "settings changed: routes.new: not set → http://" in text
