@@ -52,6 +52,7 @@ def test_answers_that_have_begun_are_finished(tmp_path, number):
             socket.create_connection(("127.0.0.1", proxy.port))
         upstream.call(lambda: streaming.wires[0].write(END))
         assert client.read(len(END)) == END
+        proxy.process.wait(30)  # a second signal could meet the interpreter at its own end
 
 
 def test_a_connection_is_closed_when_its_last_answer_is_finished(tmp_path):
@@ -74,6 +75,7 @@ def test_a_connection_is_closed_when_its_last_answer_is_finished(tmp_path):
         client.read(len(END))
         client.sock.settimeout(2.0)
         assert client.rest() == b""
+        proxy.process.wait(30)
 
 
 def test_an_end_without_a_fault_logs_none(tmp_path):
