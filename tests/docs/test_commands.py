@@ -39,11 +39,16 @@ def commands_in(text):
                 yield [one.strip("[]`),") for one in rest[: ends[0] if ends else None]]
 
 
+def context_of(command, **arguments):
+    """A context with the program's names for help: click keeps a command's first help option for good."""
+    return click.Context(command, help_option_names=main.context_settings["help_option_names"], **arguments)
+
+
 def check(arguments):
     """Hold a command line against the real parsers; `…` and `[--option]` may stand for more."""
     command = main
     path = ["evenkeel"]
-    context = click.Context(main, info_name="evenkeel")
+    context = context_of(main, info_name="evenkeel")
     rest = [one for one in arguments if one not in {"", "…", "...", "[OPTIONS]"}]
     while isinstance(command, click.Group) and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
         below = command.get_command(context, rest[0])
@@ -52,7 +57,7 @@ def check(arguments):
                 break
             raise WrongCommandError(f"{' '.join(path)} has no command {rest[0]!r}")
         command, path = below, [*path, rest.pop(0)]
-        context = click.Context(command, parent=context, info_name=path[-1])
+        context = context_of(command, parent=context, info_name=path[-1])
     known = {name: one for one in command.get_params(context) for name in (*one.opts, *one.secondary_opts)}
     for word in rest:
         option, _, value = word.partition("=")
@@ -82,7 +87,7 @@ def test_the_reference_has_every_command_and_every_option():
             shown = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
             assert [name for one in shown for name in one.opts if name not in section] == []
         if isinstance(command, click.Group):
-            context = click.Context(command)
+            context = context_of(command)
             for name in command.list_commands(context):
                 below = command.get_command(context, name)
                 if not below.hidden:
