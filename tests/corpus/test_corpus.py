@@ -1,0 +1,59 @@
+"""The corpus keeps the shape that its README promises."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+LANGUAGES = ("en", "de", "es", "fr", "it", "ja", "nl", "pt", "zh")
+GENRES = {"prose", "chat", "json", "code", "workflow", "math", "short"}
+PAIRS_AT_LEAST = 150
+REQUIRED = {"id", "language", "genre", "reference", "candidate", "equal", "kind", "reason"}
+OPTIONAL = {"prompt", "task"}
+
+
+def _records(name: str) -> list[dict[str, Any]]:
+    """All records of one file, in its order."""
+    lines = (HERE / name).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[dict[str, Any]]:
+    """The labelled pairs."""
+    return _records("pairs.jsonl")
+
+
+def test_pairs_have_their_fields(pairs):
+    """Each pair has the fields of the README, and no others."""
+    for pair in pairs:
+        assert REQUIRED <= set(pair) <= REQUIRED | OPTIONAL, pair["id"]
+        assert pair["language"] in LANGUAGES, pair["id"]
+        assert pair["genre"] in GENRES, pair["id"]
+        assert isinstance(pair["equal"], bool), pair["id"]
+        assert pair["reason"].endswith("."), pair["id"]
+        assert all(pair[field].strip() for field in set(pair) - {"equal"}), pair["id"]
+
+
+def test_ids_are_unique_and_name_the_language(pairs):
+    """An id starts with the language of its pair and occurs once."""
+    assert max(Counter(pair["id"] for pair in pairs).values()) == 1
+    assert all(pair["id"].startswith(pair["language"] + "-") for pair in pairs)
+
+
+def test_no_pair_occurs_twice(pairs):
+    """No two pairs share both texts, in either direction, and no pair is twice the same text."""
+    texts = Counter(frozenset((pair["reference"], pair["candidate"])) for pair in pairs)
+    assert max(texts.values()) == 1
+    assert all(len(text) == 2 for text in texts)
+
+
+def test_pairs_are_balanced(pairs):
+    """The corpus has enough pairs, about half of them equal."""
+    assert len(pairs) >= PAIRS_AT_LEAST
+    assert 0.4 <= sum(pair["equal"] for pair in pairs) / len(pairs) <= 0.6
