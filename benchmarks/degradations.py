@@ -22,9 +22,10 @@ from xml.sax.saxutils import escape
 
 import yaml
 
-from evenkeel.core.pair import Answer, Pair
+from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.degrade import SEVERITIES, Form, as_written, degrade, form_of
+from evenkeel.experiments.calibrate.candidates import Candidate, Source, made, places
+from evenkeel.experiments.calibrate.degrade import SEVERITIES, Form, form_of
 from evenkeel.metrics.similarity.details import Details
 from evenkeel.metrics.similarity.embeddings import load_embeddings
 from evenkeel.metrics.similarity.sequence import RougeL
@@ -98,21 +99,17 @@ def goldens(most: int) -> dict[Form, list[tuple[str, Answer]]]:
 
 
 def measure(
-    golden: str, answer: Answer, metrics: list[Metric]
+    golden: str, answer: Answer, form: Form, metrics: list[Metric]
 ) -> Iterator[tuple[str, float, str, float | str]]:
     """Mode, severity, metric and score of each variant; instead of a score the reason why there is none."""
-    reference = as_written(answer)
-    variants = degrade(answer, golden)
-    if isinstance(reference, Failure) or isinstance(variants, Failure):
-        return
-    for each in variants:
-        if isinstance(each.answer, Failure):
-            yield each.mode, each.severity, "", each.answer.reason
+    for each in made(Source(golden, answer, "", None), form, 0, {}, places(form)):
+        if not isinstance(each, Candidate):
+            yield each.key.mode, each.key.severity, "", str(each.undegradable)
             continue
         for metric in metrics:
-            score = metric.score(Pair(reference, each.answer, context=""))
+            score = metric.score(each.pair)
             if not isinstance(score, Failure):
-                yield each.mode, each.severity, metric.name, score
+                yield each.key.mode, each.key.severity, metric.name, score
 
 
 def main() -> None:
@@ -135,7 +132,7 @@ def main() -> None:
         )
         refused: Counter[tuple[str, float, str]] = Counter()
         for golden, answer in answers:
-            for mode, severity, metric, score in measure(golden, answer, metrics):
+            for mode, severity, metric, score in measure(golden, answer, form, metrics):
                 if isinstance(score, str):
                     refused[mode, severity, score] += 1
                 else:

@@ -25,14 +25,18 @@ from benchmarks.kit import Cell, Table
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade import SEVERITIES
+from evenkeel.experiments.calibrate.degrade.engine import Degradation, units_touched
 from evenkeel.experiments.calibrate.degrade.workflow import (
     ADDED,
+    COMPRESSED,
     DUPLICATED,
+    MISSING,
     REORDERED,
     REWORDED,
-    compressed,
-    missing,
+    merged,
+    without,
 )
+from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, packaged_minilm
 from evenkeel.metrics.workflow.alignment import Embedded, ExactText
@@ -47,7 +51,6 @@ from testing.public import DATA
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.experiments.calibrate.degrade.workflow import Degradation
     from evenkeel.metrics.similarity.bert_score import BertScore
     from evenkeel.metrics.workflow.alignment import Aligner
 
@@ -200,8 +203,29 @@ def load_models(goldens: Sequence[Workflow]) -> Models | str:
     return Models(Embedded(encoder), score, baseline)
 
 
+def _last(given: Workflow, severity: float, _: random.Random) -> Workflow:
+    size = len(given.steps)
+    return without(given.arranged(), set(range(size - units_touched(size, severity), size)))
+
+
+def _inner(given: Workflow, severity: float, rng: random.Random) -> Workflow:
+    size = len(given.steps)
+    return without(given.arranged(), set(rng.sample(range(1, size - 1), units_touched(size, severity))))
+
+
+def _together(given: Workflow, severity: float, rng: random.Random) -> Workflow:
+    size, touched = len(given.steps), units_touched(len(given.steps), severity)
+    first = rng.randrange(1, size - touched + 1)
+    return merged(given.arranged(), range(first, first + touched))
+
+
+MISSING_LAST: Final = Degradation("missing_last", FailureMode.MISSING, _last)
+MISSING_INNER: Final = Degradation("missing_inner", FailureMode.MISSING, _inner)
+TOGETHER: Final = Degradation("compressed_together", FailureMode.COMPRESSED, _together)
+
+
 def measure(
-    goldens: Sequence[Workflow], degradation: Degradation, aligner: Aligner, models: Models | None
+    goldens: Sequence[Workflow], degradation: Degradation[Workflow], aligner: Aligner, models: Models | None
 ) -> Measured:
     """Scores of every golden against its degraded self.
 
@@ -459,8 +483,8 @@ def _tables(found: Sequence[Workflow], models: Models | None) -> list[Table]:
                 columns[f"{one.name}, MiniLM"] = measure(found, one, models.aligner, None)
         return columns
 
-    gone = ours(missing("last"), missing("random"), missing("inner"))
-    merged = ours(compressed("random"), compressed("together"))
+    gone = ours(MISSING_LAST, MISSING, MISSING_INNER)
+    shorter = ours(COMPRESSED, TOGETHER)
     reworded = ours(REWORDED)
     others = ours(REORDERED, DUPLICATED, ADDED)
     rescaled = (
@@ -472,14 +496,14 @@ def _tables(found: Sequence[Workflow], models: Models | None) -> list[Table]:
     slopes = {
         how: (
             gone[f"missing_last, {how}"],
-            merged[f"compressed_random, {how}"],
+            shorter[f"compressed, {how}"],
             reworded[f"reworded, {how}"],
         )
         for how in (["exact text", "MiniLM"] if models else ["exact text"])
     }
     return [
         beside("table-2-missing-steps", PAPER_MISSING, gone, notes),
-        beside("table-3-compressed-steps", PAPER_COMPRESSED, merged, notes),
+        beside("table-3-compressed-steps", PAPER_COMPRESSED, shorter, notes),
         beside("table-4-description-changes", PAPER_REWORDED, reworded, notes),
         sensitivities(slopes, ["Missing (last) / compressed (random) / reworded by rule.", _NO_JUDGE]),
         beside("not-in-the-paper", {}, others, notes),

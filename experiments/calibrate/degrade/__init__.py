@@ -3,7 +3,7 @@
 One engine: an answer is divided into units (steps of a `workflow`, sentences or items of a `text`, values
 of `data`), and each form has a change for each failure mode: missing, compressed, reordered, duplicated,
 added, and reworded, which is none and must not cost anything. `engine` counts how many units a share is,
-`variants` finds an answer's form and makes all variants of it, `by_model` has a model reword and compress
+`variants` finds an answer's form and its degradations, `by_model` has a model reword and compress
 under checks.
 
 A new degradation is one function and one line in the tuple of its form.
@@ -16,27 +16,15 @@ from evenkeel.experiments.calibrate.degrade.engine import (
     NotDegradableError,
     units_touched,
 )
-from evenkeel.experiments.calibrate.degrade.variants import (
-    BUILTIN,
-    Degraded,
-    as_written,
-    degradation,
-    degradations,
-    degrade,
-    form_of,
-)
+from evenkeel.experiments.calibrate.degrade.variants import as_written, degradations, form_of
 
 __all__ = [
-    "BUILTIN",
     "SEVERITIES",
     "Degradation",
-    "Degraded",
     "Form",
     "NotDegradableError",
     "as_written",
-    "degradation",
     "degradations",
-    "degrade",
     "form_of",
     "units_touched",
 ]

@@ -18,7 +18,6 @@ from evenkeel.experiments.calibrate.degrade.sentences import (
     TextForm,
     is_code,
     read_units,
-    with_text,
 )
 from evenkeel.experiments.calibrate.degrade.workflow import groups, regrouped
 from evenkeel.experiments.calibrate.degrade.writing import write_like
@@ -81,11 +80,11 @@ def _units(answer: Answer, form: TextForm) -> Parts:
     units = text.units
 
     def reworded(said: Mapping[int, str]) -> Answer:
-        return with_text(answer, text.written([[said.get(i, unit)] for i, unit in enumerate(units)]))
+        return replace(answer, text=text.written([[said.get(i, unit)] for i, unit in enumerate(units)]))
 
     def merged(joints: Collection[int], said: Mapping[int, str]) -> Answer:
         slots = [[] if i in joints else [said.get(i, unit)] for i, unit in enumerate(units)]
-        return with_text(answer, text.written(slots))
+        return replace(answer, text=text.written(slots))
 
     free = frozenset(i for i, unit in enumerate(units) if not is_code(unit))
     noun = "sentence" if form == "prose" else "item"

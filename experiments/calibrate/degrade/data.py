@@ -18,6 +18,7 @@ from evenkeel.experiments.calibrate.degrade.data_formats import (
     arranged,
     at,
     branches,
+    edited,
     leaf_paths,
     read_document,
     weight,
@@ -35,7 +36,7 @@ from evenkeel.metrics.structured.xml import Element
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from evenkeel.core.pair import Answer
 
@@ -110,7 +111,7 @@ def _added(given: Answer, severity: float, rng: random.Random) -> Answer:
         turn, at_field = divmod(nth, len(fields))
         key, value = fields[at_field]
         behind[path].append(_entry(branch, f"{key}_{turn + 1}" if turn else key, value, used[path[:-1]]))
-    return document.degraded(given, _inserted(document.root, (), behind))
+    return document.degraded(given, edited(document.root, {}, behind))
 
 
 def _places(root: Branch) -> Iterator[Path]:
@@ -132,17 +133,6 @@ def _entry(branch: Branch, key: str, value: str, taken: set[str | None]) -> Entr
         free = f"{key}_{count}"
     taken.add(free)
     return Entry(Leaf(value), free)
-
-
-def _inserted(branch: Branch, path: Path, more: Mapping[Path, list[Entry]]) -> Branch:
-    """The tree with entries behind others, in which something may have been put as well."""
-    entries: list[Entry] = []
-    for index, entry in enumerate(branch.entries):
-        here = (*path, index)
-        node = entry.node
-        inner = entry._replace(node=_inserted(node, here, more)) if isinstance(node, Branch) else entry
-        entries += [inner, *more.get(here, [])]
-    return Branch(tuple(entries), branch.is_array, branch.style)
 
 
 def changed_values(
@@ -271,11 +261,11 @@ def shorter(text: str) -> str | None:
 
 
 DATA: Final[tuple[Degradation[Answer], ...]] = (
-    Degradation("missing_values", FailureMode.MISSING, _missing, "data"),
-    Degradation("compressed_values", FailureMode.COMPRESSED, _compressed, "data"),
-    Degradation("reworded_values", FailureMode.REWORDED, _reworded, "data"),
-    Degradation("reordered_values", FailureMode.REORDERED, _reordered, "data"),
-    Degradation("duplicated_values", FailureMode.DUPLICATED, _duplicated, "data"),
-    Degradation("added_values", FailureMode.ADDED, _added, "data"),
+    Degradation("missing_values", FailureMode.MISSING, _missing),
+    Degradation("compressed_values", FailureMode.COMPRESSED, _compressed),
+    Degradation("reworded_values", FailureMode.REWORDED, _reworded),
+    Degradation("reordered_values", FailureMode.REORDERED, _reordered),
+    Degradation("duplicated_values", FailureMode.DUPLICATED, _duplicated),
+    Degradation("added_values", FailureMode.ADDED, _added),
 )
 """One for each failure mode."""

@@ -1,14 +1,8 @@
 """Data within an answer: found in the text, read into a tree that keeps spelling and style, written back.
 
-JSON, YAML and XML as one tree that can be written again: spelling and style are kept with each part.
-
-JSON: numbers keep their spelling, and the layout is kept where it is regular.
-
-YAML: scalars keep their spelling and style; comments and anchors are lost.
-
-XML: attributes stay; comments, sections and the layout within the root are lost.
-
-The piece of an answer that is data, found in the text and put back into it.
+JSON, YAML and XML become one tree. Numbers of JSON keep their spelling, and the layout is kept where it is
+regular. Scalars of YAML keep their spelling and style; comments and anchors are lost. Attributes of XML stay;
+comments, sections and the layout within the root are lost.
 """
 
 from __future__ import annotations
@@ -16,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 import yaml
@@ -102,41 +97,44 @@ def at(root: Node, path: Path) -> Entry:
     return entry
 
 
-def edited(root: Branch, edits: Mapping[Path, Sequence[Entry]]) -> Branch:
+_NOTHING: Final[Mapping[Path, Sequence[Entry]]] = MappingProxyType({})
+
+
+def edited(
+    branch: Branch,
+    edits: Mapping[Path, Sequence[Entry]],
+    behind: Mapping[Path, Sequence[Entry]] = _NOTHING,
+    path: Path = (),
+) -> Branch:
     """A tree with other entries.
 
     Args:
-        root: The tree before.
+        branch: The tree before.
         edits: For some paths what stands there now: nothing, an entry, or several.
+        behind: For some paths what stands behind the entry there, in which something may be edited as well.
+        path: Of the branch.
 
     Returns: the tree after it. A branch whose entries are all gone is gone too, other than the root.
     """
-    return _edited(root, (), edits)
-
-
-def _edited(branch: Branch, path: Path, edits: Mapping[Path, Sequence[Entry]]) -> Branch:
     entries: list[Entry] = []
     for index, entry in enumerate(branch.entries):
         here = (*path, index)
         if here in edits:
             entries += edits[here]
         elif isinstance(entry.node, Branch) and entry.node.entries:
-            inner = _edited(entry.node, here, edits)
+            inner = edited(entry.node, edits, behind, here)
             if inner.entries:
                 entries.append(entry._replace(node=inner))
         else:
             entries.append(entry)
+        entries += behind.get(here, ())
     return replace(branch, entries=tuple(entries))
 
 
-def arranged(root: Branch, orders: Mapping[Path, Sequence[int]]) -> Branch:
+def arranged(branch: Branch, orders: Mapping[Path, Sequence[int]], path: Path = ()) -> Branch:
     """A tree whose branches at some paths have their entries in another order, inner ones first."""
-    return _arranged(root, (), orders)
-
-
-def _arranged(branch: Branch, path: Path, orders: Mapping[Path, Sequence[int]]) -> Branch:
     entries = [
-        entry._replace(node=_arranged(entry.node, (*path, index), orders))
+        entry._replace(node=arranged(entry.node, orders, (*path, index)))
         if isinstance(entry.node, Branch)
         else entry
         for index, entry in enumerate(branch.entries)
@@ -373,12 +371,11 @@ def _xml_written(tag: str, node: Node, line: str, attributes: object) -> Iterato
     if isinstance(attributes, Element):
         yield from _kept(attributes)
         return
-    named = attributes if isinstance(attributes, dict) else {}
-    yield f"<{tag}" + "".join(f" {key}={quoteattr(value)}" for key, value in named.items())
+    opening = _opening(tag, attributes if isinstance(attributes, dict) else {})
     if isinstance(node, Leaf):
-        yield f">{escape(node.text)}</{tag}>" if node.text else "/>"
+        yield f"{opening}>{escape(node.text)}</{tag}>" if node.text else f"{opening}/>"
         return
-    yield ">"
+    yield f"{opening}>"
     inner = line and line + "  "
     for entry in node.entries:
         yield inner
@@ -386,29 +383,24 @@ def _xml_written(tag: str, node: Node, line: str, attributes: object) -> Iterato
     yield f"{line}</{tag}>"
 
 
+def _opening(tag: str, attributes: Mapping[str, str]) -> str:
+    """A tag up to its closing bracket."""
+    return f"<{tag}" + "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+
+
 def _kept(element: Element) -> Iterator[str]:
     """An element just as it was read."""
-    yield f"<{element.tag}" + "".join(
-        f" {key}={quoteattr(value)}" for key, value in element.attributes.items()
-    )
-    yield ">"
+    yield f"{_opening(element.tag, element.attributes)}>"
     for child in element.children:
-        if isinstance(child, str):
-            yield escape(child)
-        else:
-            yield from _kept(child)
+        yield from (escape(child),) if isinstance(child, str) else _kept(child)
     yield f"</{element.tag}>"
-
-
-class _Write(Protocol):
-    def __call__(self, root: Branch, like: str) -> str: ...
 
 
 class _Format(NamedTuple):
     plain: Callable[[str], Tree]
     """What the metrics read."""
     read: Callable[[str], Branch]
-    write: _Write
+    write: Callable[[Branch, str], str]
 
 
 _FORMATS: Final[dict[Structured, _Format]] = {
@@ -435,7 +427,7 @@ class Document:
         return self.before + _FORMATS[self.format].write(root, self.said) + self.behind
 
     def edited(self, answer: Answer, edits: Mapping[Path, Sequence[Entry]]) -> Answer:
-        """The answer with other entries at some paths, see `tree.edited`.
+        """The answer with other entries at some paths, see `edited`.
 
         Raises:
             NotDegradableError: "unchanged".

@@ -1,11 +1,4 @@
-"""Degradations: known damage to an answer, in six failure modes.
-
-What a degradation of an answer is.
-
-How many units a share of an answer is.
-
-Bringing a number of things out of order, exactly so many and in linear time.
-"""
+"""Degradations: known damage to an answer in six failure modes, counted in units."""
 
 from __future__ import annotations
 
@@ -52,8 +45,6 @@ class Degradation(Generic[Given]):
     """The failure that it plays."""
     change: Callable[[Given, float, random.Random], Given] = field(repr=False)
     """Does the damage, see `apply`."""
-    form: Form = "workflow"
-    """The form of the answers that it takes."""
     version: int = 1
     """Raised whenever the same seed may give another answer than before."""
 
@@ -69,7 +60,7 @@ class Degradation(Generic[Given]):
         """The degraded answer: text and tool calls are new, everything else as it was.
 
         Args:
-            given: What is degraded. It has the degradation's form (see `form_of`).
+            given: What is degraded. It has the form that the degradation is for (see `form_of`).
             severity: Share of the units, in (0, 1]; N = max(1, ⌈units · severity⌉) are touched.
             rng: Makes every choice.
 
@@ -136,18 +127,3 @@ def out_of_order(size: int, moved: int, rng: random.Random) -> list[int]:
     before = [index for index in range(gap) if index not in chosen]
     after = [index for index in range(gap, size) if index not in chosen]
     return [*before, *sorted(chosen, reverse=True), *after]
-
-
-Where = Literal["last", "random", "inner"]
-"""Which units go: the last ones, any, or any but the first and the last."""
-
-
-def left_out(size: int, touched: int, where: Where, rng: random.Random) -> set[int]:
-    """So many of `size` units that are left out."""
-    match where:
-        case "last":
-            return set(range(size - touched, size))
-        case "random":
-            return set(rng.sample(range(size), touched))
-        case "inner":
-            return set(rng.sample(range(1, size - 1), touched))

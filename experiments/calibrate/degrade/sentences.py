@@ -1,28 +1,19 @@
-"""Text divided into units: prose into sentences, lists into items.
+"""Text divided into units, so that it can be put together from other units.
 
-What the lines of a Markdown text are, as far as sentences and items need it.
-
-A text as units with something around them, so that it can be put together from other units.
-
-A stretch of text with units in it: a paragraph with its sentences, a list with its items.
-
-Prose divided into sentences, in any script that marks their ends.
-
-Lists divided into items: bullets and numbers, each with all that is indented beneath it.
+Prose is divided into sentences, in any script that marks their ends; a list into items, bullets and numbers,
+each with all that is indented beneath it.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.experiments.calibrate.degrade.engine import NotDegradableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from evenkeel.core.pair import Answer
 
 
 FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
@@ -257,19 +248,6 @@ def _woven(slots: Sequence[Sequence[str]], gaps: Sequence[str]) -> Iterator[str]
             last = text
 
 
-def written_blocks(blocks: Sequence[Block], slots: Sequence[Sequence[str]]) -> str:
-    """All blocks with other units; where the last ones go, the text still ends as it did."""
-    parts: list[str] = []
-    at = 0
-    for block in blocks:
-        here = slots[at : at + len(block.units)]
-        at += len(block.units)
-        parts.append(block.written(here))
-    if parts and not parts[-1]:
-        return "".join(parts).rstrip() + blocks[-1].end
-    return "".join(parts)
-
-
 _CLOSING = "\"'”’»)\\]*_」』\uff09】"
 _END: Final = re.compile(
     # The look-behind has every run of marks read only once.
@@ -307,8 +285,23 @@ class Sentences:
     """The sentences, and as one unit each: a fenced block and a row of a table."""
 
     def written(self, slots: Sequence[Sequence[str]]) -> str:
-        """The text with other sentences; a line whose sentences all go is gone with its bullet."""
-        return written_blocks(self.blocks, slots)
+        """The text with other sentences.
+
+        A line whose sentences all go is gone with its bullet; where the last ones go, the text still ends as
+        it did.
+
+        Args:
+            slots: For each sentence what stands there now: nothing, one text, or several. The sentences
+                themselves, one each, give the same text back.
+        """
+        parts: list[str] = []
+        at = 0
+        for block in self.blocks:
+            parts.append(block.written(slots[at : at + len(block.units)]))
+            at += len(block.units)
+        if parts and not parts[-1]:
+            return "".join(parts).rstrip() + self.blocks[-1].end
+        return "".join(parts)
 
 
 def read_sentences(text: str) -> Sentences:
@@ -443,36 +436,13 @@ TextForm = Literal["prose", "list"]
 NOUNS: Final[dict[TextForm, str]] = {"prose": "sentences", "list": "items"}
 
 
-class UnitText(Protocol):
-    """A text that was divided; what stands between the units is kept."""
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Sentences or items, in order."""
-        ...
-
-    def written(self, slots: Sequence[Sequence[str]]) -> str:
-        """The text with other units.
-
-        Args:
-            slots: For each unit what stands there now: nothing, one text, or several. The units
-                themselves, one each, give the same text back.
-        """
-        ...
-
-
-def read_units(text: str, form: TextForm) -> UnitText:
+def read_units(text: str, form: TextForm) -> Sentences | Items:
     """Divide a text.
 
     Raises:
         NotDegradableError: "empty": there is no unit.
     """
-    found: UnitText = read_sentences(text) if form == "prose" else read_items(text)
+    found = read_sentences(text) if form == "prose" else read_items(text)
     if not found.units:
         raise NotDegradableError("empty", f"no {'sentence' if form == 'prose' else 'item'} in the text")
     return found
-
-
-def with_text(answer: Answer, text: str) -> Answer:
-    """The answer with another text."""
-    return replace(answer, text=text)

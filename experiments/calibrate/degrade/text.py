@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.experiments.calibrate.degrade.engine import (
     Degradation,
     NotDegradableError,
-    left_out,
     out_of_order,
     touched_with,
 )
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.pair import Answer
-    from evenkeel.experiments.calibrate.degrade.engine import Where
 
     Slots = Sequence[Sequence[str]]
     """What stands in each place of a text."""
@@ -45,7 +43,7 @@ _WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]$")
 
 
 def text_degradations(form: TextForm) -> tuple[Degradation[Answer], ...]:
-    """The defaults of a form, one for each failure mode, then what else there is."""
+    """The degradations of a form, one for each failure mode."""
     noun = NOUNS[form]
 
     def degradation(name: str, mode: FailureMode, change: Change, *, left: int = 0) -> Degradation[Answer]:
@@ -54,32 +52,26 @@ def text_degradations(form: TextForm) -> tuple[Degradation[Answer], ...]:
             touched = touched_with(len(text.units), severity, left=left)
             return replace(given, text=text.written(change(text.units, touched, rng)))
 
-        return Degradation(f"{name}_{noun}", mode, apply, form)
+        return Degradation(f"{name}_{noun}", mode, apply)
 
     return (
-        degradation("missing", FailureMode.MISSING, missing("random"), left=1),
+        degradation("missing", FailureMode.MISSING, _missing, left=1),
         degradation("compressed", FailureMode.COMPRESSED, _compressed(form), left=1),
         degradation("reworded", FailureMode.REWORDED, _reworded(form)),
         degradation("reordered", FailureMode.REORDERED, _reordered, left=1),
         degradation("duplicated", FailureMode.DUPLICATED, _duplicated),
         degradation("added", FailureMode.ADDED, _added),
-        degradation("missing_last", FailureMode.MISSING, missing("last"), left=1),
-        degradation("missing_inner", FailureMode.MISSING, missing("inner"), left=2),
     )
 
 
-def missing(where: Where) -> Change:
-    """Leaves units out: any, the last ones, or any but the first and the last.
+def _missing(units: Sequence[str], touched: int, rng: random.Random) -> Slots:
+    """Leaves units out.
 
     All that is left keeps its place; a bullet or line without any sentence goes too, and numbered items are
     numbered anew.
     """
-
-    def change(units: Sequence[str], touched: int, rng: random.Random) -> Slots:
-        gone = left_out(len(units), touched, where, rng)
-        return [[] if index in gone else [unit] for index, unit in enumerate(units)]
-
-    return change
+    gone = set(rng.sample(range(len(units)), touched))
+    return [[] if index in gone else [unit] for index, unit in enumerate(units)]
 
 
 def _compressed(form: TextForm) -> Change:

@@ -1,21 +1,18 @@
-"""All degraded variants of an answer: its form, the degradations of that form, and what they make."""
+"""The form of an answer, the degradations of that form, and the layout in which they write."""
 
 from __future__ import annotations
 
-import hashlib
-import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.degrade.data import DATA
 from evenkeel.experiments.calibrate.degrade.data_formats import read_document
-from evenkeel.experiments.calibrate.degrade.engine import SEVERITIES, Form, NotDegradableError
+from evenkeel.experiments.calibrate.degrade.engine import Form, NotDegradableError
 from evenkeel.experiments.calibrate.degrade.sentences import read_items
 from evenkeel.experiments.calibrate.degrade.text import text_degradations
 from evenkeel.experiments.calibrate.degrade.workflow import WORKFLOWS
 from evenkeel.experiments.calibrate.degrade.writing import write_like
-from evenkeel.experiments.calibrate.score_table import DEGRADED
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError
 from evenkeel.metrics.workflow.diagrams import looks_like_mermaid, looks_like_node_edge
@@ -23,11 +20,8 @@ from evenkeel.metrics.workflow.reading import read_answer, read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.calibrate.degrade.engine import Degradation
-    from evenkeel.experiments.calibrate.score_table import FailureMode
 
 
 NAME: Final = "degrade"
@@ -88,76 +82,17 @@ def _is_workflow(text: str, *, named: bool) -> bool:
         return False
 
 
-BUILTIN: Final[tuple[Degradation[Answer], ...]] = (
-    *WORKFLOWS,
-    *text_degradations("prose"),
-    *text_degradations("list"),
-    *DATA,
-)
-"""All that need no model; of each form and mode the default comes first."""
-_BY_NAME: Final = {each.name: each for each in BUILTIN}
+_BY_FORM: Final[dict[Form, tuple[Degradation[Answer], ...]]] = {
+    "workflow": WORKFLOWS,
+    "prose": text_degradations("prose"),
+    "list": text_degradations("list"),
+    "data": DATA,
+}
 
 
 def degradations(form: Form) -> tuple[Degradation[Answer], ...]:
-    """The default degradation of a form for each failure mode, in the order of `FailureMode`."""
-    found = {}
-    for mode in DEGRADED:
-        found[mode] = next(each for each in BUILTIN if each.form == form and each.mode is mode)
-    return tuple(found.values())
-
-
-def degradation(name: str) -> Degradation[Answer]:
-    """The degradation of a name, defaults and others.
-
-    Raises: KeyError naming those that there are.
-    """
-    if name not in _BY_NAME:
-        raise KeyError(f"no degradation {name!r}; there are {', '.join(_BY_NAME)}")
-    return _BY_NAME[name]
-
-
-@dataclass(frozen=True, slots=True)
-class Degraded:
-    """One variant of an answer."""
-
-    name: str
-    """Of the degradation."""
-    version: int
-    """Of the degradation."""
-    mode: FailureMode
-    severity: float
-    expected: float
-    """What an ideal metric gives for it, in [0, 1]."""
-    answer: Answer | Failure
-    """The variant, or why the answer has none of this kind."""
-
-
-def degrade(
-    answer: Answer,
-    golden: str,
-    *,
-    task: str | None = None,
-    severities: Sequence[float] = SEVERITIES,
-    chosen: Sequence[Degradation[Answer]] | None = None,
-) -> tuple[Degraded, ...] | Failure:
-    """Every variant of an answer.
-
-    Args:
-        answer: An approved answer.
-        golden: Its id: with the degradation's name and the severity it seeds every choice.
-        task: Of the exchange; "workflow" says that a list is one.
-        severities: Shares in (0, 1].
-        chosen: The degradations; default: one for each failure mode, by the answer's form.
-
-    Returns: for each degradation in order, and each severity, a variant or the reason why there is none; or a
-        `Failure` if the answer has no form.
-    """
-    if chosen is None:
-        form = form_of(answer, task)
-        if isinstance(form, Failure):
-            return form
-        chosen = degradations(form)
-    return tuple(_variant(answer, golden, each, severity) for each in chosen for severity in severities)
+    """The degradation of a form for each failure mode, in the order of `FailureMode`."""
+    return _BY_FORM[form]
 
 
 def as_written(answer: Answer, task: str | None = None) -> Answer | Failure:
@@ -182,23 +117,3 @@ def as_written(answer: Answer, task: str | None = None) -> Answer | Failure:
                 return answer
     except (NotDegradableError, WorkflowError) as error:
         return Failure(NAME, VERSION, error.reason, str(error))
-
-
-def seeded(*parts: str) -> random.Random:
-    """A generator that follows from some words, on any platform: the same words, the same choices."""
-    digest = hashlib.sha256()
-    for part in parts:
-        # Lengths keep ("ab", "c") and ("a", "bc") apart; lone surrogates come out of JSON.
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return random.Random(int.from_bytes(digest.digest(), "big"))
-
-
-def _variant(answer: Answer, golden: str, given: Degradation[Answer], severity: float) -> Degraded:
-    rng = seeded(golden, given.name, repr(float(severity)))
-    made: Answer | Failure
-    try:
-        made = given.apply(answer, severity, rng)
-    except NotDegradableError as error:
-        made = Failure(NAME, VERSION, error.reason, f"{given.name} at {severity:g}: {error}")
-    return Degraded(given.name, given.version, given.mode, severity, given.expected(severity), made)

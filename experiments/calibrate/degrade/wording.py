@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 
-_KNOWN: Final = re.compile(
-    r"(?<![\w'’-])(?:" + "|".join(sorted(map(re.escape, PHRASES), key=len, reverse=True)) + r")(?![\w'’-])",
-    re.IGNORECASE,
-)
-_VERB: Final = re.compile(
-    r"(?:" + "|".join(sorted(map(re.escape, VERBS), key=len, reverse=True)) + r")(?![\w'’-])", re.IGNORECASE
-)
+def _any_of(phrases: Iterable[str]) -> str:
+    """A pattern for whole phrases, longer ones first."""
+    return "(?:" + "|".join(sorted(map(re.escape, phrases), key=len, reverse=True)) + r")(?![\w'’-])"
+
+
+_KNOWN: Final = re.compile(rf"(?<![\w'’-]){_any_of(PHRASES)}", re.IGNORECASE)
+_VERB: Final = re.compile(_any_of(VERBS), re.IGNORECASE)
 _VERB_WORDS: Final = frozenset(verb.split()[0] for verb in VERBS)
 _KEPT: Final = re.compile(
     r"\"[^\"\n]{0,400}\"|“[^”\n]{0,400}”|`[^`\n]*`|\$[^$\n]{0,400}\$|https?://\S+|\]\([^()\n]{0,400}\)"
@@ -70,12 +70,11 @@ def reworded(text: str, rng: random.Random, *, orders: bool = False) -> str | No
         before = _ARTICLE.search(text, max(0, at - 3), at)
         if before and (said[0] in "aeiou") != (match[0][0].lower() in "aeiou"):
             return match[0]
-        return said[:1].upper() + said[1:] if match[0][:1].isupper() else said
+        return _capital_like(match[0], said)
 
     said = _KNOWN.sub(replaced, text)
     if orders and (verb := _VERB.match(said, start)):
-        other = rng.choice(VERBS[verb[0].lower()])
-        other = other[:1].upper() + other[1:] if verb[0][:1].isupper() else other
+        other = _capital_like(verb[0], rng.choice(VERBS[verb[0].lower()]))
         said = said[:start] + other + said[verb.end() :]
     if said != text:
         return said
@@ -213,11 +212,6 @@ def drawn(choice: Sequence[str], own: Collection[str], count: int, rng: random.R
     return texts
 
 
-def _any_of(phrases: Iterable[str]) -> str:
-    """A pattern for whole phrases, longer ones first."""
-    return "(?:" + "|".join(sorted(map(re.escape, phrases), key=len, reverse=True)) + r")(?![\w'’-])"
-
-
 _STEP_PHRASE = re.compile(
     rf"(?:^|(?<=\band )|(?<=\bthen )|(?<=\bto )){_any_of(VERBS)}|(?<![\w'’-]){_any_of(ANYWHERE)}",
     re.IGNORECASE,
@@ -235,7 +229,7 @@ def reworded_step(step: str, rng: random.Random) -> str | None:
             return match[0]
         phrase = match[0].lower()
         said = rng.choice(VERBS.get(phrase) or ANYWHERE[phrase])
-        return said[:1].upper() + said[1:] if match[0][:1].isupper() else said
+        return _capital_like(match[0], said)
 
     said = _STEP_PHRASE.sub(replaced, step)
     if said != step:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.experiments.calibrate.degrade.engine import (
     Degradation,
     NotDegradableError,
-    Where,
-    left_out,
     units_touched,
 )
 from evenkeel.experiments.calibrate.degrade.phrases import FOREIGN_STEPS
@@ -57,17 +55,9 @@ def _degradation(name: str, mode: FailureMode, change: Change, *, left: int = 0)
     return Degradation(name, mode, apply)
 
 
-def missing(where: Where = "random") -> Degradation[Workflow]:
-    """Leaves steps out: the last ones, any, or any but the first and the last.
-
-    Only "last" leaves the neighbours of the others as they are: the bridges around an inner step are edges
-    that the reference does not have, and graph F1 holds them against the steps at both ends.
-    """
-
-    def change(given: Workflow, touched: int, rng: random.Random) -> Workflow:
-        return without(given, left_out(len(given.steps), touched, where, rng))
-
-    return _degradation(f"missing_{where}", FailureMode.MISSING, change, left=2 if where == "inner" else 1)
+def _missing(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Leaves steps out."""
+    return without(given, set(rng.sample(range(len(given.steps)), touched)))
 
 
 def without(given: Workflow, gone: set[int]) -> Workflow:
@@ -90,30 +80,22 @@ def without(given: Workflow, gone: set[int]) -> Workflow:
     )
 
 
-def compressed(how: Literal["random", "together"] = "random") -> Degradation[Workflow]:
-    """Merges steps with those that follow them, texts joined by "and".
+def _compressed(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+    """Merges steps with those before them, so mostly in pairs; see `merged`."""
+    return merged(given, set(rng.sample(range(1, len(given.steps)), touched)))
+
+
+def merged(arranged: Workflow, joints: Collection[int]) -> Workflow:
+    """A workflow in canonical order with the steps at `joints` merged with those before, joined by "and".
 
     Steps that follow each other in canonical order can always be merged without making a cycle, with or
     without an edge between them.
-
-    Args: how: "random": any neighbours in canonical order, so that mostly pairs are merged. "together": one
-    run of steps becomes a single step, which leaves most others whole.
     """
-
-    def change(given: Workflow, touched: int, rng: random.Random) -> Workflow:
-        size = len(given.steps)
-        if how == "random":
-            joints = set(rng.sample(range(1, size), touched))
-        else:
-            first = rng.randrange(1, size - touched + 1)
-            joints = set(range(first, first + touched))
-        group = groups(size, joints)
-        merged: list[list[str]] = [[] for _ in range(group[-1] + 1)]
-        for index, step in enumerate(given.steps):
-            merged[group[index]].append(step)
-        return regrouped(given, group, [joined(steps) for steps in merged])
-
-    return _degradation(f"compressed_{how}", FailureMode.COMPRESSED, change, left=1)
+    group = groups(len(arranged.steps), joints)
+    steps: list[list[str]] = [[] for _ in range(group[-1] + 1)]
+    for index, step in enumerate(arranged.steps):
+        steps[group[index]].append(step)
+    return regrouped(arranged, group, [joined(each) for each in steps])
 
 
 def groups(size: int, joints: Collection[int]) -> list[int]:
@@ -232,21 +214,12 @@ def _added(given: Workflow, touched: int, rng: random.Random) -> Workflow:
     )
 
 
+MISSING: Final = _degradation("missing", FailureMode.MISSING, _missing, left=1)
+COMPRESSED: Final = _degradation("compressed", FailureMode.COMPRESSED, _compressed, left=1)
 REWORDED: Final = _degradation("reworded", FailureMode.REWORDED, _reworded)
 REORDERED: Final = _degradation("reordered", FailureMode.REORDERED, _reordered, left=1)
 DUPLICATED: Final = _degradation("duplicated", FailureMode.DUPLICATED, _duplicated)
 ADDED: Final = _degradation("added", FailureMode.ADDED, _added)
-STEPS: Final[tuple[Degradation[Workflow], ...]] = (
-    missing("last"),
-    missing("random"),
-    missing("inner"),
-    compressed(),
-    REWORDED,
-    REORDERED,
-    DUPLICATED,
-    ADDED,
-)
-"""All of workflows that need no model."""
 
 
 def _of_answers(name: str, of_steps: Degradation[Workflow]) -> Degradation[Answer]:
@@ -283,14 +256,11 @@ def _with_calls(
 
 
 WORKFLOWS: Final[tuple[Degradation[Answer], ...]] = (
-    _of_answers("missing_random", missing("random")),
-    _of_answers("compressed_random", compressed("random")),
+    _of_answers("missing_random", MISSING),
+    _of_answers("compressed_random", COMPRESSED),
     _of_answers("reworded_steps", REWORDED),
     _of_answers("reordered_steps", REORDERED),
     _of_answers("duplicated_steps", DUPLICATED),
     _of_answers("added_steps", ADDED),
-    _of_answers("missing_last", missing("last")),
-    _of_answers("missing_inner", missing("inner")),
-    _of_answers("compressed_together", compressed("together")),
 )
-"""The defaults, one for each failure mode, then what else there is."""
+"""One for each failure mode."""

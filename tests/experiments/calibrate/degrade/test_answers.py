@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import subprocess
-import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,20 +13,13 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.degrade import (
-    BUILTIN,
-    Degraded,
-    NotDegradableError,
-    as_written,
-    degradation,
-    degradations,
-    degrade,
-    form_of,
-)
+from evenkeel.experiments.calibrate.candidates import chooser
+from evenkeel.experiments.calibrate.degrade import NotDegradableError, as_written, degradations, form_of
 from evenkeel.experiments.calibrate.degrade.writing import write_like
-from evenkeel.experiments.calibrate.score_table import DEGRADED, FailureMode
+from evenkeel.experiments.calibrate.score_table import DEGRADED
 from evenkeel.metrics.workflow.reading import read_answer, read_workflow
 from evenkeel.metrics.workflow.workflow import workflow
+from tests.experiments.calibrate.degrade.damage import DEGRADATIONS
 
 NODES = """Here you are:
 
@@ -85,65 +77,31 @@ def test_tool_calls_are_a_workflow_if_there_are_two() -> None:
     assert form_of(Answer(PROSE, one), None) == "prose"
 
 
-def test_every_form_has_one_default_for_every_mode() -> None:
-    """Six each, in the order of the modes; names are unique, and every one is found by its name."""
+def test_every_form_has_one_degradation_for_every_mode() -> None:
+    """Six each, in the order of the modes; 1 is expected for rewording, 1 − severity for all others."""
     for form in ("workflow", "prose", "list", "data"):
-        assert [each.mode for each in degradations(form)] == list(DEGRADED)
-        assert all(each.form == form for each in degradations(form))
-    assert len({each.name for each in BUILTIN}) == len(BUILTIN)
-    assert all(degradation(each.name) is each for each in BUILTIN)
-    assert degradation("missing_last").mode is FailureMode.MISSING
-    with pytest.raises(KeyError, match="missing_sentences"):
-        degradation("broken")
+        expected = {each.mode: each.expected(0.3) for each in degradations(form)}
+        assert list(expected.items()) == [(mode, 1.0 if mode == "reworded" else 0.7) for mode in DEGRADED]
+    assert len(DEGRADATIONS) == 4 * 6
 
 
-def test_expected_scores() -> None:
-    """1 for rewording, 1 − severity for all that loses or adds something."""
-    for each in BUILTIN:
-        assert each.expected(0.3) == (1.0 if each.mode is FailureMode.REWORDED else 0.7)
-
-
-def test_all_variants_of_an_answer() -> None:
-    """Each mode at each severity, a failure where there is none; other fields of the answer stay."""
+def test_everything_else_of_an_answer_stays() -> None:
+    """The model that gave it and why it stopped."""
     answer = Answer(PROSE, model="m-1", finish_reason="stop")
-    found = degrade(answer, "g1")
-    assert [(each.mode, each.severity) for each in found] == [
-        (m, s) for m in DEGRADED for s in (0.1, 0.3, 0.5)
-    ]
-    for each in found:
-        assert isinstance(each, Degraded)
-        assert isinstance(each.answer, Answer), each
-        assert (each.answer.model, each.answer.finish_reason) == ("m-1", "stop")
-        assert each.answer.text != PROSE
-    german = degrade(Answer("Der Tank ist voll. Das war alles."), "g1")
-    reworded = [each.answer for each in german if each.mode is FailureMode.REWORDED]
-    assert [failure.reason for failure in reworded] == ["not_reworded"] * 3
-    assert "reworded_sentences at 0.1" in reworded[0].detail
-    assert degrade(Answer(""), "g1").reason == "empty"
-    last = degrade(answer, "g1", severities=(0.5,), chosen=[degradation("missing_last_sentences")])
-    assert [each.answer.text for each in last] == ["The pump starts at six. It runs for two hours."]
+    found = DEGRADATIONS["missing_sentences"].apply(answer, 0.5, random.Random(1))
+    assert found == replace(answer, text=found.text) != answer
 
 
-def test_the_golden_seeds_its_variants() -> None:
-    """The same id the same bytes, in another process too; another id other choices."""
-    text = " ".join(f"Sentence number {n} is here." for n in range(40))
-    found = degrade(Answer(text), "g1")
-    assert found == degrade(Answer(text), "g1")
-    assert found != degrade(Answer(text), "g2")
-    code = (
-        "import sys; from evenkeel.experiments.calibrate.degrade import degrade\n"
-        "from evenkeel.core.pair import Answer\n"
-        "print('\\n'.join(each.answer.text for each in degrade(Answer(sys.argv[1]), 'g1')))"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", code, text], capture_output=True, check=True, text=True,
-        env={"PYTHONHASHSEED": "7", "PYTHONPATH": ":".join(sys.path)},
-    )  # fmt: skip
-    assert ran.stdout == "\n".join(each.answer.text for each in found) + "\n"
+def test_a_candidate_is_the_same_on_every_platform() -> None:
+    """Seed, golden, degradation and severity decide its generator, whose first number is written down."""
+    assert chooser(1, "g1", "missing_sentences", "0.1").getrandbits(32) == 2558784321
 
 
-@given(st.text(max_size=60) | st.sampled_from([NODES, CHART, PLAN, LIST, PROSE]), st.sampled_from(BUILTIN),
-       st.sampled_from([0.1, 0.5, 1.0]))  # fmt: skip
+@given(
+    st.text(max_size=60) | st.sampled_from([NODES, CHART, PLAN, LIST, PROSE]),
+    st.sampled_from(list(DEGRADATIONS.values())),
+    st.sampled_from([0.1, 0.5, 1.0]),
+)
 @settings(max_examples=200, deadline=None)
 def test_nothing_but_its_own_error_is_raised(text, each, severity) -> None:
     """Whatever the answer, also if it has another form than the degradation's."""
@@ -166,8 +124,8 @@ def test_nothing_but_its_own_error_is_raised(text, each, severity) -> None:
 def test_workflows_keep_the_form_of_their_text(text, kept) -> None:
     """What is read back is the degraded workflow; words around a fence or Node: stay."""
     own = read_workflow(text)
-    for name, touched in (("missing_last", -2), ("duplicated_steps", 2), ("reordered_steps", 0)):
-        found = degradation(name).apply(Answer(text), 0.5, random.Random(3)).text
+    for name, touched in (("missing_random", -2), ("duplicated_steps", 2), ("reordered_steps", 0)):
+        found = DEGRADATIONS[name].apply(Answer(text), 0.5, random.Random(3)).text
         assert len(read_workflow(found).steps) == len(own.steps) + touched
         assert found.startswith(kept[0])
         assert found.endswith(kept[1])
@@ -182,16 +140,17 @@ def test_a_list_that_branches_is_written_as_nodes_and_edges() -> None:
 
 def test_tool_calls_are_degraded_with_their_arguments() -> None:
     """Calls of one name are told apart; a merged or reworded call is none."""
-    found = degradation("missing_last").apply(CALLS, 0.5, random.Random(1))
-    assert found.tool_calls == CALLS.tool_calls[:2]
-    found = degradation("duplicated_steps").apply(CALLS, 0.1, random.Random(1))
+    found = DEGRADATIONS["missing_random"].apply(CALLS, 0.5, random.Random(1))
+    assert len(found.tool_calls) == 2
+    assert set(found.tool_calls) < set(CALLS.tool_calls)
+    found = DEGRADATIONS["duplicated_steps"].apply(CALLS, 0.1, random.Random(1))
     assert len(found.tool_calls) == 5
-    found = degradation("added_steps").apply(CALLS, 0.1, random.Random(1))
+    found = DEGRADATIONS["added_steps"].apply(CALLS, 0.1, random.Random(1))
     assert [call for call in found.tool_calls if call in CALLS.tool_calls] == list(CALLS.tool_calls)
     assert [call.arguments for call in found.tool_calls if call not in CALLS.tool_calls] == ["{}"]
     for name in ("compressed_random", "reworded_steps"):
         with pytest.raises(NotDegradableError) as caught:
-            degradation(name).apply(CALLS, 0.1, random.Random(1))
+            DEGRADATIONS[name].apply(CALLS, 0.1, random.Random(1))
         assert caught.value.reason == "tool_calls"
 
 
@@ -210,29 +169,14 @@ def test_an_answer_as_its_variants_are_written() -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        "(",
-        "`",
-        "a. ",
-        '"',
-        "**",
-        "> ",
-        "1. ",
-        "[",
-        "{",
-        "<a>",
-        " ",
-        "\n\na",
-        "because ",
-        "a, ",
-        "- ",
-        "|-",
+        "(", "`", "a. ", '"', "**", "> ", "1. ", "[", "{", "<a>", " ", "\n\na", "because ", "a, ", "- ", "|-",
         "。",
     ],
-)
+)  # fmt: skip
 def test_no_text_takes_long(part) -> None:
     """Twenty thousand characters of anything, and every degradation is done or refused."""
     answer = Answer(part * (20_000 // len(part)) + " x y z.")
     form_of(answer, None)
-    for each in BUILTIN:
+    for each in DEGRADATIONS.values():
         with contextlib.suppress(NotDegradableError):
             each.apply(answer, 0.3, random.Random(1))

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer
-from evenkeel.experiments.calibrate.degrade import (
-    NotDegradableError,
-    degradation,
-    degradations,
-    units_touched,
-)
+from evenkeel.experiments.calibrate.degrade import NotDegradableError, degradations, units_touched
 from evenkeel.experiments.calibrate.degrade.data import shorter
 from evenkeel.experiments.calibrate.degrade.data_formats import at, leaf_paths, read_document, weight
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.structured.reading import read_structure
 from evenkeel.metrics.structured.tree import leaves
 from evenkeel.metrics.structured.validity import is_valid
+from tests.experiments.calibrate.degrade.damage import applied, done, refused
 
 ORDER = """{
   "customer": {"name": "Ann Weiss", "vip": true},
@@ -55,16 +49,6 @@ XML = """<?xml version="1.0"?>
   <mixed>some <b>bold</b> text</mixed>
   <empty/>
 </order>"""
-
-
-def applied(name, text, severity, seed=1):
-    return degradation(name).apply(Answer(text), severity, random.Random(seed)).text
-
-
-def refused(name, text, severity=0.5):
-    with pytest.raises(NotDegradableError) as caught:
-        applied(name, text, severity)
-    return caught.value.reason
 
 
 @pytest.mark.parametrize("text", [ORDER, YAML, XML])
@@ -142,16 +126,6 @@ def parsed(text, form):
     return [(path, at(root, path)) for path in leaf_paths(root)]
 
 
-def done(each, text, severity, seed):
-    """The degraded text, the same whenever it is made; None if there is none."""
-    try:
-        found = [each.apply(Answer(text), severity, random.Random(seed)).text for _ in range(2)]
-    except NotDegradableError:
-        return None
-    assert found[0] == found[1]
-    return found[0]
-
-
 @given(DOCUMENTS, st.sampled_from(["compact", "indented", "yaml"]), st.sampled_from([0.1, 0.3, 0.5, 1.0]),
        st.integers(0, 99))  # fmt: skip
 @settings(max_examples=200, deadline=None)
@@ -164,7 +138,7 @@ def test_every_degradation_gives_valid_data_and_says_how_much_it_changes(value, 
     touched = units_touched(len(before), severity)
     for each in degradations("data"):
         found = done(each, text, severity, seed)
-        after = None if found is None else parsed(found, form)
+        after = parsed(found, form) if isinstance(found, str) else None
         if after is not None:
             assert_changed(each.mode, before, after, touched)
 
@@ -243,7 +217,7 @@ def test_xml_is_degraded_like_the_rest() -> None:
         for seed in range(10):
             found = done(each, XML, 0.3, seed)
             if each.mode is FailureMode.REWORDED:
-                assert found is None
+                assert isinstance(found, list)
                 continue
             assert is_valid(found, "xml"), found
             assert found.startswith('<?xml version="1.0"?>\n<order no="7">')
@@ -268,16 +242,3 @@ def test_what_cannot_be_degraded_so_is_refused() -> None:
     assert refused("duplicated_values", few) == "too_few_units"
     assert refused("missing_values", "<r>only text</r>") == "no_fields"
     assert refused("missing_values", "a: 1\nb: 2\n---\na: 3\nb: 4\n") == "several_documents"
-
-
-@pytest.mark.parametrize("form", ["json", "yaml", "xml"])
-def test_thousands_of_values_are_degraded(form) -> None:
-    """5,000 values, by every degradation."""
-    note = "The pump stops because it is hot."
-    text = {
-        "json": json.dumps({"rows": [{"id": n, "note": note} for n in range(2500)]}),
-        "yaml": "rows:\n" + "\n".join(f"- id: {n}\n  note: {note}" for n in range(2500)),
-        "xml": "<r>" + "".join(f"<x><a>{n}</a><b>{note}</b></x>" for n in range(2500)) + "</r>",
-    }[form]
-    for each in degradations("data"):
-        assert each.apply(Answer(text), 0.5, random.Random(1)).text != text

@@ -10,17 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer
-from evenkeel.experiments.calibrate.degrade import (
-    NotDegradableError,
-    degradation,
-    degradations,
-    units_touched,
-)
+from evenkeel.experiments.calibrate.degrade import NotDegradableError, degradations, units_touched
 from evenkeel.experiments.calibrate.degrade.engine import out_of_order
 from evenkeel.experiments.calibrate.degrade.sentences import read_items, read_sentences, read_units
 from evenkeel.experiments.calibrate.degrade.wording import reworded, shortened
 from evenkeel.experiments.calibrate.score_table import FailureMode
+from tests.experiments.calibrate.degrade.damage import applied, done, refused
 
 REPORT = """# Shift report
 
@@ -46,18 +41,6 @@ Thank you."""
 def whole(text, form):
     read = read_units(text, form)
     return read.written([[unit] for unit in read.units])
-
-
-def applied(name, text, severity, seed=1):
-    return degradation(name).apply(Answer(text), severity, random.Random(seed)).text
-
-
-def done(each, text, severity, seed):
-    """The degraded text, or the reason why there is none."""
-    try:
-        return each.apply(Answer(text), severity, random.Random(seed)).text
-    except NotDegradableError as error:
-        return error.reason
 
 
 @pytest.mark.parametrize(
@@ -170,11 +153,10 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
     before = read_units(text, form).units
     touched = units_touched(len(before), severity)
     for each in degradations(form):
-        assert 0 <= each.expected(severity) <= 1
         found = done(each, text, severity, seed)
-        if found in ("too_few_units", "not_reworded", "no_order"):
+        if isinstance(found, list):
+            assert found[0] in ("too_few_units", "not_reworded", "no_order")
             continue
-        assert found == each.apply(Answer(text), severity, random.Random(seed)).text
         after = read_units(found, form).units
         gone, new = (Counter(before) - Counter(after)).total(), (Counter(after) - Counter(before)).total()
         match each.mode:
@@ -205,14 +187,6 @@ def test_exactly_so_many_are_out_of_order(size, data) -> None:
     for i in range(size):
         longest[i] = 1 + max((longest[j] for j in range(i) if places[j] < places[i]), default=0)
     assert max(longest) == size - moved
-
-
-def test_missing_ends_and_inner_parts() -> None:
-    """The last half, and anything but the ends."""
-    text = "One is here. Two is here. Three is here. Four is here."
-    assert applied("missing_last_sentences", text, 0.5) == "One is here. Two is here."
-    assert applied("missing_inner_sentences", text, 0.5) == "One is here. Four is here."
-    assert applied("missing_last_items", STEPS, 0.5) == STEPS[: STEPS.index("\n\n3.")] + "\n\nThank you."
 
 
 def test_what_is_compressed_says_less() -> None:
@@ -271,31 +245,10 @@ def test_what_cannot_be_degraded_so_is_refused() -> None:
     """One unit cannot go missing, code cannot be merged, equal units cannot change places."""
     for name, text, reason in (
         ("missing_sentences", "Only one.", "too_few_units"),
-        ("missing_inner_sentences", "One. Two.", "too_few_units"),
         ("missing_sentences", "", "empty"),
         ("missing_items", "No list.", "no_list"),
         ("compressed_sentences", "```\na\n```\n\n```\nb\n```", "too_few_units"),
         ("reordered_items", "- same\n- same", "no_order"),
         ("reworded_sentences", "Der Tank ist voll. Er läuft über.", "not_reworded"),
     ):
-        with pytest.raises(NotDegradableError) as caught:
-            applied(name, text, 0.5)
-        assert caught.value.reason == reason, name
-
-
-@pytest.mark.parametrize("severity", [0.0, -1.0, 1.5])
-def test_a_severity_is_a_share(severity) -> None:
-    """Anything else is an error of the caller."""
-    with pytest.raises(ValueError, match="severity"):
-        applied("missing_sentences", REPORT, severity)
-
-
-@pytest.mark.parametrize("form", ["prose", "list"])
-def test_thousands_of_units_are_degraded(form) -> None:
-    """5,000 units, by every degradation."""
-    mark = "{0}. " if form == "list" else ""
-    gap = "\n" if form == "list" else " "
-    text = gap.join(f"{mark.format(n)}The pump {n} stops because it is hot." for n in range(1, 5001))
-    for each in degradations(form):
-        found = each.apply(Answer(text), 0.5, random.Random(1)).text
-        assert found != text
+        assert refused(name, text) == reason, name

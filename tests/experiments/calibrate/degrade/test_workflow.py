@@ -15,13 +15,12 @@ from evenkeel.experiments.calibrate.degrade.phrases import FOREIGN_STEPS
 from evenkeel.experiments.calibrate.degrade.wording import reworded_step
 from evenkeel.experiments.calibrate.degrade.workflow import (
     ADDED,
+    COMPRESSED,
     DUPLICATED,
+    MISSING,
     REORDERED,
     REWORDED,
-    STEPS,
-    compressed,
     joined,
-    missing,
     without,
 )
 from evenkeel.metrics.workflow.alignment import ExactText
@@ -30,7 +29,7 @@ from evenkeel.metrics.workflow.graph import graph_f1
 from evenkeel.metrics.workflow.tau import kendall_tau
 from evenkeel.metrics.workflow.workflow import WorkflowError, sequence, workflow
 
-ALL = [*STEPS, compressed("together")]
+ALL = (MISSING, COMPRESSED, REWORDED, REORDERED, DUPLICATED, ADDED)
 TEN = sequence([f"Check the valve of tank {n}." for n in range(1, 11)])
 
 
@@ -47,16 +46,10 @@ def refused(degradation, given_, severity):
 @pytest.mark.parametrize(
     ("size", "severity", "expected"),
     [
-        (10, 0.1, 1),
-        (10, 0.3, 3),
-        (5, 0.1, 1),
-        (5, 0.3, 2),
-        (5, 0.5, 3),
-        (70, 0.1, 7),
-        (100, 0.29, 29),
+        (10, 0.1, 1), (10, 0.3, 3), (5, 0.1, 1), (5, 0.3, 2), (5, 0.5, 3), (70, 0.1, 7), (100, 0.29, 29),
         (3, 1.0, 3),
     ],
-)
+)  # fmt: skip
 def test_severities_are_rounded_up_in_decimals(size, severity, expected) -> None:
     """10 % of 70 is 7 although 70 · 0.1 is a little more in binary; at least one step is touched."""
     assert units_touched(size, severity) == expected
@@ -94,7 +87,7 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
         assert found == degradation.apply(made, severity, random.Random(seed))
         after = Counter(found.steps)
         gone, new = (before - after).total(), (after - before).total()
-        match degradation.name.split("_")[0]:
+        match degradation.name:
             case "missing":
                 assert (gone, new) == (touched, 0)
             case "compressed":
@@ -113,11 +106,11 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
 @pytest.mark.parametrize(("severity", "touched"), [(0.1, 1), (0.3, 3), (0.5, 5)])
 def test_what_metrics_say_of_ten_steps(severity, touched) -> None:
     """Last steps gone: 2(10 − N)/(20 − N) for both F1s, (10 − N)/10 for weighted τ."""
-    found = missing("last").apply(TEN, severity, random.Random(1))
+    found = without(TEN, set(range(10 - touched, 10)))
     both = TEN, found, ExactText().align(TEN, found)
     expected = 2 * (10 - touched) / (20 - touched)
     assert chain_f1(*both).f1 == graph_f1(*both).f1 == pytest.approx(expected)
-    assert kendall_tau(*both).weighted == pytest.approx(missing("last").expected(severity))
+    assert kendall_tau(*both).weighted == pytest.approx(1 - severity)
     more = DUPLICATED.apply(TEN, severity, random.Random(1))
     assert chain_f1(TEN, more, ExactText().align(TEN, more)).f1 == pytest.approx(20 / (20 + touched))
 
@@ -127,13 +120,6 @@ def test_an_inner_step_is_bridged() -> None:
     diamond = workflow("abcd", [(0, 1), (0, 2), (1, 3), (2, 3)])
     assert named(without(diamond, {1})) == {("a", "c"), ("c", "d"), ("a", "d")}
     assert named(without(sequence("abcde"), {1, 2, 3})) == {("a", "e")}
-    inner = missing("inner").apply(sequence("abcde"), 0.5, random.Random(4))
-    assert (inner.steps[0], inner.steps[-1]) == ("a", "e")
-
-
-def test_the_last_steps_are_the_last_in_canonical_order() -> None:
-    """Not those that happen to be listed last."""
-    assert missing("last").apply(workflow("abc", [(2, 0), (0, 1)]), 0.1, random.Random(1)).chain == ("c", "a")
 
 
 def test_merged_steps_make_one_sentence() -> None:
@@ -141,13 +127,6 @@ def test_merged_steps_make_one_sentence() -> None:
     assert joined(["Open the tray.", "Add paper."]) == "Open the tray and add paper."
     assert joined(["open SAP", "SAP asks; answer", "I wait"]) == "open SAP and SAP asks; answer and I wait"
     assert joined(["Add paper. ", "add paper"]) == "Add paper and add paper"
-
-
-def test_merging_together_makes_one_long_step() -> None:
-    """Five of ten: six steps in a row become one, four stay; in pairs more of them are touched."""
-    found = compressed("together").apply(TEN, 0.5, random.Random(3))
-    assert len(found.steps) == 5
-    assert sorted(step.count(" and ") for step in found.steps) == [0, 0, 0, 0, 5]
 
 
 def test_what_may_be_done_in_any_order_cannot_be_brought_out_of_order() -> None:
@@ -158,10 +137,9 @@ def test_what_may_be_done_in_any_order_cannot_be_brought_out_of_order() -> None:
 
 
 def test_workflows_that_are_too_short_are_refused() -> None:
-    """At least one step is left over, two around an inner one; a foreign step must be foreign."""
-    assert refused(missing("last"), sequence("a"), 0.5) == "not_degradable"
-    assert refused(missing("inner"), sequence("ab"), 0.5) == "not_degradable"
-    assert refused(compressed(), sequence("a"), 0.5) == "not_degradable"
+    """At least one step is left over; a foreign step must be foreign."""
+    assert refused(MISSING, sequence("a"), 0.5) == "not_degradable"
+    assert refused(COMPRESSED, sequence("a"), 0.5) == "not_degradable"
     assert refused(DUPLICATED, sequence([]), 0.5) == "not_degradable"
     assert refused(ADDED, sequence(FOREIGN_STEPS), 0.5) == "not_degradable"
 
@@ -188,11 +166,3 @@ def test_rewording_keeps_what_is_quoted_and_the_case() -> None:
     assert framed is not None
     assert framed.endswith("whisk the eggs.")
     assert refused(REWORDED, sequence(["Deckel schließen", "Knopf drücken"]), 0.5) == "not_degradable"
-
-
-def test_expected_scores() -> None:
-    """1 − severity for all that loses something, 1 for rewording."""
-    assert {degradation.name: degradation.expected(0.3) for degradation in ALL} == {
-        "missing_last": 0.7, "missing_random": 0.7, "missing_inner": 0.7, "compressed_random": 0.7,
-        "compressed_together": 0.7, "reworded": 1.0, "reordered": 0.7, "duplicated": 0.7, "added": 0.7,
-    }  # fmt: skip
