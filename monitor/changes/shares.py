@@ -64,11 +64,13 @@ class Moved(NamedTuple):
 class _Trait:
     """One trait: a reference, then a detector for each frequent value."""
 
-    __slots__ = ("_alerts", "_counts", "_edges", "_rules")
+    __slots__ = ("_alerts", "_counts", "_edges", "_missing", "_rules")
 
     def __init__(self, rules: ShareRules) -> None:
         self._rules = rules
         self._counts: Counter[str] = Counter()
+        self._missing = rules.reference
+        """Observations that the reference still lacks."""
         self._edges: list[float] | None = None
         self._alerts: dict[str, DriftAlert] = {}
 
@@ -88,7 +90,8 @@ class _Trait:
         numeric = not isinstance(value, str)
         if not self._alerts:
             self._counts[repr(value) if numeric else str(value)] += 1
-            if self._counts.total() >= self._rules.reference:
+            self._missing -= 1
+            if self._missing <= 0:
                 self._begin(watch.room, numeric=numeric)
             return None
         found = self._class(float(value)) if numeric and self._edges is not None else str(value)
@@ -120,7 +123,7 @@ class _Trait:
             )
             assert estimate is not None
             self._alerts[name] = DriftAlert(self._rules.drift, Baseline.of(estimate, provisional=True))
-        self._counts = Counter()
+        self._counts, self._missing = Counter(), self._rules.reference
         if not frequent:  # all values are rare: there is nothing to compare, so the reference begins anew
             self._edges = None
 
@@ -145,6 +148,7 @@ class _Trait:
         """Read what `to_json` wrote."""
         trait = cls(rules)
         trait._counts, trait._edges = Counter(raw[0]), raw[1]
+        trait._missing -= trait._counts.total()
         trait._alerts = {name: DriftAlert.from_json(one, rules.drift) for name, one in raw[2].items()}
         return trait
 

@@ -80,8 +80,7 @@ class Alert:
         Raises:
             ValueError: if the observation is out of the range of the rules; nothing has changed.
         """
-        self._watch.update(observation)
-        if self._watch.detector.evidence < self.rules.mean_trials_between_false_alarms:
+        if self._watch.update(observation) < self.rules.mean_trials_between_false_alarms:
             return None
         return self._changed()
 

@@ -286,9 +286,8 @@ class DriftAlert:
         if self.baseline is None:
             self._gather(observation)
             return None
-        for watch in self._watches:
-            watch.update(observation)
-        if self._gathered < self.rules.mean_trials_between_false_alarms:
+        evidence = [watch.update(observation) for watch in self._watches]
+        if not evidence or sum(evidence) / len(evidence) < self.rules.mean_trials_between_false_alarms:
             return None
         return self._changed()
 

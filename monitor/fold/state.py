@@ -164,8 +164,10 @@ class MonitorState:
         if not isinstance(outcome, str):
             exchange = Exchange(verdict.exchange_id, key.route, key.model)
             self._rollups.add(exchange, verdict, outcome, now, eras)
-        events = [drift_forgotten(one, logged, self.settings) for one in self._forgotten]
-        self._forgotten.clear()
+        events: list[AlertEvent] = []
+        if self._forgotten:
+            events += [drift_forgotten(one, logged, self.settings) for one in self._forgotten]
+            self._forgotten.clear()
         if change:
             events.append(alert_event(cell, change, logged, self.settings))
         drifted = cell.observe_drift(outcome)
