@@ -18,25 +18,29 @@ import json
 import math
 import re
 import zlib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from dataclasses import fields as fields_of
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.shadow.answer import READERS, UnreadableAnswer, elements, fields, text_of
 from evenkeel.stores.goldens import CHAT_COMPLETIONS, LONGEST_ID, Golden, GoldenError, is_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from evenkeel.shadow.answer import AnswerReader
 
-_FIELDS = tuple(field.name for field in fields(Answer))
+_FIELDS = tuple(field.name for field in fields_of(Answer))
 _COUNTS = ("prompt_tokens", "completion_tokens")
 _SHAPES = (
     'is neither text, nor an object with "text" or "tool_calls", nor a response with "choices", "output" '
     'or "content"'
 )
+_NAMELESS = 'has a call without a "name"; write {"name": "…", "arguments": {…}}'
 
 
 def read_approved(value: Any) -> Answer:
@@ -54,16 +58,18 @@ def read_approved(value: Any) -> Answer:
         answer = Answer(value)
     elif not isinstance(value, dict):
         raise GoldenError(_SHAPES)
-    elif "choices" in value:
-        answer = _of_choices(value)
-    elif isinstance(value.get("output"), list):
-        answer = _of_response(value)
-    elif isinstance(value.get("content"), list):
-        answer = _of_message(value)
+    elif (reader := _reader(value)) is not None:
+        try:
+            reader.whole(value)
+            answer = reader.answer()
+        except UnreadableAnswer as error:
+            raise GoldenError(f"is a response without an answer: {error.detail}") from error
     elif "text" in value or "tool_calls" in value:
         answer = _of_fields(value)
     else:
         raise GoldenError(_SHAPES)
+    if not all(call.name for call in answer.tool_calls):
+        raise GoldenError(_NAMELESS)
     if not answer.text and not answer.tool_calls:
         raise GoldenError("is empty: there is no text and no call that later answers could be compared with")
     return answer
@@ -92,92 +98,31 @@ def _of_fields(value: dict[str, Any]) -> Answer:
         wanted = int if name in _COUNTS else str
         if given is not None and (not isinstance(given, wanted) or isinstance(given, bool)):
             raise GoldenError(f'"{name}" is not {"a whole number" if wanted is int else "text"}')
-    return Answer(_text(value.get("text"), "text"), tuple(map(_call, calls)), **rest)
+    text = value.get("text")
+    if text is not None and not isinstance(text, str | list):
+        raise GoldenError('"text" is not text')
+    return Answer(text_of(text), tuple(map(_call, calls)), **rest)
 
 
-def _of_choices(body: dict[str, Any]) -> Answer:
-    choices = body["choices"]
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise GoldenError('is a response without a first choice: "choices" must hold an object')
-    choice = choices[0]
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        message = {"content": choice.get("text")}
-    calls = message.get("tool_calls") or []
-    if not isinstance(calls, list):
-        raise GoldenError('the "tool_calls" of its message are not a list')
-    text = _text(message.get("content"), "content") or _text(message.get("refusal"), "refusal")
-    return _with_origin(body, text, tuple(map(_call, calls)), choice.get("finish_reason"))
-
-
-def _of_response(body: dict[str, Any]) -> Answer:
-    said: list[str] = []
-    calls: list[ToolCall] = []
-    for item in _objects(body["output"]):
-        if item.get("type") == "message":
-            parts = _objects(item.get("content"))
-            said += [_text(part.get("text") or part.get("refusal"), "text") for part in parts]
-        elif item.get("type") == "function_call":
-            calls.append(_call(item))
-    return _with_origin(body, "".join(said), tuple(calls), body.get("status"))
-
-
-def _of_message(body: dict[str, Any]) -> Answer:
-    blocks = list(_objects(body["content"]))
-    said = "".join(_text(block.get("text"), "text") for block in blocks if block.get("type") == "text")
-    calls = tuple(
-        _call({"name": block.get("name"), "arguments": block.get("input") or {}})
-        for block in blocks
-        if block.get("type") == "tool_use"
-    )
-    return _with_origin(body, said, calls, body.get("stop_reason"))
-
-
-def _with_origin(body: dict[str, Any], text: str, calls: tuple[ToolCall, ...], finish: Any) -> Answer:
-    usage = body.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-
-    def tokens(*names: str) -> int | None:
-        return next((usage[name] for name in names if type(usage.get(name)) is int), None)
-
-    def name(value: Any) -> str | None:
-        return value if isinstance(value, str) else None
-
-    return Answer(
-        text,
-        calls,
-        model=name(body.get("model")),
-        system_fingerprint=name(body.get("system_fingerprint")),
-        finish_reason=name(finish),
-        prompt_tokens=tokens("prompt_tokens", "input_tokens"),
-        completion_tokens=tokens("completion_tokens", "output_tokens"),
-    )
+def _reader(value: dict[str, Any]) -> AnswerReader | None:
+    """Reads the response of an endpoint; None for what is none."""
+    if "choices" in value:
+        talks = any("message" in fields(choice) for choice in elements(value["choices"]))
+        return READERS["chat" if talks else "completions"]()
+    if isinstance(value.get("output"), list):
+        return READERS["responses"]()
+    return READERS["messages"]() if isinstance(value.get("content"), list) else None
 
 
 def _call(value: Any) -> ToolCall:
     """A call, as OpenAI writes it (under "function") or plainly."""
     call = value.get("function", value) if isinstance(value, dict) else None
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        raise GoldenError('has a call without a "name"; write {"name": "…", "arguments": {…}}')
+        raise GoldenError(_NAMELESS)
     arguments = call.get("arguments", "{}")
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
     return ToolCall(call["name"], arguments)
-
-
-def _text(value: Any, name: str) -> str:
-    """A string; what null and a list of parts amount to."""
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return "".join(_text(part.get("text"), name) for part in _objects(value))
-    if not isinstance(value, str):
-        raise GoldenError(f'"{name}" is not text')
-    return value
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
 
 
 _ASKED = ("request", "messages", "prompt")

@@ -197,20 +197,29 @@ def html(document: Document) -> bytes:
     return filled.encode("utf-8", "replace")
 
 
-def environment(package: str) -> Environment:
-    """The templates of a package; what they print is escaped and made visible."""
+def environment(package: str, *, of_html: bool = True) -> Environment:
+    """The templates of a package.
+
+    Args:
+        package: whose folder `templates` they are in.
+        of_html: whether what they print is escaped and made visible; else each value is put on one line.
+    """
     return Environment(
         loader=PackageLoader(package),
-        autoescape=True,
+        autoescape=of_html,  # noqa: S701 - what is no page is escaped by what shows it
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_visible,
+        finalize=_visible if of_html else _on_one_line,
     )
 
 
 def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _on_one_line(value: Any) -> Any:
+    return " ".join(value.splitlines()) if isinstance(value, str) else value
 
 
 @lru_cache(maxsize=1)

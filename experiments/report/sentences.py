@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,7 @@ from evenkeel.core.figures import (
     usd,
 )
 from evenkeel.core.labels import scorer_words
+from evenkeel.experiments.kit.renderings import environment
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import RESEND, ranked
 from evenkeel.monitor.changes.markdown import EFFECTS
@@ -30,6 +32,9 @@ from evenkeel.monitor.changes.report import SAID, Cause
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jinja2 import Template
+
+    from evenkeel.core.cells import Estimate
     from evenkeel.experiments.kit.document import Tone
     from evenkeel.experiments.report.findings import Report
     from evenkeel.experiments.report.sides import ChangeSides
@@ -103,18 +108,47 @@ def headline(report: Report) -> str:
 
 
 def summary(report: Report) -> list[str]:
-    """The first page, a sentence or two for each matter."""
-    overall = _overall(report) if report.change is None else _sides(report.change)
-    return [
-        *overall,
-        *(_extremes(report) if report.change is None else ()),
-        *_changes(report),
-        _alerts(report),
-        *(_weakest(report) if report.change is None else ()),
-        *_measured(report),
-        *_gaps(report),
-        _spent(report),
-    ]
+    """The first page, a sentence or two for each matter; `summary.txt` has the words."""
+    change = report.change
+    others = [one for one in report.changes if change is None or one.id != change.report.id]
+    kinds = [line for line in ranked(report.tables.kinds) if line.robustness is not None]
+    tested = [line.excess for line in kinds if line.excess is not None]
+    several = len({(line.route, line.model) for line in kinds}) > 1
+    failures: Counter[str] = Counter()
+    for counts in report.gaps.failures.values():
+        failures.update(counts)
+    page = _template().render(
+        report=report,
+        most=_NAMED,
+        moves=[] if change is None else list(_moves(change)),
+        worse=[] if change is None else _worse(change),
+        models=[line for line in ranked(report.tables.models) if line.robustness is not None],
+        changes=others,
+        up=sum(alert.resolved_at is None for alert in report.alerts),
+        routes=_split(Counter(alert.route for alert in report.alerts)),
+        kinds=kinds,
+        weakest=[
+            f"{line_name(line.name)}{f' on {where(line)}' if several else ''} ({points(line.robustness)})"
+            for line in kinds[:_NAMED]
+        ],
+        tested=tested,
+        above=sum(excess.lower > 0 for excess in tested),
+        period=Period(report.first_at, report.last_at + 1).words,
+        ratings=[f"{number(n)} {scorer_words(scorer)}" for scorer, n in sorted(report.scorers.items())],
+        failures=failures,
+    )
+    return page.splitlines()
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    made = environment("evenkeel.experiments.report", of_html=False)
+    words = (
+        change_line, count, date_and_time, difference, difference_interval, listing, number, points,
+        points_text, reasons, share, usd, where,
+    )  # fmt: skip
+    made.globals |= {word.__name__: word for word in words}
+    return made.get_template("summary.txt")
 
 
 def change_line(change: ChangeReport, *, dated: bool = True) -> str:
@@ -126,145 +160,31 @@ def change_line(change: ChangeReport, *, dated: bool = True) -> str:
     return f"{date_and_time(change.at)}: {text}" if dated else text
 
 
-def _measured(report: Report) -> Iterator[str]:
-    routes = list(report.costs)
-    named = listing(routes) if len(routes) <= _NAMED else f"{listing(routes[:_NAMED])} and others"
-    when = Period(report.first_at, report.last_at + 1).words
-    yield (
-        f"{count(report.exchanges, 'request')} on {count(len(routes), 'route')} ({named}) "
-        f"{'was' if report.exchanges == 1 else 'were'} sent again, as they were and reworded "
-        f"with their meaning kept: {count(report.trials, 'trial')}, {when}."
-    )
-    if report.scorers:
-        said = [f"{number(times)} {scorer_words(scorer)}" for scorer, times in sorted(report.scorers.items())]
-        yield f"Ratings: {listing(said)}."
+def where(line: Line) -> str:
+    """Where a line is from, in a sentence: "support (helpdesk-1)"."""
+    return f"{line.route} ({line.model})"
 
 
-def _overall(report: Report) -> Iterator[str]:
-    whole = report.tables.whole
-    if whole is None or whole.robustness is None:
-        yield (
-            f"Too few trials for a figure: {number(report.rules.min_trials)} are needed. Raise the sampling "
-            "rate, or look at a longer time."
-        )
-        return
-    low, high = (number(100 * end, 1) for end in (whole.robustness.lower, whole.robustness.upper))
-    yield (
-        f"Of 100 reworded requests, {points(whole.robustness)} got an answer of the same quality as the "
-        f"original; with 95 % confidence between {low} and {high}."
-    )
-    if whole.content_delta is None:
-        return
-    text = f"The content of the answer changed in {points_text(whole.content_delta)} of 100"
-    if whole.noise_floor is not None and whole.excess is not None:
-        text += (
-            f"; when the same request is sent again it changes in {points_text(whole.noise_floor)}, so the "
-            f"rewordings account for {points_text(whole.excess)}"
-        )
-    yield f"{text}."
-
-
-def _extremes(report: Report) -> Iterator[str]:
-    known = [line for line in ranked(report.tables.models) if line.robustness is not None]
-    if len(known) > 1:
-        yield (
-            f"Least robust: {_where(known[0])}, {points_text(known[0].robustness)}. "
-            f"Most robust: {_where(known[-1])}, {points_text(known[-1].robustness)}."
-        )
-
-
-def _weakest(report: Report) -> Iterator[str]:
-    known = [line for line in ranked(report.tables.kinds) if line.robustness is not None]
-    if not known:
-        return
-    several = len({(line.route, line.model) for line in known}) > 1
-    named = [
-        f"{line_name(line.name)}{f' on {_where(line)}' if several else ''} ({points(line.robustness)})"
-        for line in known[:_NAMED]
-    ]
-    yield f"Weakest rewordings: {listing(named)}."
-    tested = [line for line in known if line.excess is not None]
-    above = sum(line.excess is not None and line.excess.lower > 0 for line in tested)
-    yield (
-        f"Of {count(len(tested), 'perturbation')} with a figure, "
-        f"{number(above)} {'changes' if above == 1 else 'change'} answers more often than the control, "
-        "beyond its interval."
-    )
-
-
-def _alerts(report: Report) -> str:
-    if not report.alerts:
-        return "No alert was up."
-    routes = Counter(alert.route for alert in report.alerts)
-    up = sum(alert.resolved_at is None for alert in report.alerts)
-    n = len(report.alerts)
-    still = "all of them still at its end" if up == n > 1 else f"{number(up)} of them still at its end"
-    if n == 1:
-        still = "and it still was at its end" if up else "and it was resolved"
-    return f"{count(n, 'alert')} {'was' if n == 1 else 'were'} up in the period, {still}: {_split(routes)}."
-
-
-def _changes(report: Report) -> Iterator[str]:
-    others = [one for one in report.changes if report.change is None or one.id != report.change.report.id]
-    if report.change is None and not others:
-        yield "No change was noticed."
-    for change in others[:_NAMED]:
-        yield f"Change: {change_line(change)}"
-    if len(others) > _NAMED:
-        yield f"{count(len(others) - _NAMED, 'more change')} below."
-
-
-def _sides(change: ChangeSides) -> Iterator[str]:
-    found = change.report
-    yield (
-        f"Noticed {date_and_time(found.at)}. Compares {count(change.before_exchanges, 'request')} before "
-        f"with {number(change.after_exchanges)} after."
-    )
-    together = [line for table in change.tables for line in table.lines if not line.name]
-    for line in together:
+def _moves(change: ChangeSides) -> Iterator[tuple[str, Estimate, Estimate, Difference]]:
+    """What is said of everything together: its name, both sides and the difference."""
+    for line in (line for table in change.tables for line in table.lines if not line.name):
         for measure, name in (("robustness", "Robustness"), ("content_delta", "The content delta")):
             shift = line.differences[measure]
             if shift is not None:
-                yield (
-                    f"{name} was {points_text(getattr(line.before, measure))} before and is "
-                    f"{points_text(getattr(line.after, measure))} after: {difference(shift)} "
-                    f"{difference_interval(shift)} points."
-                )
-    worse = [
-        line.name
+                yield name, getattr(line.before, measure), getattr(line.after, measure), shift
+
+
+def _worse(change: ChangeSides) -> list[str]:
+    """The perturbations that got worse on their own, the first few by name."""
+    names = [
+        line_name(line.name)
         for table in change.tables
         if table.key == "sides-kinds"
         for line in table.lines
         if "worse" in {tone(measure, line.differences[measure]) for measure in line.differences}
     ]
-    if worse:
-        named = [line_name(name) for name in worse[:_NAMED]]
-        more = [f"{number(len(worse) - _NAMED)} more"] if len(worse) > _NAMED else []
-        yield f"Worse on their own, beyond both intervals: {listing([*named, *more])}."
-
-
-def _gaps(report: Report) -> Iterator[str]:
-    lost = sum(sum(counts.values()) for counts in report.gaps.failures.values())
-    if lost:
-        together: Counter[str] = Counter()
-        for counts in report.gaps.failures.values():
-            together.update(counts)
-        yield (
-            f"Not measured: {count(lost, 'trial')} of {number(report.trials)} "
-            f"({share(lost, report.trials)}) gave no rating ({reasons(together)})."
-        )
-    if report.gaps.thin:
-        yield f"{count(len(report.gaps.thin), 'perturbation')} had too few trials for a figure."
-
-
-def _spent(report: Report) -> str:
-    tokens = sum(cost.tokens for cost in report.costs.values())
-    dollars = sum(cost.usd for cost in report.costs.values())
-    return f"Spent on these trials: {usd(dollars)} and {count(tokens, 'token')}."
-
-
-def _where(line: Line) -> str:
-    return f"{line.route} ({line.model})"
+    more = [f"{number(len(names) - _NAMED)} more"] if len(names) > _NAMED else []
+    return [*names[:_NAMED], *more]
 
 
 def _split(routes: Counter[str]) -> str:
