@@ -269,13 +269,13 @@ class Asking:
     prices: Prices
 
 
-def golden_routes(settings: Settings) -> list[GoldenRoute]:
+def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
     """Where the goldens of each route are asked: with the credential of replays, else the route's own."""
     headers = replays.credentials(settings)
-    return [
-        GoldenRoute(route.name, Upstream.parse(route.upstream), headers[route.name], route.task)
+    return {
+        route.name: GoldenRoute(Upstream.parse(route.upstream), headers[route.name], route.task)
         for route in settings.routes
-    ]
+    }
 
 
 class ChangeResponse:

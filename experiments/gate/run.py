@@ -190,41 +190,25 @@ def shuffled(tasks: Sequence[Task | Unasked], seed: int) -> list[Task | Unasked]
     return ordered
 
 
+@dataclass(slots=True)
 class Run:
     """Asks and scores goldens for a gate."""
 
-    def __init__(
-        self,
-        gate: Gate,
-        asker: Asker,
-        scoring: Scoring,
-        *,
-        costs: Costs,
-        repeats: int = 1,
-        concurrency: int = 8,
-        task: Callable[[Golden], str | None] = lambda golden: golden.task,
-        progress: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Put a run together.
-
-        Args:
-            gate: Takes what is found.
-            asker: Asks both sides.
-            scoring: Scores each answer beside the approved one.
-            costs: Where the judge's are added.
-            repeats: Calls to each side for each golden.
-            concurrency: Calls under way at the same time, roughly: as many goldens are begun as make so many.
-            task: Name of a golden's task.
-            progress: Called after each golden.
-        """
-        self._gate = gate
-        self._asker = asker
-        self._scoring = scoring
-        self._costs = costs
-        self._repeats = repeats
-        self._concurrency = concurrency
-        self._task = task
-        self._progress = progress
+    gate: Gate
+    """Takes what is found."""
+    asker: Asker
+    scoring: Scoring
+    """Scores each answer beside the approved one."""
+    costs: Costs
+    """Where the judge's are added."""
+    repeats: int = 1
+    """Calls to each side for each golden."""
+    concurrency: int = 8
+    """Calls under way at the same time, roughly: as many goldens are begun as make so many."""
+    task: Callable[[Golden], str | None] = lambda golden: golden.task
+    """Name of a golden's task."""
+    progress: Callable[[], None] = lambda: None
+    """Called after each golden."""
 
     async def run(self, tasks: Sequence[Task | Unasked]) -> Course:
         """Take the tasks in order until the gate is settled or there are no more.
@@ -237,13 +221,13 @@ class Run:
         course = Course()
         for one in tasks:
             if isinstance(one, Unasked):
-                self._gate.leave_out(one.failure)
+                self.gate.leave_out(one.failure)
                 course.failures.setdefault(one.failure.reason, one.failure.detail)
         asked = [task for task in tasks if isinstance(task, Task)]
         waiting = iter(asked)
         begun: deque[asyncio.Task[Looked]] = deque()
         try:
-            while not self._gate.settled:
+            while not self.gate.settled:
                 while len(begun) < self._ahead(asked) and (task := next(waiting, None)) is not None:
                     begun.append(asyncio.create_task(self._look(task)))
                 if not begun:
@@ -262,22 +246,22 @@ class Run:
     def _ahead(self, tasks: Sequence[Task]) -> int:
         """Goldens under way at the same time. More of them would be asked in vain once it is settled."""
         sides = next((len(task.requests) for task in tasks), 1)
-        return max(1, round(self._concurrency / (sides * self._repeats)))
+        return max(1, round(self.concurrency / (sides * self.repeats)))
 
     def _take(self, looked: Looked, course: Course) -> None:
-        self._gate.take(looked.measured)
+        self.gate.take(looked.measured)
         if looked.fallen is not None:
             course.fallen.append(looked.fallen)
         failed = [looked.measured] if isinstance(looked.measured, Failure) else looked.measured.values()
         for one in failed:
             if isinstance(one, Failure):
                 course.failures.setdefault(one.reason, one.detail)
-        self._progress()
+        self.progress()
 
     async def _look(self, task: Task) -> Looked:
-        places = [(side, number) for side in task.requests for number in range(self._repeats)]
+        places = [(side, number) for side in task.requests for number in range(self.repeats)]
         calls = [
-            asyncio.create_task(self._asker.ask(task.requests[side].call(side, number)))
+            asyncio.create_task(self.asker.ask(task.requests[side].call(side, number)))
             for side, number in places
         ]
         try:
@@ -303,9 +287,9 @@ class Run:
         for answer in answers:
             key = (answer.text, answer.tool_calls)
             if key not in by_content:
-                pair = Pair(task.golden.answer, answer, task.context, self._task(task.golden))
-                by_content[key] = scored = await self._scoring.score(pair)
-                account = self._costs.of(JUDGE)
+                pair = Pair(task.golden.answer, answer, task.context, self.task(task.golden))
+                by_content[key] = scored = await self.scoring.score(pair)
+                account = self.costs.of(JUDGE)
                 account.book(Spend(0, scored.opinions_usd))
                 if scored.judgement is not None:
                     account.book(Spend(scored.judgement.tokens, scored.judgement.cost_usd))

@@ -64,12 +64,12 @@ def read_approved(value: Any) -> Answer:
             answer = reader.answer()
         except UnreadableAnswer as error:
             raise GoldenError(f"is a response without an answer: {error.detail}") from error
+        if not all(call.name for call in answer.tool_calls):
+            raise GoldenError(_NAMELESS)
     elif "text" in value or "tool_calls" in value:
         answer = _of_fields(value)
     else:
         raise GoldenError(_SHAPES)
-    if not all(call.name for call in answer.tool_calls):
-        raise GoldenError(_NAMELESS)
     if not answer.text and not answer.tool_calls:
         raise GoldenError("is empty: there is no text and no call that later answers could be compared with")
     return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, Spend
@@ -19,7 +19,7 @@ from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.endpoint import Upstream
@@ -57,59 +57,39 @@ class Today:
 class GoldenRoute:
     """A route whose goldens are asked again."""
 
-    name: str
     upstream: Upstream
     headers: tuple[tuple[str, str], ...] = ()
     """The credential."""
     task: str | None = None
 
 
+@dataclass(slots=True)
 class GoldenReplayer:
     """Asks goldens and scores them. Needs an event loop."""
 
-    def __init__(
-        self,
-        routes: Sequence[GoldenRoute],
-        store: GoldenStore,
-        archive: ExchangeArchive,
-        log: VerdictLog,
-        replayer: Replayer,
-        scoring: Scoring,
-        costs: CostTracker,
-        prices: Prices,
-        *,
-        most: int,
-        clock: Callable[[], float],
-    ) -> None:
-        """Wire it.
-
-        Args:
-            routes: Whose goldens are asked, and where.
-            store: The goldens.
-            archive: Where the prompt of today is found.
-            log: Where the model of today is found.
-            replayer: Sends.
-            scoring: Holds answers against the approved ones.
-            costs: Tracks the daily budgets.
-            prices: Of models.
-            most: Goldens of a route that are asked in one run.
-            clock: Unix time in seconds.
-        """
-        self._store = store
-        self._archive = archive
-        self._log = log
-        self._replayer = replayer
-        self._scoring = scoring
-        self._costs = costs
-        self._prices = prices
-        self._clock = clock
-        self._most = most
-        self._routes = {route.name: route for route in routes}
-        self._tasks = {route.name: route.task for route in routes}
+    routes: Mapping[str, GoldenRoute]
+    """Whose goldens are asked, by name."""
+    store: GoldenStore
+    archive: ExchangeArchive
+    """Where the prompt of today is found."""
+    log: VerdictLog
+    """Where the model of today is found."""
+    replayer: Replayer
+    """Sends."""
+    scoring: Scoring
+    """Holds answers against the approved ones."""
+    costs: CostTracker
+    """Tracks the daily budgets."""
+    prices: Prices
+    _: KW_ONLY
+    most: int
+    """Goldens of a route that are asked in one run."""
+    clock: Callable[[], float]
+    """Unix time in seconds."""
 
     def has_goldens(self, route: str) -> bool:
         """Whether there is anything to ask. Blocks on storage."""
-        return route in self._routes and bool(self._goldens(route))
+        return route in self.routes and bool(self._goldens(route))
 
     async def run(self, route: str, trigger: Trigger, change: str = "") -> GoldenRun | None:
         """One run over the route's goldens; None if there are none.
@@ -119,7 +99,7 @@ class GoldenReplayer:
             trigger: Why.
             change: Id of the change that it looks into.
         """
-        goldens = await asyncio.to_thread(self._goldens, route) if route in self._routes else ()
+        goldens = await asyncio.to_thread(self._goldens, route) if route in self.routes else ()
         if not goldens:
             return None
         today = await asyncio.to_thread(self._today, route)
@@ -131,9 +111,9 @@ class GoldenReplayer:
         left_out = Counter(task.failure.reason for task in todo if not isinstance(task, Task))
         found = await asyncio.gather(*(self._ask(task, route, slots) for task in asked))
         models = Counter(model for _, model in found if model)
-        at = self._clock()
+        at = self.clock()
         digest = hashlib.sha256(f"{route}\0{trigger}\0{change}\0{at!r}".encode()).hexdigest()
-        rating = self._scoring.rating
+        rating = self.scoring.rating
         return GoldenRun(
             id=digest[:16],
             route=route,
@@ -142,8 +122,8 @@ class GoldenReplayer:
             change=change,
             asked=", ".join(part for part in (today.model, today.prompt_version) if part) or "as approved",
             model=max(sorted(models), key=models.__getitem__) if models else "",
-            deciding=tuple(measure.name for measure in self._scoring.measures() if measure.decides),
-            scorer=self._scoring.said,
+            deciding=tuple(measure.name for measure in self.scoring.measures() if measure.decides),
+            scorer=self.scoring.said,
             judged=rating is not None and rating.scorer == "judge",
             results=tuple(result for result, _ in found),
             left_out=dict(sorted(left_out.items())),
@@ -151,18 +131,18 @@ class GoldenReplayer:
 
     def _goldens(self, route: str) -> tuple[Golden, ...]:
         """Those of a route that can be asked; the same ones each time, spread by the hash of their ids."""
-        found = [golden for golden in self._store.select(route=route) if golden.request is not None]
+        found = [golden for golden in self.store.select(route=route) if golden.request is not None]
         found.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
-        return tuple(found[: self._most])
+        return tuple(found[: self.most])
 
     def _today(self, route: str) -> Today:
-        latest = self._log.latest(1, route=route)
+        latest = self.log.latest(1, route=route)
         model = latest[0].requested_model if latest else None
         version = latest[0].prompt_version if latest else None
         return Today(model, version, self._system(route, version) if version else None)
 
     def _system(self, route: str, version: str) -> str | None:
-        for exchange in self._archive.latest(_LOOKED_AT, route=route):
+        for exchange in self.archive.latest(_LOOKED_AT, route=route):
             api = api_of(exchange.path)
             if exchange.prompt_version != version or api is None:
                 continue
@@ -175,7 +155,7 @@ class GoldenReplayer:
         return None
 
     def _side(self, route: str, today: Today, edit: Edit | None) -> Side:
-        own = self._routes[route]
+        own = self.routes[route]
         return Side(
             name="candidate",
             upstreams={route: own.upstream},
@@ -198,36 +178,38 @@ class GoldenReplayer:
         key = key_of(golden.id, golden.version)
         async with slots:
             estimate = self._estimate(task)
-            refused = await asyncio.to_thread(self._costs.reserve, estimate, route)
+            refused = await asyncio.to_thread(self.costs.reserve, estimate, route)
             if refused is not None:
                 return GoldenResult(key, failure=refused), None
             replayed = judged = NOTHING
             try:
-                replay = await self._replayer.send(request.target, request.body, api=request.api)
+                replay = await self.replayer.send(request.target, request.body, api=request.api)
                 if isinstance(replay, Failure):
                     return GoldenResult(key, failure=replay.reason), None
                 answer = replay.answer
                 replayed = self._spent(task, answer)
                 context = task.context
-                scored = await self._scoring.score(
-                    Pair(golden.answer, answer, context, task_of(golden, self._tasks))
+                scored = await self.scoring.score(
+                    Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
                 )
                 judged = Spend(0, scored.opinions_usd)
                 if scored.judgement is not None:
                     judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             finally:
                 await asyncio.to_thread(
-                    self._costs.settle, estimate, route, {"golden": replayed, "judge": judged}
+                    self.costs.settle, estimate, route, {"golden": replayed, "judge": judged}
                 )
         return result_of(key, scored), answer.model or request.model or None
 
     def _estimate(self, task: Task) -> Spend:
         answer = task.golden.answer
         replay = self._spent(task, answer)
-        if self._scoring.rating is None:
+        if self.scoring.rating is None:
             return replay
-        expense = self._scoring.rating.estimate(
-            2 * len(answer.text), len(task.context), task_of(task.golden, self._tasks)
+        expense = self.scoring.rating.estimate(
+            2 * len(answer.text),
+            len(task.context),
+            task_of(task.golden, {}, self.routes[task.golden.route].task),
         )
         return replay.plus(Spend(expense.tokens, expense.usd))
 
@@ -235,7 +217,7 @@ class GoldenReplayer:
         request = task.requests["candidate"]
         asked = answer.prompt_tokens or request.prompt_tokens
         said = answer.completion_tokens or estimate_tokens(answer.text)
-        return Spend(asked + said, self._prices.usd(request.model, asked, said))
+        return Spend(asked + said, self.prices.usd(request.model, asked, said))
 
 
 def result_of(key: str, scored: Scored) -> GoldenResult:

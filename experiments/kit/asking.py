@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenkeel.core.budget import Spend
@@ -198,47 +198,34 @@ class Call:
     api: Api = "chat"
 
 
+@dataclass(slots=True)
 class Asker:
     """Puts calls to models."""
 
-    def __init__(
-        self,
-        replayer: Replayer,
-        answers: Answers,
-        prices: Prices,
-        costs: Costs,
-        *,
-        patience: int,
-        give_up: Callable[[Call, Failure], None],
-    ) -> None:
-        """Begin.
-
-        Args:
-            replayer: Sends; limits how many calls are under way.
-            answers: The journal: answers are in it before anybody sees them.
-            prices: Of models.
-            costs: Where calls are added up, and where the limit is.
-            patience: Failures in a row after which a model that has answered before is not asked again.
-            give_up: Called once for each model that is not asked any more; may raise to end the run.
-        """
-        self._replayer = replayer
-        self._answers = answers
-        self._prices = prices
-        self._costs = costs
-        self._patience = patience
-        self._give_up = give_up
-        self._answered: set[str] = set()
-        self._in_a_row: dict[str, int] = {}
-        self.unusable: dict[str, Failure] = {}
-        """Models that are not asked any more, by payee, and what they answered last."""
+    replayer: Replayer
+    """Sends; limits how many calls are under way."""
+    answers: Answers
+    """The journal: answers are in it before anybody sees them."""
+    prices: Prices
+    costs: Costs
+    """Where calls are added up, and where the limit is."""
+    _: KW_ONLY
+    patience: int
+    """Failures in a row after which a model that has answered before is not asked again."""
+    give_up: Callable[[Call, Failure], None]
+    """Called once for each model that is not asked any more; may raise to end the run."""
+    unusable: dict[str, Failure] = field(default_factory=dict, init=False)
+    """Models that are not asked any more, by payee, and what they answered last."""
+    _answered: set[str] = field(default_factory=set, init=False)
+    _in_a_row: dict[str, int] = field(default_factory=dict, init=False)
 
     async def ask(self, call: Call) -> Answer | Failure:
         """The answer, or why there is none.
 
         Raises: BudgetUsedUpError before a call that would be beyond the limit; what `give_up` raises.
         """
-        account = self._costs.of(call.payee)
-        known = self._answers.get(call.key)
+        account = self.costs.of(call.payee)
+        known = self.answers.get(call.key)
         if known is not None:
             tokens = _tokens(call, known.answer)
             account.remember(Spend(sum(tokens), self._usd(call, tokens)))
@@ -256,13 +243,13 @@ class Asker:
             return outcome
         self._answered.add(call.payee)
         self._in_a_row[call.payee] = 0
-        self._answers.put(call.key, outcome)
+        self.answers.put(call.key, outcome)
         return outcome.answer
 
     async def _send(self, call: Call, account: Account) -> Replay | Failure:
-        self._costs.check()
+        self.costs.check()
         account.calls += 1
-        outcome = await self._replayer.send(call.target, call.body, api=call.api)
+        outcome = await self.replayer.send(call.target, call.body, api=call.api)
         if not isinstance(outcome, Failure):
             prompt, completion = tokens = _tokens(call, outcome.answer)
             account.prompt_tokens += prompt
@@ -271,18 +258,18 @@ class Asker:
         return outcome
 
     def _usd(self, call: Call, tokens: tuple[int, int]) -> float:
-        return self._prices.usd(call.model, *tokens)
+        return self.prices.usd(call.model, *tokens)
 
     def _failed(self, call: Call, failure: Failure) -> None:
         payee = call.payee
         self._in_a_row[payee] = self._in_a_row.get(payee, 0) + 1
         answered = payee in self._answered
-        patience = self._patience if answered else _PATIENCE_AT_FIRST
+        patience = self.patience if answered else _PATIENCE_AT_FIRST
         if failure.reason == "unauthorized" and not answered:
             patience = 1
         if self._in_a_row[payee] >= patience and payee not in self.unusable:
             self.unusable[payee] = failure
-            self._give_up(call, failure)
+            self.give_up(call, failure)
 
 
 def _tokens(call: Call, answer: Answer) -> tuple[int, int]:

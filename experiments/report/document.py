@@ -8,6 +8,7 @@ from evenkeel.core import figures, rewordings
 from evenkeel.core.geometry import band
 from evenkeel.core.version import VERSION
 from evenkeel.experiments.kit.document import (
+    EVERYWHERE,
     Block,
     Bullets,
     Cell,
@@ -27,7 +28,7 @@ from evenkeel.monitor.changes.markdown import EFFECTS
 from evenkeel.monitor.changes.report import SAID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
     from evenkeel.experiments.kit.document import Rendering, Value
@@ -65,7 +66,7 @@ def document(report: Report) -> Document:
         summary=tuple(sentences.summary(report)),
         sections=(
             _picture(report),
-            _glossary(),
+            _listed("meaning", sentences.GLOSSARY, on=_HTML),
             *(_change(report.change) if report.change is not None else ()),
             *(_table(table) for table in report.tables.all),
             _alerts(report),
@@ -78,12 +79,29 @@ def document(report: Report) -> Document:
     )
 
 
+def _section(key: str, *blocks: Block, more: str = "", on: frozenset[Rendering] = EVERYWHERE) -> Section:
+    """A section that `words.toml` names; `more` follows the sentence on it."""
+    words = sentences.SECTIONS[key]
+    about = f"{words.get('about', '')}{more}"
+    return Section(words["title"], blocks, key=key, about=about, level=words.get("level", 2), on=on)
+
+
+def _listed(key: str, rows: Iterable[tuple[Value, ...]], **more: Any) -> Section:
+    """A section with one table; without rows, what the section says then, or nothing."""
+    words, lines = sentences.SECTIONS[key], tuple(rows)
+    none = (Paragraph(words["none"]),) if "none" in words else ()
+    table = Table(tuple(map(_column, words["columns"])), lines)
+    return _section(key, *((table,) if lines else none), **more)
+
+
+def _column(words: str | Mapping[str, Any]) -> Column:
+    if isinstance(words, str):
+        return Column(words)
+    return Column(**{**words, "form": Form(words.get("form", "text"))})
+
+
 def _points(name: str) -> Column:
     return Column(name, Form.POINTS, 1)
-
-
-def _numbers(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, Form.NUMBER) for name in names)
 
 
 def _picture(report: Report) -> Section:
@@ -103,14 +121,8 @@ def _picture(report: Report) -> Section:
     columns = (Column("Route, model"), *map(_points, names))
     left_out = len(found.models) - len(rows)
     more = f" The {len(rows)} least robust models of {len(found.models)}." if left_out else ""
-    return Section(
-        "Robustness at a glance",
-        (Table(columns, tuple(rows), heat=True, legend=True),) if rows else (),
-        key="picture",
-        about="Answers out of 100 that kept their quality, by category of the rewording, with the 95 % "
-        f"interval. “Control” is the same request sent again.{more}",
-        on=_HTML,
-    )
+    table = Table(columns, tuple(rows), heat=True, legend=True)
+    return _section("picture", *((table,) if rows else ()), more=more, on=_HTML)
 
 
 def _heat(line: Line, name: str) -> Cell:
@@ -127,12 +139,6 @@ def _coloured(estimate: Estimate, title: str = "") -> Cell:
     return Cell(text, interval, band=band(estimate.value), title=title)
 
 
-def _glossary() -> Section:
-    rows = tuple(sentences.GLOSSARY)
-    table = Table((Column("Figure"), Column("Meaning", wide=True)), rows)
-    return Section("What the figures mean", (table,), key="meaning", on=_HTML)
-
-
 def _table(table: tables.Table) -> Section:
     lines = shown(table.lines)
     about = table.about
@@ -142,7 +148,7 @@ def _table(table: tables.Table) -> Section:
     columns = (
         *((Column("Route, model"),) if placed else ()),
         *((Column(table.what.capitalize()),) if table.what else ()),
-        *_numbers("Trials"),
+        Column("Trials", Form.NUMBER),
         *(_points(sentences.HEADINGS[name]) for name in MEASURES),
         *((_points(sentences.HEADINGS["mean_of_categories"]),) if table.key == "models" else ()),
     )
@@ -179,27 +185,23 @@ def _change(change: ChangeSides) -> Iterator[Section]:
     found = change.report
     among = f" ({', or '.join(SAID[one] for one in found.among)})" if len(found.among) > 1 else ""
     marks = tuple((NAMES.get(mark.kind, mark.kind), mark.before, mark.after) for mark in found.marks)
-    yield Section(
-        "The change",
-        (
-            Paragraph(
-                f"Likely cause: {SAID[found.cause]}{among}. Effect: {EFFECTS[found.effect]}. Noticed "
-                f"{figures.date_and_time(found.at)}, change {found.id}."
-            ),
-            Table((Column("Noticed"), Column("Before", wide=True), Column("After", wide=True)), marks),
+    yield _section(
+        "change",
+        Paragraph(
+            f"Likely cause: {SAID[found.cause]}{among}. Effect: {EFFECTS[found.effect]}. Noticed "
+            f"{figures.date_and_time(found.at)}, change {found.id}."
         ),
-        key="change",
+        *_listed("change", marks).blocks,
     )
-    for title, lines in (
-        ("What got worse", found.effects),
-        ("Evidence", found.evidence),
-        ("Settings that differ", found.settings),
+    for key, lines in (
+        ("what-got-worse", found.effects),
+        ("evidence", found.evidence),
+        ("settings-that-differ", found.settings),
     ):
-        yield Section(title, (Bullets(tuple(lines)),) if lines else (), level=3)
+        yield _section(key, *((Bullets(tuple(lines)),) if lines else ()))
     if found.goldens is not None:
-        columns = (Column("Breached"), Column("Before", Form.POINTS, 1), Column("After", Form.POINTS, 1))
-        rows = tuple((measure, before, now) for measure, now, before in found.goldens.breaches)
-        yield Section("Goldens", (Table(columns, rows),), level=3, about=found.goldens.reason or "")
+        rows = ((measure, before, now) for measure, now, before in found.goldens.breaches)
+        yield _listed("goldens", rows, more=found.goldens.reason or "")
     for table in change.tables:
         yield _side_table(table)
 
@@ -261,80 +263,42 @@ def _alerts(report: Report) -> Section:
         for alert in report.alerts[:MOST_ALERTS]
     )
     more = len(report.alerts) - len(rows)
-    blocks: tuple[Block, ...] = (
-        Table((Column("Raised"), Column("Resolved"), Column("What happened", wide=True)), rows)
-        if rows
-        else Paragraph("No alert was up in the period."),
-    )
     about = f"{figures.number(more)} more are in the JSON file." if more > 0 else ""
-    return Section("Alerts", blocks, key="alerts", about=about)
+    return _listed("alerts", rows, more=about)
 
 
 def _changes(report: Report) -> Section:
     lines = tuple(f"{sentences.change_line(one)} ({one.id})" for one in report.changes)
-    return Section(
-        "Changes",
-        (Bullets(lines) if lines else Paragraph("No change was noticed in the period."),),
-        key="changes",
-    )
+    none = Paragraph(sentences.SECTIONS["changes"]["none"])
+    return _section("changes", Bullets(lines) if lines else none)
 
 
 def _judges(report: Report) -> Section:
-    columns = (
-        Column("Route, model"),
-        _points("Different when asked again"),
-        _points("Same with sides swapped"),
-        _points("Same as the heuristics"),
-        Column("Ratings decided by", wide=True),
-    )
-    rows = tuple(
+    rows = (
         (
-            sentences.place(line.route, line.model),
-            line.found.noise,
-            line.found.swap_consistency,
-            line.found.agreement,
-            figures.reasons(line.found.decided),
+            sentences.place(line.route, line.model), line.found.noise, line.found.swap_consistency,
+            line.found.agreement, figures.reasons(line.found.decided),
         )
         for line in report.judges
-    )
-    return Section(
-        "The judge",
-        (Table(columns, rows),) if rows else (),
-        key="judge",
-        about="How often it rates the same pair differently when asked again, the same with the sides "
-        "swapped, and the same as the heuristics that decide clear cases. Out of 100.",
-    )
+    )  # fmt: skip
+    return _listed("judge", rows)
 
 
 def _gaps(report: Report) -> Iterator[Section]:
-    yield Section("What was not measured", (Bullets(tuple(_gap_lines(report))),), key="gaps")
-    flows = tuple(
+    yield _section("gaps", Bullets(tuple(_gap_lines(report))))
+    flows = (
         (
             flow.route, flow.eligible, flow.sampled, flow.queued, flow.scored,
             figures.reasons(flow.skipped) or "none",
         )
         for flow in report.gaps.flows
     )  # fmt: skip
-    numbers = _numbers("Could be sampled", "Sampled", "Queued", "Rated")
-    yield Section(
-        "From request to rating",
-        (Table((Column("Route"), *numbers, Column("Left out", wide=True)), flows),) if flows else (),
-        key="flows",
-        about="Since the service was last started, not only in the period.",
-        level=3,
-    )
-    untried = tuple(
+    yield _listed("flows", flows)
+    untried = (
         (one.route, sentences.line_name(one.perturbation), one.reason.replace("_", " "), one.count or 0)
         for one in report.gaps.untried[:_MOST_UNTRIED]
     )
-    columns = (Column("Route"), Column("Perturbation"), Column("Reason"), *_numbers("Prompts"))
-    yield Section(
-        "Perturbations that did not apply",
-        (Table(columns, untried),) if untried else (),
-        key="untried",
-        about="A prompt gave no place for them; since the service was last started.",
-        level=3,
-    )
+    yield _listed("untried", untried)
 
 
 def _gap_lines(report: Report) -> Iterator[str]:
@@ -360,24 +324,17 @@ def _gap_lines(report: Report) -> Iterator[str]:
 
 
 def _spend(report: Report) -> Iterator[Section]:
-    costs = tuple(
+    costs = (
         (route, cost.trials, cost.tokens, cost.usd, 1000 * cost.usd / cost.trials)
         for route, cost in report.costs.items()
     )
-    money = (*_numbers("Trials", "Tokens"), Column("US dollars", Form.USD))
-    yield Section(
-        "Spend",
-        (Table((Column("Route"), *money, Column("Per 1,000 trials", Form.USD)), costs),),
-        key="spend",
-        about="Replays and ratings of the period’s trials, at the prices of the settings or the public "
-        "list; 0 for models without a price. Rewriting prompts comes on top.",
-    )
-    days = tuple(
+    yield _listed("spend", costs)
+    days = (
         (figures.date(day * sentences.DAY_S), cost.trials, cost.tokens, cost.usd)
         for day, cost in report.days.items()
     )
-    blocks = (Table((Column("Day (UTC)"), *money), days),) if len(days) > 1 else ()
-    yield Section("By day", blocks, key="days", level=3)
+    if len(report.days) > 1:
+        yield _listed("days", days)
 
 
 def as_json(report: Report) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.figures import listing
@@ -13,12 +13,13 @@ from evenkeel.experiments.report.counts import Folder
 from evenkeel.experiments.report.period import Period, read_period, span_of
 from evenkeel.experiments.report.sides import Sides, change_sides
 from evenkeel.experiments.report.tables import Rules, make_tables
-from evenkeel.monitor.changes.book import ChangeBook
-from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
+from evenkeel.monitor.changes.book import ChangeBook, latest_changes
+from evenkeel.monitor.fold import CheckpointError, MonitorSettings
+from evenkeel.monitor.monitor import stored_states
 from evenkeel.stores.counters import RouteFlow, Untried, route_flows, untried
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.core.verdict import Scorer
     from evenkeel.experiments.report.counts import Cost
@@ -153,24 +154,14 @@ def _paired(events: list[AlertEvent]) -> Iterator[Alert]:
 def _alert(raised: AlertEvent | None, resolved: AlertEvent | None) -> Alert:
     one = raised or resolved
     assert one is not None
-    return Alert(
-        one.route,
-        one.model,
-        one.perturbation,
-        one.what,
-        raised.at if raised else None,
-        resolved.at if resolved else None,
-        one.summary,
-    )
+    began, ended = (event.at if event else None for event in (raised, resolved))
+    return Alert(one.route, one.model, one.perturbation, one.what, began, ended, one.summary)
 
 
 def _as_of(alert: Alert, until: float) -> Alert:
     """The alert as it stood at the end of the period."""
-    if alert.resolved_at is None or alert.resolved_at < until:
-        return alert
-    return Alert(
-        alert.route, alert.model, alert.perturbation, alert.what, alert.raised_at, None, alert.summary
-    )
+    over = alert.resolved_at is None or alert.resolved_at < until
+    return alert if over else replace(alert, resolved_at=None)
 
 
 def _time(alert: Alert) -> float:
@@ -299,24 +290,16 @@ def make_report(
 
 def _records(stores: ReportStores, settings: MonitorSettings) -> tuple[list[ChangeRecord], list[str]]:
     """The changes that the monitors know of, and why those of some are not known."""
-    found: dict[str, ChangeRecord] = {}
+    found: list[Sequence[ChangeRecord]] = []
     notes = []
     for store in stores.monitors():
-        head, _ = store.load()
-        if head is None:
-            continue
         try:
-            state = MonitorState.restored(head, store.parts(), settings)
+            found += [state.change_records() for state in stored_states([store], settings)]
         except CheckpointError as error:
             notes.append(
                 f"Changes are left out: the monitor's {error}; start `evenkeel up` on the store once."
             )
-            continue
-        for record in state.change_records():
-            known = found.get(record.id)
-            if known is None or known.since < record.since:
-                found[record.id] = record
-    return list(found.values()), notes
+    return latest_changes(found), notes
 
 
 def _wanted(book: ChangeBook, change: str | None) -> ChangeReport | None:

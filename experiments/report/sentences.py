@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core import rewordings
@@ -25,7 +23,7 @@ from evenkeel.core.figures import (
 from evenkeel.core.labels import scorer_words
 from evenkeel.experiments.kit.renderings import environment
 from evenkeel.experiments.report.period import Period
-from evenkeel.experiments.report.tables import RESEND, ranked
+from evenkeel.experiments.report.tables import RESEND, WORDS, ranked
 from evenkeel.monitor.changes.markdown import EFFECTS
 from evenkeel.monitor.changes.report import SAID, Cause
 
@@ -43,10 +41,10 @@ if TYPE_CHECKING:
 
 
 DAY_S: Final = 86_400
-_WORDS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
-ABOUT_MEAN: Final[str] = _WORDS["about_mean"]
-HEADINGS: Final[dict[str, str]] = _WORDS["headings"]
-GLOSSARY: Final[tuple[tuple[str, str], ...]] = tuple(_WORDS["glossary"].items())
+ABOUT_MEAN: Final[str] = WORDS["about_mean"]
+SECTIONS: Final[dict[str, dict[str, Any]]] = WORDS["sections"]
+HEADINGS: Final[dict[str, str]] = WORDS["headings"]
+GLOSSARY: Final[tuple[tuple[str, str], ...]] = tuple(WORDS["glossary"].items())
 """What the figures mean."""
 
 _RAISING: Final = frozenset(("content_delta", "quality_delta", "excess"))

@@ -14,15 +14,15 @@ from evenkeel.experiments.report.counts import (
     GroupKey,
     worth_a_table,
 )
-from evenkeel.experiments.report.tables import Rules, cell_line, group_line
+from evenkeel.experiments.report.tables import SIDE_WORDS, Rules, cell_line, group_line
 from evenkeel.monitor.changes.report import Sides as BothSides
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.experiments.report.counts import Group, Kind
+    from evenkeel.experiments.report.counts import Kind
     from evenkeel.experiments.report.tables import Line
     from evenkeel.monitor.changes.record import ChangeRecord, Tally
     from evenkeel.monitor.changes.report import ChangeReport, Difference
@@ -154,26 +154,14 @@ class _Maker:
 
     def tables(self, pooled: tuple[Estimate | None, Estimate | None]) -> Iterator[SideTable]:
         """The tables; `pooled` is the content delta over all perturbations as the change's report has it."""
-        together = self._grouped("whole")
-        yield SideTable(
-            "sides",
-            "Before and after, by category",
-            "All perturbations together, and their categories.",
-            (*(_with_content(line, pooled) for line in together), *self._grouped("category")),
-        )
-        for kind in LANGUAGE_KINDS:
-            yield SideTable(
-                f"sides-{kind}s",
-                f"Before and after, crosslingual by language of the {kind}",
-                "",
-                self._languages(kind),
-            )
-        yield SideTable(
-            "sides-kinds",
-            "Before and after, by perturbation",
-            "Formats and languages included; the control shows the noise.",
-            self._cells(),
-        )
+        together = (_with_content(line, pooled) for line in self._grouped("whole"))
+        lines = {
+            "sides": (*together, *self._grouped("category")),
+            **{f"sides-{kind}s": self._languages(kind) for kind in LANGUAGE_KINDS},
+            "sides-kinds": self._cells(),
+        }
+        for key, found in lines.items():
+            yield SideTable(key=key, lines=found, **SIDE_WORDS[key])
 
     def _cells(self) -> tuple[SideLine, ...]:
         names = sorted(
@@ -181,21 +169,18 @@ class _Maker:
             key=lambda name: (name != BASELINE, rewordings.position(name)),
         )
         rules = _shared(self._rules, len(names))
-        return tuple(self._cell(name, rules) for name in names)
-
-    def _cell(self, name: str, rules: Rules) -> SideLine:
-        before, after = (
-            cell_line(
-                self._route,
-                "",
-                name,
-                side.cells.get(CellKey(self._route, "", name), Counts()),
-                rules,
-                noise_floor=None,
+        return tuple(
+            side_line(
+                *(
+                    cell_line(
+                        self._route, "", name, side.cells.get(CellKey(self._route, "", name), Counts()),
+                        rules, noise_floor=None,
+                    )
+                    for side in self._sides
+                )
             )
-            for side in self._sides
-        )
-        return side_line(before, after)
+            for name in names
+        )  # fmt: skip
 
     def _languages(self, kind: Kind) -> tuple[SideLine, ...]:
         perturbations = {key.perturbation for side in self._sides for key in side.cells}
@@ -214,11 +199,10 @@ class _Maker:
         # A side without any of them has nothing to be held against.
         names = [name for name in sorted(found[0], key=rewordings.position) if name in found[1]]
         rules = _shared(self._rules, len(names))
-        return tuple(self._group(name, [side[name] for side in found], rules) for name in names)
-
-    def _group(self, name: str, groups: Sequence[Group], rules: Rules) -> SideLine:
-        before, after = (group_line(self._route, "", name, group, rules) for group in groups)
-        return side_line(before, after)
+        return tuple(
+            side_line(*(group_line(self._route, "", name, side[name], rules) for side in found))
+            for name in names
+        )
 
 
 def side_line(before: Line, after: Line) -> SideLine:

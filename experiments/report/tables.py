@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings
 from evenkeel.core import rewordings
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MEASURES: Final = ("content_delta", "quality_delta", "robustness", "noise_floor", "excess")
 """In the order of the columns."""
+_FOUND: Final = ("content_delta", "quality_delta", "robustness", "quality_worse", "quality_better")
+"""Estimates that a line takes over as they are."""
 BASELINE_CATEGORY: Final = "baseline"
 """The control among the categories."""
 RESEND: Final = frozenset((BASELINE, BASELINE_CATEGORY))
@@ -80,14 +82,10 @@ def cell_line(
         name=name,
         trials=counts.trials,
         exchanges=None,
-        content_delta=found.content_delta,
-        quality_delta=found.quality_delta,
-        robustness=found.robustness,
         noise_floor=noise_floor,
         # The resend is what the others are held against; it has none itself.
         excess=None if name in RESEND else found.excess,
-        quality_worse=found.quality_worse,
-        quality_better=found.quality_better,
+        **{each: getattr(found, each) for each in _FOUND},
     )
 
 
@@ -119,13 +117,9 @@ def group_line(
         name=name,
         trials=group.trials,
         exchanges=found.exchanges,
-        content_delta=found.content_delta,
-        quality_delta=found.quality_delta,
-        robustness=found.robustness,
         noise_floor=found.noise_floor or noise_floor,
         excess=found.excess,
-        quality_worse=found.quality_worse,
-        quality_better=found.quality_better,
+        **{each: getattr(found, each) for each in _FOUND},
         mean_of_categories=mean_of_categories,
     )
 
@@ -147,9 +141,10 @@ def mean_of(estimates: list[Estimate]) -> Estimate | None:
     )
 
 
-_WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads(
-    files(__package__).joinpath("words.toml").read_text("utf-8")
-)["tables"]
+WORDS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+"""What a report says whatever was found."""
+SIDE_WORDS: Final[dict[str, dict[str, str]]] = WORDS["sides"]
+"""Title and meaning of the tables of a change."""
 _LANGUAGES: Final = ("language", "languages")
 
 
@@ -218,7 +213,7 @@ class _Maker:
                 lambda category: category.asks_for is None and category.name != BASELINE_CATEGORY
             ),
         }
-        tables = (Table(key=key, lines=tuple(found), **_WORDS[key]) for key, found in lines.items())
+        tables = (Table(key=key, lines=tuple(found), **WORDS["tables"][key]) for key, found in lines.items())
         return Tables(whole, tuple(models), categories, tuple(table for table in tables if table.lines))
 
     def _noise_of(self, counts: Counts | None) -> Estimate | None:
