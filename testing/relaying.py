@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
 import time
-import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from evenkeel.simulate import make_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 START_S = 30.0
@@ -21,7 +26,7 @@ STOP_S = 40.0
 PATIENCE_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Running:
     """A running evenkeel."""
 
@@ -33,18 +38,70 @@ class Running:
     log: Path
     data: Path
     """Folder of the store."""
+    auth: tuple[str, str] | None = None
+    """What the admin port asks for: a name, and the token."""
 
     @property
     def url(self) -> str:
         """Address for applications, without a path."""
         return f"http://127.0.0.1:{self.port}"
 
+    def page(self, path: str) -> str:
+        """What the admin port shows at a path."""
+        return httpx2.get(f"{self.admin}{path}", auth=self.auth, timeout=10).raise_for_status().text
+
+    def get(self, path: str) -> Any:
+        """What its API says at a path."""
+        return json.loads(self.page(path))
+
+    def ask(
+        self,
+        numbers: Iterable[int],
+        task: str = "case_summary",
+        *,
+        model: str = "simulated-1",
+        route: str = "",
+        system: str = "",
+        **headers: str,
+    ) -> list[str]:
+        """Put cases of a task to the model, four at a time; its answers, which all have to be good.
+
+        Args:
+            numbers: of the cases.
+            task: one of the simulated model.
+            model: as requests name it.
+            route: the prefix of one, such as "/desk".
+            system: an instruction before the messages; "" for none.
+            headers: of every request.
+        """
+        first = [{"role": "system", "content": system}] if system else []
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        with httpx2.Client(base_url=self.url, headers=named, timeout=60) as client:
+
+            def one(number: int) -> str:
+                body = {"model": model, "messages": [*first, *make_prompt(task, number)]}
+                answer = client.post(f"{route}/v1/chat/completions", json=body).raise_for_status()
+                return str(answer.json()["choices"][0]["message"]["content"])
+
+            with ThreadPoolExecutor(4) as pool:
+                return list(pool.map(one, numbers))
+
+    def settle(self, timeout_s: float = 60.0) -> None:
+        """Wait until everything captured is scored and folded."""
+        time.sleep(0.5)
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            pipeline = self.get("/api/pipeline")
+            if pipeline["waiting"] + pipeline["leased"] == 0:
+                time.sleep(1.5)
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"not settled in {timeout_s} s: {pipeline}")
+
     def metric(self, name: str, **labels: str) -> float:
         """Sum of the samples of that name whose labels include these."""
-        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
         total = 0.0
-        for line in lines:
+        for line in self.page("/metrics").splitlines():
             match = re.fullmatch(rf"{name}(?:{{(.*)}})? (\S+)", line)
             if match and all(f'{key}="{value}"' in (match[1] or "") for key, value in labels.items()):
                 total += float(match[2])
@@ -81,6 +138,7 @@ def running(
     admin: bool = False,
     exit_code: int = 0,
     open_files: int | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """Start `evenkeel COMMAND` on free ports with its store in a folder; check that it ends well.
 
@@ -91,6 +149,7 @@ def running(
         admin: whether the admin port is served.
         exit_code: what it must end with.
         open_files: how many it may have at most.
+        environment: more variables.
     """
     limited = ("sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh") if open_files else ()
     log = folder / f"{command}.log"
@@ -105,6 +164,7 @@ def running(
             ],
             stdout=output,
             stderr=output,
+            env={**os.environ, **(environment or {})},
         )
     try:
         started = _started(process, log, data, admin=admin)

@@ -73,7 +73,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         config.write_text(yaml.safe_dump(_settings(url, nobody)))
         running = stack.enter_context(up(folder, "--config", str(config), environment=variables))
         scraped = stack.enter_context(prometheus(folder, running.admin.removeprefix("http://")))
-        proxy = running.proxy.rpartition("/")[0]
+        proxy = running.url
         _send(proxy, range(BEFORE))
         _plant_faults(folder / "data" / DATABASE_FILE)
         running.settle(PATIENCE_S)

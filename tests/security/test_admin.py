@@ -73,6 +73,25 @@ def test_the_token_is_compared_in_constant_time(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        *(
+            (given, 401)
+            for given in ("", "Bearer", "Bearer wrong", "Bearer s3cret x", "Basic !!", "Basic YTpi")
+        ),
+        *((given, 200) for given in ("Bearer s3cret", "Basic YW55b25lOnMzY3JldA==")),  # anyone:s3cret
+    ],
+)
+def test_only_the_token_opens(given, status):
+    """As bearer for scrapers, as a password for browsers, whose dialogue the answer asks for otherwise."""
+    with client("s3cret") as guarded:
+        response = guarded.get("/", headers={"authorization": given} if given else {})
+        assert guarded.get("/healthz").status_code == 200
+    assert (response.status_code, response.text == "content") == (status, status == 200)
+    assert response.headers.get("www-authenticate", "Basic").startswith("Basic")
+
+
+@pytest.mark.parametrize(
     "path", ["//healthz", "/healthz/", "/healthz/x", "/healthz%2f..%2fmetrics", "/metrics", "/x"]
 )
 def test_only_the_probes_are_open(path):

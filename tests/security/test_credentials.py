@@ -69,9 +69,9 @@ def traffic(tmp_path):
         environment = {**OWN, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
         with up(tmp_path, "--config", str(config), environment=environment) as running:
             admin = httpx2.Client(base_url=running.admin, auth=("ann", OWN["ADMIN_TOKEN"]), timeout=10)
-            running.get = lambda path: admin.get(path).json()
+            running.auth = ("ann", OWN["ADMIN_TOKEN"])
             statuses = [
-                httpx2.post(f"{running.proxy}{path}", json=BODY, headers=CLIENTS, timeout=30).status_code
+                httpx2.post(f"{running.url}{path}", json=BODY, headers=CLIENTS, timeout=30).status_code
                 for path in (
                     f"/v1/chat/completions?{QUERY}",
                     f"/desk/v1/chat/completions?{QUERY}",
@@ -82,7 +82,7 @@ def traffic(tmp_path):
             ]
             assert statuses[:3] == [200, 200, 502]
             unreadable = httpx2.post(
-                f"{running.proxy}/v1/chat/completions?{QUERY}", content=b"{", headers=CLIENTS, timeout=30
+                f"{running.url}/v1/chat/completions?{QUERY}", content=b"{", headers=CLIENTS, timeout=30
             )
             assert unreadable.status_code == 400
             running.settle()

@@ -17,8 +17,6 @@ from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
-PATIENCE_S = 30.0
-
 
 class Load:
     """Steady requests on the first route, plain and streamed, on connections that stay open."""
@@ -76,11 +74,11 @@ def write(tmp_path, upstream):
 
 def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp_path):
     """A reload, a broken file, a hang-up, a deleted store: each has its effect, and fails none."""
-    with start("--config", write()) as running, Load(running.proxy) as load:
+    with start("--config", write()) as running, Load(running.url) as load:
 
         def answers(path):
             """On as many fresh connections as find each of the two processes, but for one time in 2,000."""
-            found = {httpx2.get(f"{running.proxy}{path}/v1/models").status_code for _ in range(12)}
+            found = {httpx2.get(f"{running.url}{path}/v1/models").status_code for _ in range(12)}
             return found == {200}
 
         def stored(query):
@@ -90,17 +88,12 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         def started():
             return running.log.read_text().count("worker started")
 
-        def metric_is(name, number):
-            return running.metric(name) == number
-
         assert not answers("/new")
         write("new", threshold=0.25, poll_s=0)
         wait_for(lambda: answers("/new"))
         wait_for(lambda: started() == 2)
         # The console's pages show what is in effect, not what it was started with.
-        wait_for(
-            lambda: "at most 25 <code>alert.threshold" in httpx2.get(f"{running.admin}/calibration").text
-        )
+        wait_for(lambda: "at most 25 <code>alert.threshold" in running.page("/calibration"))
         text = running.log.read_text()
         assert "settings changed: alert.threshold: 0.1 → 0.25" in text
         assert "settings changed: routes.new: not set → http://" in text
@@ -112,7 +105,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         assert "is not YAML" in running.log.read_text()
         assert any("changed and refused" in one for one in running.get("/api/pipeline")["notices"])
         assert answers("/new")
-        assert httpx2.get(f"{running.proxy}/newer/v1/models").status_code == 404
+        assert httpx2.get(f"{running.url}/newer/v1/models").status_code == 404
 
         # Verdicts from here on are stamped with the new settings, which is how a change report names them.
         versions = stored("SELECT body FROM settings_versions")

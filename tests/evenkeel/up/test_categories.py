@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import httpx2
-import openai
 import pytest
 
 from evenkeel.simulate import make_prompt
@@ -27,33 +24,24 @@ alert: {{min_trials: 1}}
 simulated: true
 """
 CATEGORIES = ("baseline", "general", "positional", "format", "multilingual", "crosslingual", "compound")
+TASK = "question_answering"
 WARM_UP = 12
 """Requests after which the template of a route is known."""
 
 
-def send(base_url: str, seeds: range) -> None:
-    client = openai.OpenAI(base_url=f"{base_url}/v1", api_key="k", max_retries=0, timeout=60)
-
-    def one(seed: int) -> None:
-        client.chat.completions.create(model="simulated-1", messages=make_prompt("question_answering", seed))
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(one, seeds))
-
-
-def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, upstream, tmp_path) -> None:
+def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, upstream, tmp_path):
     """After the template is learned, kinds of all seven categories are rated, exported and shown."""
     config = tmp_path / "evenkeel.yaml"
     config.write_text(SETTINGS.format(url=upstream))
     with start("--config", str(config)) as running:
-        send(running.proxy, range(WARM_UP))
+        running.ask(range(WARM_UP), TASK)
         running.settle(120)
-        send(running.proxy, range(WARM_UP, WARM_UP + 4))
+        running.ask(range(WARM_UP, WARM_UP + 4), TASK)
         running.settle(120)
         cells = running.get("/api/cells")["cells"]
         rated = {cell["perturbation"].partition(".")[0] for cell in cells if cell["trials"]}
         assert rated == set(CATEGORIES)
-        page = httpx2.get(f"{running.admin}/", timeout=10).text
+        page = running.page("/")
         for cell in cells:
             name = cell["perturbation"]
             if cell["trials"]:
@@ -64,7 +52,7 @@ def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, 
         assert running.metric("evenkeel_worker_errors_total") == 0
 
 
-def test_what_can_not_run_says_why(start, upstream, tmp_path) -> None:
+def test_what_can_not_run_says_why(start, upstream, tmp_path):
     """Without rewriter and judge the kinds that need them are listed with what to set; the rest runs."""
     config = tmp_path / "evenkeel.yaml"
     config.write_text(
@@ -72,9 +60,9 @@ def test_what_can_not_run_says_why(start, upstream, tmp_path) -> None:
         " perturbations: [general, multilingual, crosslingual.en_to_de]}]\n"
     )
     with start("--config", str(config)) as running:
-        send(running.proxy, range(3))
+        running.ask(range(3), TASK)
         running.settle()
-        page = httpx2.get(f"{running.admin}/", timeout=10).text
+        page = running.page("/")
         assert "8 kinds of multilingual" in page
         assert "crosslingual.en_to_de" in page
         assert "needs a rewriter: set rewriter.model" in page
@@ -82,7 +70,7 @@ def test_what_can_not_run_says_why(start, upstream, tmp_path) -> None:
         assert running.metric("evenkeel_trials_skipped_total", reason="no_rewriter") == 0
 
 
-def test_other_apis_are_replayed_too(start, upstream) -> None:
+def test_other_apis_are_replayed_too(start, upstream):
     """An exchange of each captured API gets its baseline and perturbed trials."""
     prompt = "\n\n".join(message["content"] for message in make_prompt("case_summary", 1))
     bodies = {
@@ -96,7 +84,7 @@ def test_other_apis_are_replayed_too(start, upstream) -> None:
     }
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
         for number, (path, body) in enumerate(bodies.items(), 1):
-            answer = httpx2.post(f"{running.proxy}/v1/{path}", json=body, timeout=30)
+            answer = httpx2.post(f"{running.url}/v1/{path}", json=body, timeout=30)
             assert answer.status_code == 200
             running.settle()
             assert running.metric("evenkeel_exchanges_scored_total", route="default") == number, path

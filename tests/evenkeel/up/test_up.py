@@ -92,13 +92,13 @@ def test_the_sdk_sees_through_the_proxy_what_it_sees_directly(start, upstream):
         return [*seen, caught.value.body]
 
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
-        assert observe(running.proxy) == observe(upstream)
+        assert observe(running.url) == observe(upstream)
 
 
 def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream):
     """Every stage counts, and the gauges of each cell are there with their intervals."""
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
-        assert send(running.proxy, range(40)) == 0
+        assert send(running.url, range(40)) == 0
         running.settle()
         for stage in ("eligible", "sampled", "queued", "scored"):
             assert running.metric(f"evenkeel_exchanges_{stage}_total", route="default") == 40
@@ -119,7 +119,7 @@ def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, 
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
         killed = running.child("worker")
         with ThreadPoolExecutor(1) as pool:
-            sending = pool.submit(send, running.proxy, range(120))
+            sending = pool.submit(send, running.url, range(120))
             deadline = time.monotonic() + 30
             while running.metric("evenkeel_exchanges_scored_total") < 5 and time.monotonic() < deadline:
                 time.sleep(0.05)
@@ -150,11 +150,11 @@ def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, 
 def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
     """A killed data plane is restarted; requests after it succeed and counters go on."""
     with start("--upstream", upstream) as running:
-        assert send(running.proxy, range(10)) == 0
+        assert send(running.url, range(10)) == 0
         passed = functools.partial(running.metric, "evenkeel_proxy_requests_total", status_class="2xx")
         wait_for(lambda: passed() >= 10)  # counters are published every second
         os.kill(running.child("proxy"), signal.SIGKILL)
-        assert send(running.proxy, range(10, 20)) == 0  # these wait in the listening socket's backlog
+        assert send(running.url, range(10, 20)) == 0  # these wait in the listening socket's backlog
         wait_for(lambda: passed() >= 20)
 
 
@@ -183,7 +183,7 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
         ) as running,
     ):
         wait_for(lambda: "cannot be used" in running.log.read_text())
-        assert send(running.proxy, range(6)) == 0
+        assert send(running.url, range(6)) == 0
         wait_for(lambda: running.get("/api/pipeline")["waiting"] == 6)
         probe = httpx2.get(f"{running.admin}/readyz", timeout=10)
         assert probe.status_code == 503
@@ -240,7 +240,7 @@ def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
             f"http://127.0.0.1:{judge.server_port}/v1",
             environment={"EVENKEEL_JUDGE_API_KEY": "k"},
         ) as running:
-            assert send(running.proxy, range(12)) == 0
+            assert send(running.url, range(12)) == 0
             running.settle()
             cells = running.get("/api/cells")["cells"]
             assert {cell["scorer"] for cell in cells} == {"judge"}
@@ -293,7 +293,7 @@ def test_wrong_settings_are_one_line_that_says_what_to_do(tmp_path, upstream):
 def test_an_unreachable_upstream_is_said_and_answered_with_502(start):
     """Evenkeel starts all the same: the upstream may come later."""
     with start("--upstream", "http://127.0.0.1:9/v1") as running:
-        answer = httpx2.get(f"{running.proxy}/v1/models", timeout=10)
+        answer = httpx2.get(f"{running.url}/v1/models", timeout=10)
         assert answer.status_code == 502
         assert "127.0.0.1:9" in answer.json()["error"]["message"]
         assert "cannot be reached" in running.log.read_text()
@@ -349,6 +349,6 @@ def test_streams_arrive_as_they_are_made(start, simulation, upstream):
         return times
 
     with start("--upstream", upstream) as running:
-        times = asyncio.run(watch(running.proxy))
+        times = asyncio.run(watch(running.url))
     assert len(times) > 20
     assert times[-1] - times[0] > 0.2

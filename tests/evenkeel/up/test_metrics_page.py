@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import httpx2
-import openai
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,9 +17,7 @@ from evenkeel.simulate import (
     ModelState,
     Simulation,
     SimulationSettings,
-    make_case,
     serving,
-    summary_prompt,
 )
 from tests.services import prometheus, wait_for
 
@@ -84,14 +81,9 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
             environment=judge,
         ) as running,
     ):
-        client = openai.OpenAI(base_url=f"{running.proxy}/v1", api_key="any", max_retries=0)
-        for seed in range(60):
-            prompt = summary_prompt(make_case(seed))
-            client.chat.completions.create(
-                model="simulated-1", messages=[{"role": "user", "content": prompt}]
-            )
+        running.ask(range(60))
         running.settle()
-        text = httpx2.get(f"{running.admin}/metrics").text
+        text = running.page("/metrics")
         query = stack.enter_context(scraping(tmp_path, running.admin.removeprefix("http://")))
         wait_for(lambda: query("evenkeel_build_info"))
         for said, gauge in (

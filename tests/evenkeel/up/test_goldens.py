@@ -6,18 +6,15 @@ import json
 import subprocess
 import sys
 
-import httpx2
 import pytest
 
 from evenkeel.experiments.goldens.files import read_goldens
-from evenkeel.simulate import TaskName, make_prompt
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 pytestmark = pytest.mark.system
 
-TASKS = list(TaskName)
 KEY = "sk-application-secret-000"
 
 
@@ -36,17 +33,6 @@ def goldens(tmp_path):
     return run
 
 
-def ask(proxy, number):
-    reply = httpx2.post(
-        f"{proxy}/v1/chat/completions",
-        json={"model": "simulated-1", "messages": make_prompt(TASKS[number % len(TASKS)], number)},
-        headers={"authorization": f"Bearer {KEY}", "x-evenkeel-prompt-version": "p7"},
-        timeout=30,
-    )
-    reply.raise_for_status()
-    return reply.json()["choices"][0]["message"]["content"]
-
-
 def test_an_answer_of_the_day_becomes_a_golden_in_a_file(start, upstream, tmp_path, goldens):
     """Sampled, archived, approved on the command line, listed by the API, exported, and read back equal."""
     config = tmp_path / "evenkeel.yaml"
@@ -55,7 +41,11 @@ def test_an_answer_of_the_day_becomes_a_golden_in_a_file(start, upstream, tmp_pa
         " trials_per_exchange: 0}]\n"
     )
     with start("--config", str(config)) as running:
-        said = {ask(running.proxy, number) for number in range(4)}
+        said = set(
+            running.ask(
+                range(4), route="/desk", authorization=f"Bearer {KEY}", x_evenkeel_prompt_version="p7"
+            )
+        )
         running.settle()
         assert running.metric("evenkeel_exchanges_archived_total", route="desk") == 4
         found = json.loads(goldens("candidates", "--route", "desk", "--json"))
@@ -70,7 +60,7 @@ def test_an_answer_of_the_day_becomes_a_golden_in_a_file(start, upstream, tmp_pa
         assert golden["answer"]["text"] == found[0]["answer"]
         assert golden["request"]["model"] == "simulated-1"
         assert "path" not in golden  # the one that goes without saying: the route's prefix is no part of it
-        page = httpx2.get(f"{running.admin}/goldens/{approved}", timeout=10).text
+        page = running.page(f"/goldens/{approved}")
         assert "approved by ann" in page
         text = goldens("export")
     stored = GoldenStore(SqliteDocuments(Database(tmp_path / "data" / DATABASE_FILE))).select()
@@ -83,11 +73,11 @@ def test_nothing_is_archived_where_none_is_to_be(start, upstream, goldens):
     """A retention of 0 keeps no prompt beyond the evidence of trials."""
     environment = {"EVENKEEL_ARCHIVE__EXCHANGES_PER_ROUTE": "0"}
     with start("--upstream", upstream, "--sampling-rate", "1", environment=environment) as running:
-        ask(running.proxy, 1)
+        running.ask([1])
         running.settle()
         assert running.metric("evenkeel_exchanges_scored_total") == 1
         assert running.metric("evenkeel_exchanges_archived_total") == 0
         assert json.loads(goldens("candidates", "--json")) == []
         (verdict, *_) = running.get("/api/verdicts")["verdicts"]
-        page = httpx2.get(f"{running.admin}/verdicts/{verdict['id']}", timeout=10).text
+        page = running.page(f"/verdicts/{verdict['id']}")
         assert "The exchange is no longer stored" in page

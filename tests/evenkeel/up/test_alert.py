@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import subprocess
 
-import httpx2
-import openai
 import pytest
 import yaml
 
-from evenkeel.simulate import make_case, summary_prompt
 from tests.services import receiver, wait_for
 
 pytestmark = pytest.mark.system
-
-
-def send(running, seeds):
-    client = openai.OpenAI(base_url=f"{running.proxy}/v1", api_key="k", max_retries=0)
-    for seed in seeds:
-        client.chat.completions.create(
-            model="simulated-1", messages=[{"role": "user", "content": summary_prompt(make_case(seed))}]
-        )
 
 
 @pytest.mark.service("promtool")
@@ -38,14 +27,14 @@ def test_a_model_swap_raises_an_alert_everywhere(start, simulation, upstream, tm
     with receiver() as (url, received):
         config.write_text(yaml.safe_dump({"routes": [route], "alert": {"webhook": url}}))
         with start("--config", str(config)) as running:
-            send(running, range(40))
+            running.ask(range(40))
             running.settle()
             assert running.metric("evenkeel_robustness_score", perturbation="general.spelling") == 1
             assert running.metric("evenkeel_alert") == 0
             assert received == []
 
             simulation.change("simulated-1", {"fragility": 0.6, "returned_name": "simulated-2"})
-            send(running, range(40, 110))
+            running.ask(range(40, 110))
             running.settle()
             raised = [event for event in running.get("/api/alerts")["events"] if event["kind"] == "raised"]
             assert raised
@@ -54,7 +43,7 @@ def test_a_model_swap_raises_an_alert_everywhere(start, simulation, upstream, tm
             wait_for(lambda: len(received) >= len(raised))
             assert {post["id"] for post in received} == {event["id"] for event in raised}
             assert "ALERT" in running.log.read_text()
-            exposition = httpx2.get(f"{running.admin}/metrics").text
+            exposition = running.page("/metrics")
     checked = subprocess.run(
         ["promtool", "check", "metrics"], input=exposition, capture_output=True, text=True, check=False
     )

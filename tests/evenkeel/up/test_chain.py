@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
-import openai
 import pytest
 import yaml
 
@@ -18,9 +16,7 @@ from evenkeel.simulate import (
     ModelState,
     Simulation,
     SimulationSettings,
-    make_case,
     serving,
-    summary_prompt,
 )
 from tests.services import prometheus, receiver, service, wait_for
 
@@ -79,15 +75,7 @@ class Chain:
 
     def send(self, count):
         """Requests of an application, none like another."""
-        client = openai.OpenAI(base_url=f"{self.running.proxy}/v1", api_key="k", max_retries=0)
-
-        def ask(seed):
-            content = summary_prompt(make_case(seed))
-            messages = [{"role": "user", "content": content}]
-            client.chat.completions.create(model="simulated-1", messages=messages)
-
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(ask, itertools.islice(self.seeds, count)))
+        self.running.ask(itertools.islice(self.seeds, count))
 
     def send_until(self, question, at_most=20):
         """Traffic in portions until the answer is true."""

@@ -6,8 +6,6 @@ import asyncio
 import json
 import sqlite3
 
-import httpx2
-import openai
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
@@ -17,39 +15,10 @@ from evenkeel.simulate import (
     EMBEDDINGS_MODEL,
     ModelState,
     Simulation,
-    SimulationSettings,
-    make_case,
     serving,
-    summary_prompt,
 )
-from evenkeel.simulate.embeddings import DIMENSIONS, embed
 
 pytestmark = pytest.mark.system
-
-
-def test_words_make_the_vector_and_nothing_else():
-    """Order and case do not count, repetitions do: two a and one b against a and b have 3 / sqrt(10)."""
-    assert embed("a B") == embed("b, A!")
-    cosine = sum(x * y for x, y in zip(embed("a a b"), embed("a b"), strict=True))
-    assert cosine == pytest.approx(3 / 10**0.5)
-    assert embed("...") == [0.0] * DIMENSIONS
-
-
-def test_the_sdk_reads_numbers_and_base64_alike(upstream):
-    """The SDK asks for base64 by itself; tokens are counted, other models and inputs refused."""
-    client = openai.OpenAI(base_url=f"{upstream}/v1", api_key="any", max_retries=0)
-    texts = ["one two", "three"]
-    packed = client.embeddings.create(model=EMBEDDINGS_MODEL, input=texts)
-    plain = client.embeddings.create(model=EMBEDDINGS_MODEL, input=texts, encoding_format="float")
-    for left, right, text in zip(packed.data, plain.data, texts, strict=True):
-        assert left.embedding == pytest.approx(right.embedding)
-        assert right.embedding == pytest.approx(embed(text))
-    assert plain.usage.prompt_tokens == 4
-    with pytest.raises(openai.NotFoundError, match=EMBEDDINGS_MODEL):
-        client.embeddings.create(model="simulated-1", input="x")
-    for wrong in ([], [""], [1]):
-        body = {"model": EMBEDDINGS_MODEL, "input": wrong}
-        assert httpx2.post(f"{upstream}/v1/embeddings", json=body).status_code == 400
 
 
 def test_the_metric_reads_it(upstream):
@@ -64,26 +33,11 @@ def test_the_metric_reads_it(upstream):
     assert asyncio.run(score()) == pytest.approx(0.75)
 
 
-def test_the_key_is_checked():
-    """As for the other calls."""
-    simulation = Simulation([ModelState("simulated-1")], SimulationSettings(api_key="right"))
-    with serving(simulation) as url:
-        body = {"model": EMBEDDINGS_MODEL, "input": "x"}
-        assert httpx2.post(f"{url}/v1/embeddings", json=body).status_code == 401
-
-
 @pytest.fixture
 def fragile():
     """Address of a model that answers otherwise whenever the wording changes."""
     with serving(Simulation([ModelState("simulated-1", fragility=1.0)])) as url:
         yield url
-
-
-def ask(running, total):
-    client = openai.OpenAI(base_url=f"{running.proxy}/v1", api_key="any", max_retries=0, timeout=30)
-    for seed in range(total):
-        messages = [{"role": "user", "content": summary_prompt(make_case(seed))}]
-        client.chat.completions.create(model="simulated-1", messages=messages)
 
 
 def told(tmp_path):
@@ -104,7 +58,7 @@ def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, f
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:
-        ask(running, 6)
+        running.ask(range(6))
         running.settle()
         verdicts = running.get("/api/verdicts")["verdicts"]
         assert running.metric("evenkeel_embeddings_failures_total") == 0
@@ -127,7 +81,7 @@ def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, fragil
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:
-        ask(running, 6)
+        running.ask(range(6))
         running.settle()
         verdicts = running.get("/api/verdicts")["verdicts"]
         failures = running.metric("evenkeel_embeddings_failures_total")

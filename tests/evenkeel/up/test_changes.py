@@ -6,9 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-import httpx2
 import pytest
 
 from evenkeel.simulate import (
@@ -16,7 +14,6 @@ from evenkeel.simulate import (
     ModelState,
     Simulation,
     SimulationSettings,
-    make_prompt,
     serving,
 )
 from tests.services import wait_for
@@ -26,21 +23,9 @@ pytestmark = pytest.mark.system
 MODEL = "simulated-1"
 
 
-def ask(running, numbers, *, task="case_summary", model=MODEL, version="p1", system=""):
-    """Put the cases of these numbers to the proxy, four at a time."""
-    client = httpx2.Client(base_url=running.proxy, timeout=30)
-
-    def one(number):
-        messages = make_prompt(task, number)
-        if system:
-            messages = [{"role": "system", "content": system}, *messages]
-        headers = {"x-evenkeel-prompt-version": version} if version else {}
-        client.post(
-            "/v1/chat/completions", json={"model": model, "messages": messages}, headers=headers
-        ).raise_for_status()
-
-    with client, ThreadPoolExecutor(4) as pool:
-        list(pool.map(one, numbers))
+def ask(running, numbers, task="case_summary", *, version="p1", **more):
+    """Put cases to the proxy under a version of the prompt."""
+    running.ask(numbers, task, x_evenkeel_prompt_version=version, **more)
 
 
 def noticed(running, patience_s=20.0):
@@ -106,7 +91,7 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         labels = {"route": "desk", "change": report["id"], "cause": "model_swapped"}
         assert running.metric("evenkeel_change_regression", **labels) == 1
         assert running.metric("evenkeel_golden_score", model="simulated-2", metric="similarity") < 30
-        page = httpx2.get(f"{running.admin}/changes/{report['id']}", timeout=10).text
+        page = running.page(f"/changes/{report['id']}")
         assert "the model was swapped" in page
         shown = subprocess.run(
             [sys.executable, "-m", "evenkeel", "changes", "show", report["id"], *data],
@@ -145,7 +130,7 @@ def test_other_traffic_is_named(start, upstream, tmp_path):
     with start("--config", config(tmp_path, upstream, trials_per_exchange=0)) as running:
         ask(running, range(220))
         running.settle()
-        ask(running, range(300, 360), task="chat_summary")
+        ask(running, range(300, 360), "chat_summary")
         running.settle()
         (report,) = noticed(running)
         assert report["cause"] == "traffic_moved"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 
-import httpx2
 import pytest
 
 from tests.evenkeel.otlp_receiver import collecting, said
+from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
@@ -32,29 +31,20 @@ def traced(start, upstream, tmp_path):
     return begin
 
 
-def ask(running, **headers):
-    body = {
-        "model": "simulated-1",
-        "messages": [{"role": "user", "content": "When does the harbour freeze?"}],
-    }
-    answer = httpx2.post(f"{running.proxy}/v1/chat/completions", json=body, headers=headers)
-    assert answer.status_code == 200
-
-
 def test_relay_and_worker_tell_one_story(traced):
     """The worker's trace links to the relay's span in the application's trace; a page leads there."""
     with collecting() as collector:
         url = "'http://tempo.invalid/trace/{trace_id}'"
         with traced(collector.url, f"{{traces: true, trace_url: {url}}}") as running:
-            ask(running, traceparent=PARENT)
-            ask(running)
+            running.ask([1], traceparent=PARENT)
+            running.ask([1])
             running.settle()
             roots = collector.wait_for("evenkeel.shadow", 2)
             forwarded = collector.wait_for("POST /v1/chat/completions", 2)
             assert running.metric("evenkeel_spans_exported_total") >= 4
             assert running.metric("evenkeel_spans_dropped_total") == 0
             verdict = running.get("/api/verdicts")["verdicts"][0]["id"]
-            page = httpx2.get(f"{running.admin}/verdicts/{verdict}").text
+            page = running.page(f"/verdicts/{verdict}")
         assert {one["service.name"] for one in collector.resources()} == {"evenkeel"}
     links = {(link.trace_id, link.span_id) for root in roots for link in root.links}
     assert links == {(span.trace_id, span.span_id) for span in forwarded}
@@ -66,7 +56,7 @@ def test_relay_and_worker_tell_one_story(traced):
     assert bytes.fromhex(linked[1]) in {root.trace_id for root in roots}
     replays = [span for span in collector.spans() if said(span).get("evenkeel.purpose") == "replay"]
     assert len(replays) >= 4
-    assert "harbour" not in str(collector.spans())
+    assert "Summarise" not in str(collector.spans())
 
 
 @pytest.mark.parametrize("fault", ["no listener", "silent"])
@@ -75,15 +65,11 @@ def test_a_dead_collector_costs_nothing(traced, fault):
     with collecting(0) as collector:
         url = "http://127.0.0.1:9" if fault == "no listener" else collector.url
         with traced(url) as running:
-            for _ in range(5):
-                ask(running)
+            running.ask(range(5))
             running.settle()
             assert running.metric("evenkeel_exchanges_queued_total") == 5
             assert running.metric("evenkeel_exchanges_scored_total") == 5
-            deadline = time.monotonic() + 20
-            while not running.metric("evenkeel_spans_dropped_total") and time.monotonic() < deadline:
-                time.sleep(0.1)
-            assert running.metric("evenkeel_spans_dropped_total", reason="export_failed") >= 1
+            wait_for(lambda: running.metric("evenkeel_spans_dropped_total", reason="export_failed"))
             assert running.metric("evenkeel_spans_exported_total") == 0
             log = running.log.read_text()
     assert 1 <= log.count("traces cannot be exported") <= 2  # once a process
