@@ -55,36 +55,10 @@ class Running:
         return json.loads(self.page(path))
 
     def ask(
-        self,
-        numbers: Iterable[int],
-        task: str = "case_summary",
-        *,
-        model: str = "simulated-1",
-        route: str = "",
-        system: str = "",
-        **headers: str,
+        self, numbers: Iterable[int], task: str = "case_summary", *, route: str = "", **more: str
     ) -> list[str]:
-        """Put cases of a task to the model, four at a time; its answers, which all have to be good.
-
-        Args:
-            numbers: of the cases.
-            task: one of the simulated model.
-            model: as requests name it.
-            route: the prefix of one, such as "/desk".
-            system: an instruction before the messages; "" for none.
-            headers: of every request.
-        """
-        first = [{"role": "system", "content": system}] if system else []
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        with httpx2.Client(base_url=self.url, headers=named, timeout=60) as client:
-
-            def one(number: int) -> str:
-                body = {"model": model, "messages": [*first, *make_prompt(task, number)]}
-                answer = client.post(f"{route}/v1/chat/completions", json=body).raise_for_status()
-                return str(answer.json()["choices"][0]["message"]["content"])
-
-            with ThreadPoolExecutor(4) as pool:
-                return list(pool.map(one, numbers))
+        """`ask`, with the prefix of a route such as "/desk"."""
+        return ask(f"{self.url}{route}", numbers, task, **more)
 
     def settle(self, timeout_s: float = 60.0) -> None:
         """Wait until everything captured is scored and folded."""
@@ -128,6 +102,38 @@ class Running:
                 return int(found[-1])
             time.sleep(0.02)
         raise AssertionError(f"{name} did not start:\n{self.log.read_text()}")
+
+
+def ask(
+    url: str,
+    numbers: Iterable[int],
+    task: str = "case_summary",
+    *,
+    model: str = "simulated-1",
+    system: str = "",
+    **headers: str,
+) -> list[str]:
+    """Put cases of a task to a model, four at a time; its answers, which all have to be good.
+
+    Args:
+        url: where, without `/v1`.
+        numbers: of the cases.
+        task: one of the simulated model.
+        model: as requests name it.
+        system: an instruction before the messages; "" for none.
+        headers: of every request.
+    """
+    first = [{"role": "system", "content": system}] if system else []
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with httpx2.Client(base_url=url, headers=named, timeout=60) as client:
+
+        def one(number: int) -> str:
+            body = {"model": model, "messages": [*first, *make_prompt(task, number)]}
+            answer = client.post("/v1/chat/completions", json=body).raise_for_status()
+            return str(answer.json()["choices"][0]["message"]["content"])
+
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(one, numbers))
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ class Scripted:
 
     script: Script
     asked: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     under_way: int = 0
     most_under_way: int = 0
     url: str = ""
@@ -66,6 +66,11 @@ class Scripted:
     """Set once a request hangs."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Ends the requests that hang."""
+
+    @property
+    def keys(self) -> list[str]:
+        """What the callers showed."""
+        return [headers["authorization"] for headers in self.headers]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Speak as much HTTP/1.1 as a client with bodies of known length needs."""
@@ -75,7 +80,7 @@ class Scripted:
                 headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
                 request = json.loads(await reader.readexactly(int(headers["content-length"])))
                 self.asked.append(request)
-                self.keys.append(headers["authorization"])
+                self.headers.append(headers)
                 canned = self.script(request) if callable(self.script) else self.script[0]
                 if not callable(self.script) and len(self.script) > 1:
                     self.script.pop(0)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from evenkeel.simulate import ModelState, Simulation, serving
 from evenkeel.simulate.demo import Comparison, DemoError, Outcome, Row, compare, wait_for
 
 TRUTH = {
@@ -100,29 +99,16 @@ def test_every_fault_fails_the_demo(changes, problem):
     assert [problem in found for found in outcome(**changes).problems] == [True]
 
 
-class Answering(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
 def test_an_answer_of_somebody_else_does_not_count(tmp_path):
     """A process that ends without its banner has failed, though another answers on its port."""
     log = tmp_path / "log"
     log.write_text("cannot listen on 127.0.0.1:8102: Address already in use", encoding="utf-8")
     with (
-        HTTPServer(("127.0.0.1", 0), Answering) as other,
+        serving(Simulation([ModelState("m")])) as url,
         subprocess.Popen([sys.executable, "-c", ""]) as ended,
     ):
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{other.server_address[1]}"
         ended.wait()
         with pytest.raises(DemoError, match=r"ended while starting; try again(.|\n)*Address already in use"):
-            wait_for(url, ended, log, f"{url}/v1")
+            wait_for(f"{url}/healthz", ended, log, f"{url}/v1")
         log.write_text(f"listening on {url}/v1", encoding="utf-8")
-        wait_for(url, ended, log, f"{url}/v1")
-        other.shutdown()
+        wait_for(f"{url}/healthz", ended, log, f"{url}/v1")

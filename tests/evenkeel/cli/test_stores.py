@@ -17,6 +17,7 @@ from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import load
+from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.experiments.calibrate.planted_goldens import write_goldens
 from tests.monitor.planted_verdicts import VERDICT
@@ -133,23 +134,22 @@ def test_changes_are_those_of_all_monitors(run, stores, config):
     assert "model" in run("changes", "list", "--route", "chat")
 
 
-@pytest.mark.parametrize("command", [["goldens", "list"], ["changes", "list"], ["calibrate", "--from-store"]])
-def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command):
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("goldens list", 2),
+        ("changes list", 2),
+        ("calibrate --from-store", 2),
+        ("gate --model m --yes", 2),
+        ("check-config", 1),
+    ],
+)
+def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command, code):
     """For every command that reads it."""
     path = tmp_path / "evenkeel.yaml"
     path.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nredis: {url: 'redis://127.0.0.1:9/0'}\n")
-    result = CliRunner().invoke(main, [*command, "--config", str(path)])
-    assert result.exit_code == 2
-    assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
-    assert "Traceback" not in result.output
-
-
-def test_the_gate_says_that_a_redis_cannot_be_used(tmp_path):
-    """In one line, as one that could not measure."""
-    path = tmp_path / "evenkeel.yaml"
-    path.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nredis: {url: 'redis://127.0.0.1:9/0'}\n")
-    result = CliRunner().invoke(main, ["gate", "--config", str(path), "--model", "m", "--yes"])
-    assert result.exit_code == 2
+    result = CliRunner().invoke(main, [*command.split(), "--config", str(path)])
+    assert result.exit_code == code
     assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
     assert "Traceback" not in result.output
 
@@ -161,3 +161,20 @@ def test_the_folder_of_the_environment_does_not_hide_the_redis(config, run, monk
     assert json.loads(run("goldens", "list", "--json")) == []
     assert config.is_file()
     assert not (tmp_path / "other").exists()
+
+
+def test_the_command_says_what_is_not_there(tmp_path):
+    """No store, no changes, no such change: a line each, and an empty list as JSON."""
+
+    def run(*arguments):
+        return CliRunner().invoke(main, ["changes", *arguments, "--data-dir", str(tmp_path)])
+
+    missing = run("list")
+    assert missing.exit_code != 0
+    assert "there is no store" in missing.output
+    Database(tmp_path / DATABASE_FILE).close()
+    assert "No changes have been noticed" in run("list").output
+    assert json.loads(run("list", "--json").stdout) == []
+    unknown = run("show", "0123456789ab")
+    assert unknown.exit_code != 0
+    assert 'there is no change "0123456789ab"' in unknown.output

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
 
 import pytest
 
 from evenkeel.core.budget import Budget, Spend
-from evenkeel.core.exchange import Exchange
-from evenkeel.runtime.console_sources import calibration, dead_letters, document, judge_setup, spending
-from evenkeel.settings import Route, Settings
+from evenkeel.runtime.console_sources import (
+    calibration,
+    dead_letters,
+    document,
+    judge_setup,
+    settings_in_effect,
+    spending,
+    without_credentials,
+)
+from evenkeel.settings import Route, Settings, load
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from tests.stores.examples import exchange
 
 
 @pytest.fixture
@@ -56,10 +63,9 @@ def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(database):
     """Compressed ones become text; what cannot be decoded says why."""
     queue = SqliteExchangeQueue(database, lambda: 1000.0)
     packed = gzip.compress("größer".encode())
-    whole = Exchange(
-        "a", "shop", 1.0, 0.5, "POST", "/v1/x", 200, (), b"plain", (("content-encoding", "gzip"),), packed
-    )
-    queue.put([whole, replace(whole, id="b", response_body=packed[:-9])])
+    given = {"route": "shop", "request_headers": (), "request_body": b"plain"}
+    bodies = {"a": packed, "b": packed[:-9]}
+    queue.put([exchange(1, id=name, response_body=body, **given) for name, body in bodies.items()])
     queue.reserve(2, 60)
     queue.bury("a", "damaged")
     queue.bury("b", "damaged")
@@ -97,3 +103,50 @@ def test_documents_are_there_without_a_network(name):
 def test_no_other_file_can_be_asked_for(name):
     """Names are of letters and digits."""
     assert document(name) is None
+
+
+def _lines(settings):
+    return {
+        (section.name, line.name): line for section in settings_in_effect(settings) for line in section.lines
+    }
+
+
+def test_what_is_set_is_told_from_defaults(tmp_path, monkeypatch):
+    """By value, wherever it was set; required settings have no default."""
+    monkeypatch.setenv("EVENKEEL_LISTEN__PORT", "8200")
+    file = tmp_path / "evenkeel.yaml"
+    file.write_text("routes: [{upstream: 'https://api.example/v1', sampling_rate: 0.5}]\n")
+    lines = _lines(load(file, {}, {}))
+    assert not lines["listen", "port"].default
+    assert lines["listen", "port"].value == "8200"
+    assert lines["admin", "port"].default
+    assert not lines["routes[0]", "sampling_rate"].default
+    assert not lines["routes[0]", "upstream"].default
+    assert lines["routes[0].timeouts", "connect_s"].default
+    assert lines["", "judge"].value == "none"
+    assert lines["listen", "port"].meaning == "0 picks a free port."
+
+
+def test_a_credential_is_set_or_not(tmp_path, monkeypatch):
+    """By the variable that holds it; its value and the variable's name are not told."""
+    monkeypatch.setenv("A_KEY", "s3cret")
+    file = tmp_path / "evenkeel.yaml"
+    file.write_text("routes: [{upstream: 'https://a.example/v1', api_key_env: A_KEY}]\njudge: {model: m}\n")
+    lines = _lines(load(file, {}, {}))
+    assert lines["routes[0]", "api_key_env"].value == "set"
+    assert lines["judge", "api_key_env"].value == "not set"
+    assert not any("s3cret" in line.value or "A_KEY" in line.value for line in lines.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("redis://user:pw@host:6379/0", "redis://host:6379/0"),
+        ("https://h.example/v1?key=abc#x", "https://h.example/v1"),
+        ("unix:///run/redis.sock", "unix:///run/redis.sock"),
+        ("careful: a:b@c", "careful: a:b@c"),
+    ],
+)
+def test_addresses_lose_what_may_be_a_credential(given, shown):
+    """User, password and query; other text stays."""
+    assert without_credentials(given) == shown

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.runtime.replays import replay_target
 from evenkeel.settings import load
+from tests.stores.examples import exchange as example
 
-EXCHANGE = Exchange(
-    id="00000000000000aa",
-    route="default",
-    received_at=1.0,
-    duration_s=0.1,
-    method="POST",
-    path="/v1/chat/completions?api-version=7",
-    status=200,
-    request_headers=(),
-    request_body=b"",
-    response_headers=(),
-    response_body=b"",
-)
+PATH = "/v1/chat/completions?api-version=7"
 
 
 @pytest.fixture
@@ -35,7 +21,7 @@ def target(monkeypatch):
         for name, value in (environment or {}).items():
             monkeypatch.setenv(name, value)
         settings = load(None, {}, route)
-        return replay_target(settings)(dataclasses.replace(EXCHANGE, **exchange))
+        return replay_target(settings)(example(1, **{"path": PATH, "request_headers": ()} | exchange))
 
     return find
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from dataclasses import replace
 
@@ -20,19 +21,32 @@ from evenkeel.runtime import replays
 from evenkeel.runtime.choices import bands, bundles, check, encoder_name
 from evenkeel.runtime.instruments import make_encoder
 from evenkeel.runtime.preflight import missing_keys, notes
+from evenkeel.runtime.stores import RedisStores, checkpoint_name
 from evenkeel.settings import SettingsError, load, route_table
+from evenkeel.stores.redis.connection import Host
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 
 
+ROUTE = "routes:\n  - {upstream: 'http://a'}"
+
+
 @pytest.fixture
 def write(tmp_path):
+    """Writes a settings file."""
+
     def write_file(text):
         path = tmp_path / "evenkeel.yaml"
         path.write_text(text, encoding="utf-8")
         return path
 
     return write_file
+
+
+@pytest.fixture
+def read(write):
+    """Settings of a text, with a route unless it has some."""
+    return lambda text: load(write(text if "routes:" in text else f"{text}\n{ROUTE}"), {}, {})
 
 
 def test_one_upstream_is_enough():
@@ -52,6 +66,10 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
     assert (settings.routes[0].upstream, settings.routes[0].task) == ("http://b/v1", "t")
 
 
+SPELLING = "{name: b, prefix: /b, upstream: 'http://b', perturbations: [spelling]}"
+RUDE = "{description: How kind it is, scale: {3: kind}}"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -63,11 +81,8 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
             "routes: [{upstrem: 'http://a'}]",
             r"routes\[0\]\.upstrem: unknown .* mean 'upstream'\? \(and 1 more",
         ),
-        ("port: 3\nroutes: [{upstream: 'http://a'}]", r"port: unknown .* mean 'listen\.port'\?"),
-        (
-            "sampling_rate: 1\nroutes: [{upstream: 'http://a'}]",
-            r"sampling_rate: unknown .* mean 'routes\[\]\.sampling_rate'\?",
-        ),
+        ("port: 3", r"port: unknown .* mean 'listen\.port'\?"),
+        ("sampling_rate: 1", r"sampling_rate: unknown .* mean 'routes\[\]\.sampling_rate'\?"),
         ("routes: [{upstream: 'ftp://a'}]", r"routes\[0\]\.upstream: .*ftp://a.*http://127"),
         (
             "routes: [{upstream: 'http://a', sampling_rate: 2}]",
@@ -75,55 +90,41 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
         ),
         ("routes: [{upstream: 'http://a'}, {upstream: 'http://b'}]", r"two routes have the name 'default'"),
         ("routes: []", r"routes: List should have at least 1"),
-        ("listen: {port: 70000}\nroutes: [{upstream: 'http://a'}]", r"listen\.port: .*it is 70000"),
-        ("admin: {host: 0.0.0.0}\nroutes: [{upstream: 'http://a'}]", r"admin: .*set token_env"),
-        ("alert: {webhook: x}\nroutes: [{upstream: 'http://a'}]", r"alert\.webhook: is not an http"),
+        ("listen: {port: 70000}", r"listen\.port: .*it is 70000"),
+        ("alert: {webhook: x}", r"alert\.webhook: is not an http"),
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
-        ("- a", r"must be a mapping"),
-        ("listen: {port: 1}", r"no upstream to forward to; name one with --upstream"),
-    ],
-)
-def test_a_bad_file_is_one_clear_line(write, text, message):
-    """The error names the file and the place, and fits in one line."""
-    with pytest.raises(SettingsError, match=message) as caught:
-        load(write(text), {}, {})
-    assert "\n" not in str(caught.value)
-    assert "evenkeel.yaml" in str(caught.value)
-
-
-ROUTE = "routes:\n  - {upstream: 'http://a'}"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+        ("- routes:", r"must be a mapping"),
+        ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
+        ("scoring: {embeddings: maybe}", r"scoring\.embeddings\.enabled: .*boolean.*it is 'maybe'"),
+        ("scoring: {embeddings: {modle: m}}", r"embeddings\.modle: unknown setting; did you mean 'model'\?"),
         (
-            f"{ROUTE}\n  - {{name: b, prefix: /b, upstream: 'http://b', perturbations: [spelling]}}",
-            r"routes\[1\]\.perturbations: .*did you mean general\.spelling",
+            "scoring: {embeddings: {base_url: 'http://a/v1'}}",
+            r"scoring\.embeddings: an endpoint needs the name of its model",
         ),
+        (
+            "scoring: {embeddings: {model: m, same_meaning: 0.9}}",
+            r"same_meaning and other_meaning go together",
+        ),
+        (
+            "scoring: {embeddings: {model: m, same_meaning: 0.4, other_meaning: 0.5}}",
+            r"other_meaning 0\.5 is above same_meaning 0\.4",
+        ),
+        ("scoring: {embeddings: {model: m, languages: [German]}}", r"scoring\.embeddings\.languages\[0\]"),
+        # What is chosen by name, and the calibration, is looked up before the start.
+        (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.perturbations: .*did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
         ("routes: [{upstream: 'http://a', template: ['{all}']}]", r"routes\[0\]\.template: .*text besides"),
-        (
-            "compounds: {mix: [format.json, format.xml]}\nroutes: [{upstream: 'http://a'}]",
-            r"compounds: .*mix",
-        ),
-        ("compounds: {mix: [general.speling]}\n" + ROUTE, r"general\.spelling"),
-        (
-            "scoring: {tasks: {case_summary: [faithfullness]}}\nroutes: [{upstream: 'http://a'}]",
-            r"faithfulness",
-        ),
-        ("scoring: {calibration: nowhere.yaml}\n" + ROUTE, r"nowhere\.yaml cannot be read"),
-        (
-            "scoring: {qualities: {kind: {description: How kind it is, scale: {3: kind}}}}\n" + ROUTE,
-            r"kind",
-        ),
+        ("compounds: {mix: [format.json, format.xml]}", r"compounds: .*mix"),
+        ("compounds: {mix: [general.speling]}", r"general\.spelling"),
+        ("scoring: {tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
+        ("scoring: {calibration: nowhere.yaml}", r"nowhere\.yaml cannot be read"),
+        (f"scoring: {{qualities: {{kind: {RUDE}}}}}", r"kind"),
     ],
 )
-def test_what_is_chosen_by_name_must_exist(write, text, message):
-    """Whatever is chosen by name, and the calibration, is looked up before the start."""
-    path = write(text)
+def test_a_bad_file_is_one_clear_line(read, tmp_path, text, message):
+    """The error names the file and the place, and fits in one line."""
     with pytest.raises(SettingsError, match=message) as caught:
-        check(load(path, {}, {}), str(path))
+        check(read(text), str(tmp_path / "evenkeel.yaml"))
     assert "\n" not in str(caught.value)
     assert "evenkeel.yaml" in str(caught.value)
 
@@ -194,20 +195,16 @@ def test_an_empty_upstream_key_is_refused_where_requests_are_forwarded(write, mo
         (None, {"UPSTREAM_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY"}),
     ],
 )
-def test_a_role_needs_the_keys_that_it_uses_and_no_other(write, monkeypatch, role, variables):
+def test_a_role_needs_the_keys_that_it_uses_and_no_other(read, monkeypatch, role, variables):
     """What each lacks when nothing is set; with just that set, nothing is missing."""
     names = ("UPSTREAM_KEY", "EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     model = "{model: m, base_url: 'http://a/v1', api_key_env: %s}"
-    settings = load(
-        write(
-            "routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]\n"
-            f"judge: {model % 'JUDGE_KEY'}\nrewriter: {model % 'REWRITER_KEY'}\n"
-            f"scoring: {{embeddings: {model % 'VECTORS_KEY'}}}"
-        ),
-        {},
-        {},
+    settings = read(
+        "routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]\n"
+        f"judge: {model % 'JUDGE_KEY'}\nrewriter: {model % 'REWRITER_KEY'}\n"
+        f"scoring: {{embeddings: {model % 'VECTORS_KEY'}}}"
     )
     assert {re.findall("[A-Z_]+_KEY", line)[0] for line in missing_keys(settings, role)} == variables
     for name in variables:
@@ -228,14 +225,6 @@ def test_route_options_do_not_fit_several_routes(write):
         load(path, {}, UPSTREAM)
 
 
-def test_a_named_but_empty_admin_token_is_refused(write, monkeypatch):
-    """An empty token must not mean no token."""
-    monkeypatch.delenv("ADMIN_TOKEN", raising=False)
-    path = write("admin: {host: 0.0.0.0, token_env: ADMIN_TOKEN}\nroutes: [{upstream: 'http://a'}]")
-    with pytest.raises(SettingsError, match=r"ADMIN_TOKEN named by token_env is empty"):
-        load(path, {}, {})
-
-
 @pytest.mark.parametrize(
     ("text", "enabled", "encoder"),
     [
@@ -249,34 +238,12 @@ def test_a_named_but_empty_admin_token_is_refused(write, monkeypatch):
         ("{model: m, base_url: 'http://a/v1'}", None, "m (endpoint)"),
     ],
 )
-def test_embeddings_are_a_word_or_an_encoder(write, text, enabled, encoder):
+def test_embeddings_are_a_word_or_an_encoder(read, text, enabled, encoder):
     """What is in use has a name, and one that is not the default's own is known by it."""
-    path = write(f"scoring: {{embeddings: {text}}}\nroutes: [{{upstream: 'http://a'}}]")
-    settings = load(path, {}, {})
+    settings = read(f"scoring: {{embeddings: {text}}}")
     assert settings.scoring.embeddings.enabled is enabled
     assert encoder_name(settings) == encoder
     assert bool(notes(settings)) == (encoder not in (None, "all-MiniLM-L6-v2"))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("maybe", r"scoring\.embeddings\.enabled: .*boolean.*it is 'maybe'"),
-        ("{modle: m}", r"scoring\.embeddings\.modle: unknown setting; did you mean 'model'\?"),
-        ("{base_url: 'http://a/v1'}", r"scoring\.embeddings: an endpoint needs the name of its model"),
-        ("{model: m, same_meaning: 0.9}", r"same_meaning and other_meaning go together"),
-        (
-            "{model: m, same_meaning: 0.4, other_meaning: 0.5}",
-            r"other_meaning 0\.5 is above same_meaning 0\.4",
-        ),
-        ("{model: m, languages: [German]}", r"scoring\.embeddings\.languages\[0\]"),
-    ],
-)
-def test_a_bad_encoder_is_one_clear_line(write, text, message):
-    """Where, what is wrong, and what to do."""
-    path = write(f"scoring: {{embeddings: {text}}}\nroutes: [{{upstream: 'http://a'}}]")
-    with pytest.raises(SettingsError, match=message):
-        load(path, {}, {})
 
 
 def test_the_environment_turns_embeddings_off_and_names_encoders(monkeypatch):
@@ -310,14 +277,12 @@ def calibration_file(tmp_path, **changed):
     return path
 
 
-def test_bands_come_out_of_the_calibration(write, tmp_path):
-    """The cascade's bands are those of the file; one without any leaves the careful ones in place."""
+def test_bands_come_out_of_the_calibration(read, tmp_path):
+    """They are those of the file, without any the careful ones; without an encoder it fits beside any."""
     own = Bands(1, "test", HeuristicRater.version, text=(Band("content_words", same_from=0.9),))
     for found in (own, None):
         path = calibration_file(tmp_path, bands=found)
-        settings = load(
-            write(f"scoring: {{calibration: {path}}}\nroutes: [{{upstream: 'http://a'}}]"), {}, {}
-        )
+        settings = read(f"scoring: {{calibration: {path}, embeddings: true}}")
         check(settings, "here")
         assert bands(settings) == found
 
@@ -340,47 +305,88 @@ def test_bands_come_out_of_the_calibration(write, tmp_path):
         ({"schema_version": 2}, "true", r"schema_version: 2 is newer"),
     ],
 )
-def test_a_calibration_must_fit_what_scores(write, tmp_path, changed, embeddings, message):
+def test_a_calibration_must_fit_what_scores(read, tmp_path, changed, embeddings, message):
     """Another encoder, another version of the rater, another schema: one line before anything starts."""
     path = calibration_file(tmp_path, **changed)
-    scoring = (
-        f"scoring: {{calibration: {path}, embeddings: {embeddings}}}\nroutes: [{{upstream: 'http://a'}}]"
-    )
-    with pytest.raises(
-        SettingsError, match=rf"here: scoring\.calibration: .*calibration\.yaml: {message}"
-    ) as caught:
-        check(load(write(scoring), {}, {}), "here")
+    said = rf"here: scoring\.calibration: .*calibration\.yaml: {message}"
+    with pytest.raises(SettingsError, match=said) as caught:
+        check(read(f"scoring: {{calibration: {path}, embeddings: {embeddings}}}"), "here")
     assert "\n" not in str(caught.value)
 
 
-def test_a_calibration_without_an_encoder_fits_beside_any(write, tmp_path):
-    """Thresholds of metrics that need none are the same with one."""
-    path = calibration_file(tmp_path)
-    scoring = f"scoring: {{calibration: {path}, embeddings: true}}\nroutes: [{{upstream: 'http://a'}}]"
-    check(load(write(scoring), {}, {}), "here")
-
-
-def test_an_encoder_of_the_settings_is_noted_and_its_key_asked_for(write, monkeypatch):
-    """`check-config` says that its cosines decide nothing yet; the key is a problem, the note is none."""
-    monkeypatch.delenv("EVENKEEL_EMBEDDINGS_API_KEY", raising=False)
-    text = "scoring: {embeddings: {model: m, base_url: 'http://a/v1'%s}}\nroutes: [{upstream: 'http://a'}]"
-    settings = load(write(text % ""), {}, {})
-    assert "cosines of m (endpoint) are recorded" in notes(settings)[0]
-    assert "EVENKEEL_EMBEDDINGS_API_KEY is empty" in missing_keys(settings)[0]
-    assert notes(load(write(text % ", same_meaning: 0.9, other_meaning: 0.6"), {}, {})) == []
-    monkeypatch.setenv("EVENKEEL_EMBEDDINGS_API_KEY", "k")
-    assert missing_keys(settings) == []
-
-
-def test_the_settings_become_an_encoder_with_its_cutoffs(write):
-    """An endpoint decides by cut-offs of its own; without any its cosines are on nobody's scale."""
-    text = "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'%s}}\nroutes: [{upstream: 'http://a'}]"
+def test_an_endpoint_s_cosines_decide_by_cutoffs_of_its_own(read):
+    """Without any they are on nobody's scale: they are recorded, and `check-config` says so."""
+    text = "scoring: {embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'%s}}"
     for more, decides in (("", False), (", same_meaning: 0.9, other_meaning: 0.6", True)):
-        encoder = make_encoder(load(write(text % more), {}, {}), Prices())
+        settings = read(text % more)
+        assert ["cosines of m (endpoint) are recorded" in note for note in notes(settings)] == [True] * (
+            not decides
+        )
+        encoder = make_encoder(settings, Prices())
         assert HeuristicRater(encoder.embeddings, encoder.cutoffs).meaning_decides is decides
         asyncio.run(encoder.close())
-    off = make_encoder(
-        load(write("scoring: {embeddings: false}\nroutes: [{upstream: 'http://a'}]"), {}, {}), Prices()
-    )
+    off = make_encoder(read("scoring: {embeddings: false}"), Prices())
     assert off.embeddings is None
     asyncio.run(off.close())
+
+
+def given(**redis):
+    return load(None, {"redis": redis}, UPSTREAM)
+
+
+def test_without_a_redis_everything_is_in_the_data_folder():
+    """SQLite stays the default."""
+    assert load(None, {}, UPSTREAM).redis is None
+
+
+def test_everything_that_leads_to_a_redis(monkeypatch):
+    """Names of variables stand in the settings, what they hold does not."""
+    monkeypatch.setenv("KEEL_PW", "s3cret")
+    monkeypatch.setenv("KEEL_SENTINEL_PW", "other")
+    settings = given(
+        url="rediss:///3",
+        username="keel",
+        password_env="KEEL_PW",
+        sentinels=["one:26379", "[::1]:26380"],
+        sentinel_master="main",
+        sentinel_password_env="KEEL_SENTINEL_PW",
+        ca_file="/etc/ca.pem",
+        prefix="prod",
+    )
+    place = RedisStores(settings)._store.place
+    assert (place.username, place.password, place.sentinel_password) == ("keel", "s3cret", "other")
+    assert place.sentinels == (Host("one", 26379), Host("::1", 26380))
+    assert (place.sentinel_master, place.ca_file, place.prefix) == ("main", "/etc/ca.pem", "prod")
+    for shown in (json.dumps(settings.model_dump(mode="json")), repr(settings), repr(place), str(place)):
+        assert "s3cret" not in shown
+
+
+@pytest.mark.parametrize(
+    ("redis", "message"),
+    [
+        ({"url": "http://a"}, r"redis\.url: http://… is not a redis"),
+        ({"url": "redis://:hunter2@a"}, "carries a password"),
+        ({"url": "redis://a?password=hunter2"}, "carries a password"),
+        ({"url": "redis://a", "sentinels": ["a:1"]}, "sentinels and sentinel_master go together"),
+        (
+            {"url": "redis://a", "cluster": True, "sentinels": ["a:1"], "sentinel_master": "m"},
+            "set cluster or sentinels, not both",
+        ),
+        ({"url": "redis://a", "cert_file": "a"}, "cert_file and key_file go together"),
+        ({"url": "redis://a", "prefix": "a{b}"}, r"redis\.prefix"),
+        ({"url": "redis://a", "sentinels": ["a"], "sentinel_master": "m"}, r"redis\.sentinels\[0\]"),
+    ],
+)
+def test_a_redis_that_cannot_be_is_one_line(redis, message):
+    """And a password is never repeated."""
+    with pytest.raises(SettingsError, match=message) as caught:
+        given(**redis)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_monitor_that_watches_other_routes_has_another_checkpoint():
+    """Its state would not fit the routes it had before."""
+    one = load(None, {"monitor": {"name": "a"}}, UPSTREAM)
+    other = load(None, {"monitor": {"name": "a", "routes": ["y", "x"]}}, UPSTREAM)
+    assert checkpoint_name(one) == "a"
+    assert checkpoint_name(other) == "a/x/y"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,6 @@ from opentelemetry.semconv.attributes import (
     url_attributes,
 )
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
 from evenkeel.llm.client import Endpoint
@@ -39,16 +36,14 @@ from evenkeel.tracing.shadow import (
     output_messages,
     server_of,
 )
-from tests.llm.scripted import Canned, said
-from tests.metrics.judge.scripted_judge import GOOD, QUESTION, error, run
+from tests.llm.scripted import Canned, error, said
+from tests.llm.scripted import serving as scripted
+from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
+from tests.stores.examples import exchange
 
-EXCHANGE = Exchange(
-    "00000000000000aa", "default", 1000.0, 0.1, "POST", "/v1/chat/completions", 200,
-    (("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), ("tracestate", "a=b")),
-    b"", (), b"",
-)  # fmt: skip
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+EXCHANGE = exchange(0xAA, request_headers=(("traceparent", PARENT), ("tracestate", "a=b")))
 CALL = ModelCall("replay", "chat", "m", "http://127.0.0.1:1/v1/chat/completions")
-ANSWER = json.dumps({"model": "m", "choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]})
 
 
 def observed(scene):
@@ -60,63 +55,35 @@ def observed(scene):
     return outcome, {span.name: span for span in exporter.get_finished_spans()}
 
 
-@pytest.fixture
-def upstream():
-    """An upstream that throttles once, then answers; gives its URL and the headers it saw."""
-    seen = []
+def replayed(**options):
+    """The headers that an upstream saw of a replay which it throttled once."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.rfile.read(int(self.headers["content-length"]))
-            seen.append({name.lower(): value for name, value in self.headers.items()})
-            status = 429 if len(seen) == 1 else 200
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(ANSWER)))
-            self.end_headers()
-            self.wfile.write(ANSWER.encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1/chat/completions", seen
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def replay(url, **options):
     async def send():
         async def at_once(_seconds):
             return None
 
         replayer = Replayer(concurrency=1, timeout_s=5, sleep=at_once)
-        try:
-            return await replayer.send(Target(url), b"{}", **options)
-        finally:
+        async with scripted([error(429), said("hi")]) as upstream:
+            await replayer.send(Target(f"{upstream.url}/chat/completions"), b"{}", **options)
             await replayer.close()
+            return upstream.headers
 
     return asyncio.run(send())
 
 
-def test_a_replay_without_traces_carries_no_trace_context(upstream):
+def test_a_replay_without_traces_carries_no_trace_context():
     """Nothing of the application's trace, and none of evenkeel's."""
-    url, seen = upstream
-    replay(url)
+    seen = replayed()
     assert len(seen) == 2
     assert not any({"traceparent", "tracestate", "baggage"} & headers.keys() for headers in seen)
 
 
-def test_a_replay_carries_its_own_spans_context(upstream):
+def test_a_replay_carries_its_own_spans_context():
     """Each attempt is a span, which the upstream's own belong below; the application's is in neither."""
-    url, seen = upstream
     exporter = InMemorySpanExporter()
     spans = ExportedSpans(exporter)
     with spans.observer.exchange(EXCHANGE, 1):
-        replay(url, observed=lambda: spans.observer.call(CALL))
+        seen = replayed(observed=lambda: spans.observer.call(CALL))
     spans.finish(5)
     first, second, root = exporter.get_finished_spans()
     assert [headers["traceparent"] for headers in seen] == [
@@ -125,7 +92,7 @@ def test_a_replay_carries_its_own_spans_context(upstream):
     ]
     assert first.parent.span_id == second.parent.span_id == root.context.span_id
     assert first.attributes["error.type"] == "rate_limited"
-    assert second.attributes["gen_ai.response.model"] == "m"
+    assert second.attributes["gen_ai.response.model"] == "scripted"
     assert all("0af7651916cd43dd" not in value for headers in seen for value in headers.values())
     assert not any({"tracestate", "baggage"} & headers.keys() for headers in seen)
 
@@ -293,12 +260,8 @@ def test_odd_characters_of_a_model_name_spoil_no_batch():
 def test_the_server_is_told_without_the_rest_of_its_url(url, server):
     """Provider by the end of the host's name, else by the API that is spoken; no path, query or user."""
     assert server_of(ModelCall("replay", "chat", "m", url)) == server
-
-
-def test_a_unix_socket_has_a_path_and_no_port():
-    """As the convention has it."""
-    call = ModelCall("replay", "chat", "m", "http://localhost/v1/chat/completions", "/run/llm.sock")
-    assert server_of(call) == Server("openai", "/run/llm.sock", None)
+    # A unix socket has a path and no port.
+    assert server_of(ModelCall("replay", "chat", "m", url, "/run/llm.sock"))[1:] == ("/run/llm.sock", None)
 
 
 def test_names_are_the_conventions_own():
@@ -313,7 +276,7 @@ def test_names_are_the_conventions_own():
 
 def test_the_page_about_traces_knows_every_name():
     """What it calls by a name is an attribute or an event that is really reported, or a part of one."""
-    page = (Path(__file__).parents[2] / "docs" / "tracing.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "tracing.md").read_text(encoding="utf-8")
     ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
     told = set(re.findall(r"`((?:gen_ai|evenkeel|server|error)\.[a-z_.]+)`", page))
     assert len(told) > 15

@@ -13,7 +13,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from evenkeel.core.budget import Budget
-from evenkeel.core.exchange import Exchange
 from evenkeel.llm.client import Endpoint
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
@@ -31,7 +30,6 @@ from evenkeel.simulate import (
     ModelState,
     Simulation,
     make_case,
-    serving,
     summary_prompt,
 )
 from evenkeel.stores.counters import Tally
@@ -42,6 +40,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.tracing.export import ExportedSpans
 from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
+from tests.stores.examples import exchange as example
 
 KEY = "sk-never-in-a-trace"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -73,13 +72,8 @@ class Traced:
 
 @pytest.fixture
 def simulation():
+    """A model that answers otherwise whenever the wording changes."""
     return Simulation([ModelState("simulated-1", fragility=1.0)])
-
-
-@pytest.fixture
-def upstream(simulation):
-    with serving(simulation) as url:
-        yield url
 
 
 @pytest.fixture
@@ -91,13 +85,9 @@ def work(tmp_path, upstream):
         body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": prompt}]})
         answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body)
         kept = (("content-type", "application/json"),)
-        fields = {
-            "id": "00000000000000aa", "route": "default", "received_at": 1000.0, "duration_s": 0.1,
-            "method": "POST", "path": "/v1/chat/completions", "status": 200,
-            "request_headers": (*kept, ("traceparent", PARENT)), "request_body": body.encode(),
-            "response_headers": kept, "response_body": answer.content,
-        }  # fmt: skip
-        return Exchange(**{**fields, **changes})
+        given = {"request_body": body.encode(), "response_headers": kept, "response_body": answer.content}
+        sent = (*kept, ("traceparent", PARENT))
+        return example(0xAA, request_headers=sent, task=None, **{**given, **changes})
 
     def run(
         kinds=BY_RULE, *, judged=False, rewritten=False, content=False, target=None, budget=None, **changes
@@ -162,20 +152,13 @@ def test_the_trace_stands_on_its_own_and_is_linked_to_the_forwarded_request(work
     assert root.context.trace_id == shadow_trace_id("00000000000000aa")
     assert f"{root.context.trace_id:032x}" != PARENT.split("-")[1]
     (link,) = root.links
-    forwarded = forwarded_context(
-        dataclasses.replace(EXCHANGE_WITHOUT_BODIES, request_headers=(("traceparent", PARENT),))
-    )
+    forwarded = forwarded_context(example(0xAA, request_headers=(("traceparent", PARENT),)))
     assert (link.context.trace_id, link.context.span_id) == (forwarded.trace_id, forwarded.span_id)
     assert {span.context.trace_id for span in traced.spans} == {root.context.trace_id}
     assert root.attributes["evenkeel.outcome"] == "scored"
     assert root.attributes["evenkeel.attempt"] == 1
     assert root.attributes["evenkeel.model"] == "simulated-1"
     assert traced.counts["spans_exported"] == len(traced.spans)
-
-
-EXCHANGE_WITHOUT_BODIES = Exchange(
-    "00000000000000aa", "default", 1000.0, 0.1, "POST", "/v1/chat/completions", 200, (), b"", (), b""
-)
 
 
 def test_each_trial_is_a_span_with_its_replay_below_it(work):

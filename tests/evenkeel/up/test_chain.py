@@ -22,7 +22,7 @@ from tests.services import prometheus, receiver, service, wait_for
 
 pytestmark = pytest.mark.system
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+DEPLOY = Path(__file__).parents[3] / "deploy"
 BREACH, JUDGE = "EvenkeelRobustnessBreach", "EvenkeelJudgeUnusable"
 PLAIN = ["general.spelling", "general.casing"]
 

@@ -15,7 +15,6 @@ from evenkeel.simulate import (
     EMBEDDINGS_MODEL,
     ModelState,
     Simulation,
-    serving,
 )
 
 pytestmark = pytest.mark.system
@@ -34,10 +33,9 @@ def test_the_metric_reads_it(upstream):
 
 
 @pytest.fixture
-def fragile():
-    """Address of a model that answers otherwise whenever the wording changes."""
-    with serving(Simulation([ModelState("simulated-1", fragility=1.0)])) as url:
-        yield url
+def simulation():
+    """A model that answers otherwise whenever the wording changes."""
+    return Simulation([ModelState("simulated-1", fragility=1.0)])
 
 
 def told(tmp_path):
@@ -49,12 +47,12 @@ def encoder(url, **more):
     return json.dumps({"base_url": f"{url}/v1", "model": EMBEDDINGS_MODEL} | more)
 
 
-def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, fragile, tmp_path):
+def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, upstream, tmp_path):
     """The key is sent, the log says that the cosines decide nothing, and tokens are booked as scoring's."""
     with start(
-        *("--upstream", fragile, "--sampling-rate", "1"),
+        *("--upstream", upstream, "--sampling-rate", "1"),
         environment={
-            "EVENKEEL_SCORING__EMBEDDINGS": encoder(fragile),
+            "EVENKEEL_SCORING__EMBEDDINGS": encoder(upstream),
             "EVENKEEL_EMBEDDINGS_API_KEY": "any",
         },
     ) as running:
@@ -70,10 +68,10 @@ def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, f
     assert f"cosines of {EMBEDDINGS_MODEL} (endpoint) are recorded" in log
 
 
-def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, fragile, tmp_path):
+def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstream, tmp_path):
     """Trials are rated, none with a cosine, and each failure is counted."""
     with start(
-        *("--upstream", fragile, "--sampling-rate", "1"),
+        *("--upstream", upstream, "--sampling-rate", "1"),
         environment={
             "EVENKEEL_SCORING__EMBEDDINGS": encoder(
                 "http://127.0.0.1:9", same_meaning=0.9, other_meaning=0.5

@@ -23,7 +23,7 @@ from tests.services import prometheus, wait_for
 
 pytestmark = pytest.mark.system
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 
 def test_the_page_is_what_the_code_says():

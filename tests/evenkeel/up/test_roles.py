@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
-import openai
 import pytest
 
 from evenkeel.core.exchange import Lag
-from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.simulate.tasks import CASE_SUMMARY
 from evenkeel.stores.payloads import unpack_exchange as unpack
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
@@ -20,13 +18,14 @@ from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from testing.relaying import ask
 from tests.evenkeel.role_processes import Role, series, stopping
 from tests.redis_server import RedisServer, a_store
 from tests.services import wait_for
 
 pytestmark = [pytest.mark.service("redis-server"), pytest.mark.system]
 
-TEMPLATE = summary_prompt(make_case(1)).partition("\n\n")[0] + "\n\n{case}"
+TEMPLATE = f"{CASE_SUMMARY.template.before}\n\n{{case}}\n\n{CASE_SUMMARY.template.after}"
 KINDS = ["general.casing", "general.spelling", "general.whitespace"]
 COVERAGE = 'evenkeel_sampling_coverage{route="default"}'
 OF_ITS_OWN = ("seconds", "monitor_", "queue_", "spend_")
@@ -77,20 +76,6 @@ def place_of(store):
     return {"url": store.place.url, "prefix": store.place.prefix, "cluster": store.place.cluster}
 
 
-def send(url, seeds):
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=30)
-
-    def ask(seed):
-        prompt = summary_prompt(make_case(seed))
-        answer = client.chat.completions.create(
-            model="simulated-1", messages=[{"role": "user", "content": prompt}]
-        )
-        return bool(answer.choices)
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(ask, seeds))
-
-
 def queued(store):
     """What waits, read past the queue."""
     rows = store.client.xrange(store.key("main", "exchanges"))
@@ -124,7 +109,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store):
         proxies = [Role(tmp_path, "proxy", shared) for _ in range(2)]
         roles += proxies
         for place, proxy in enumerate(proxies):
-            send(proxy.find(r"base URL +(http://\S+?)/v1 "), range(place * 40, place * 40 + 40))
+            ask(proxy.find(r"base URL +(http://\S+?)/v1 "), range(place * 40, place * 40 + 40))
         wait_for(lambda: store.client.xlen(store.key("main", "exchanges")) == 80, what="80 exchanges queued")
         exchanges = queued(store)
         watching = [Role(tmp_path, "monitor", shared, "--name", name) for name in ("one", "two")]
@@ -184,7 +169,7 @@ def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, s
         for worker in (first, second):
             worker.find("(queue) +redis")
         second.process.send_signal(signal.SIGSTOP)
-        send(proxy.find(r"base URL +(http://\S+?)/v1 "), range(24))
+        ask(proxy.find(r"base URL +(http://\S+?)/v1 "), range(24))
         log, queue = RedisVerdictLog(store), RedisExchangeQueue(store, time.time)
         wait_for(lambda: len(log.read_after(0, 1000)) > 10, what="the first verdicts")
         held = queue.lag().leased
@@ -210,15 +195,15 @@ def test_requests_are_forwarded_while_redis_is_gone(tmp_path, config, upstream):
     with stopping([proxy]):
         url = proxy.find(r"base URL +(http://\S+?)/v1 ")
         metrics = proxy.find(r"metrics +(http://\S+?)/metrics")
-        send(url, range(4))
+        ask(url, range(4))
         wait_for(lambda: total(metrics, "exchanges_queued_total") == 4, what="4 queued")
         server.stop(signal.SIGKILL)
-        send(url, range(4, 12))
+        ask(url, range(4, 12))
         wait_for(
             lambda: total(metrics, "exchanges_skipped_total", 'reason="store_error"') == 8, what="8 counted"
         )
         server.start()
-        send(url, range(12, 16))
+        ask(url, range(12, 16))
         wait_for(lambda: total(metrics, "exchanges_queued_total") == 8, what="4 more queued")
     server.stop()
 
@@ -238,7 +223,7 @@ def test_everything_on_one_machine_can_use_a_redis(tmp_path, config, store):
     with stopping(together):
         url = together[0].find(r"base URL +(http://\S+?)/v1 ")
         console = together[0].find(r"console +(http://\S+?)/\n")
-        send(url, range(10))
+        ask(url, range(10))
         wait_for(lambda: total(console, "exchanges_scored_total") == 10, what="10 scored")
         wait_for(lambda: series(console)["evenkeel_monitor_verdicts_total"] == 40, what="40 folded")
         exported = series(console)
@@ -270,8 +255,8 @@ def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
     roles += [Role(tmp_path, "monitor", part) for part in parts]
     with stopping(roles):
         url = roles[0].find(r"base URL +(http://\S+?)/a/v1 ")
-        send(f"{url}/a", range(4))
-        send(f"{url}/b", range(8))
+        ask(f"{url}/a", range(4))
+        ask(f"{url}/b", range(8))
         one, two = (role.find(r"console +(http://\S+?)/\n") for role in roles[2:])
         wait_for(lambda: series(one)["evenkeel_monitor_verdicts_total"] == 4 * 3, what="12 of route a")
         wait_for(lambda: series(two)["evenkeel_monitor_verdicts_total"] == 8 * 3, what="24 of route b")

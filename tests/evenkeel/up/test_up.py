@@ -10,10 +10,8 @@ import os
 import signal
 import sqlite3
 import subprocess
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
@@ -29,6 +27,7 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
+from tests.evenkeel.scripted_chat import ScriptedChat, rating
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system
@@ -98,7 +97,7 @@ def test_the_sdk_sees_through_the_proxy_what_it_sees_directly(start, upstream):
 def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream):
     """Every stage counts, and the gauges of each cell are there with their intervals."""
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
-        assert send(running.url, range(40)) == 0
+        running.ask(range(40))
         running.settle()
         for stage in ("eligible", "sampled", "queued", "scored"):
             assert running.metric(f"evenkeel_exchanges_{stage}_total", route="default") == 40
@@ -109,9 +108,7 @@ def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream)
         for suffix in ("", "_lower", "_upper"):
             name = f"evenkeel_robustness_score{suffix}"
             assert 0 < running.metric(name, perturbation="baseline.identical", scorer="metrics") <= 1
-        page = httpx2.get(f"{running.admin}/", timeout=10)
-        assert page.status_code == 200
-        assert "baseline" in page.text
+        assert "baseline" in running.page("/")
 
 
 def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, upstream):
@@ -120,20 +117,11 @@ def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, 
         killed = running.child("worker")
         with ThreadPoolExecutor(1) as pool:
             sending = pool.submit(send, running.url, range(120))
-            deadline = time.monotonic() + 30
-            while running.metric("evenkeel_exchanges_scored_total") < 5 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") >= 5)
             os.kill(killed, signal.SIGKILL)
             assert sending.result() == 0
-        deadline = time.monotonic() + 100
-        while running.child("worker") == killed and time.monotonic() < deadline:
-            time.sleep(0.05)
-        while time.monotonic() < deadline:
-            try:
-                running.settle(timeout_s=max(1.0, deadline - time.monotonic()))
-                break
-            except httpx2.HTTPError:
-                time.sleep(0.2)
+        wait_for(lambda: running.child("worker") != killed)
+        wait_for(lambda: running.settle() is None)
         path = running.log.parent / "data" / "evenkeel.db"
         with sqlite3.connect(path) as database:
             bodies = [json.loads(body) for (body,) in database.execute("SELECT body FROM verdicts")]
@@ -150,11 +138,11 @@ def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, 
 def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
     """A killed data plane is restarted; requests after it succeed and counters go on."""
     with start("--upstream", upstream) as running:
-        assert send(running.url, range(10)) == 0
+        running.ask(range(10))
         passed = functools.partial(running.metric, "evenkeel_proxy_requests_total", status_class="2xx")
         wait_for(lambda: passed() >= 10)  # counters are published every second
         os.kill(running.child("proxy"), signal.SIGKILL)
-        assert send(running.url, range(10, 20)) == 0  # these wait in the listening socket's backlog
+        running.ask(range(10, 20))  # these wait in the listening socket's backlog
         wait_for(lambda: passed() >= 20)
 
 
@@ -171,19 +159,13 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
     with (
         serving(keyed) as judge,
         start(
-            "--upstream",
-            upstream,
-            "--sampling-rate",
-            "1",
-            "--judge-model",
-            "judge-1",
-            "--judge-url",
-            f"{judge if reachable else 'http://127.0.0.1:9'}/v1",
+            *("--upstream", upstream, "--sampling-rate", "1", "--judge-model", "judge-1"),
+            *("--judge-url", f"{judge if reachable else 'http://127.0.0.1:9'}/v1"),
             environment={"EVENKEEL_JUDGE_API_KEY": "wr0ng"},
         ) as running,
     ):
         wait_for(lambda: "cannot be used" in running.log.read_text())
-        assert send(running.url, range(6)) == 0
+        running.ask(range(6))
         wait_for(lambda: running.get("/api/pipeline")["waiting"] == 6)
         probe = httpx2.get(f"{running.admin}/readyz", timeout=10)
         assert probe.status_code == 503
@@ -194,66 +176,27 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
         assert "wr0ng" not in running.log.read_text()
 
 
-class Scripted(BaseHTTPRequestHandler):
-    """A scripted judge: everything is a 2."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
-        message = {"role": "assistant", "content": json.dumps({"rating": 2, "explanation": "scripted"})}
-        body = json.dumps(
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "scripted-judge",
-                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
-            }
-        ).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
     """With a judge its ratings count, its tokens are booked, and every gauge names it."""
     simulation.change("simulated-1", {"noise": 1.0, "worse_share": 0.5})
-    judge = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
-    thread = threading.Thread(target=judge.serve_forever)
-    thread.start()
-    try:
-        with start(
-            "--upstream",
-            upstream,
-            "--sampling-rate",
-            "1",
-            "--judge-model",
-            "scripted-judge",
-            "--judge-url",
-            f"http://127.0.0.1:{judge.server_port}/v1",
+    with (
+        ScriptedChat(lambda _: rating(2)) as judge,
+        start(
+            *("--upstream", upstream, "--sampling-rate", "1"),
+            *("--judge-model", "scripted-judge", "--judge-url", judge.url),
             environment={"EVENKEEL_JUDGE_API_KEY": "k"},
-        ) as running:
-            assert send(running.url, range(12)) == 0
-            running.settle()
-            cells = running.get("/api/cells")["cells"]
-            assert {cell["scorer"] for cell in cells} == {"judge"}
-            assert set().union(*(cell["ratings"] for cell in cells)) >= {"2"}
-            shifted = [one for one in running.get("/api/verdicts")["verdicts"] if one["rating"] == 2]
-            assert shifted
-            for verdict in shifted:
-                assert verdict["explanation"] == "scripted"
-                assert {score["metric"] for score in verdict["quality"]} == {"faithfulness", "completeness"}
-    finally:
-        judge.shutdown()
-        thread.join()
-        judge.server_close()
+        ) as running,
+    ):
+        running.ask(range(12))
+        running.settle()
+        cells = running.get("/api/cells")["cells"]
+        assert {cell["scorer"] for cell in cells} == {"judge"}
+        assert set().union(*(cell["ratings"] for cell in cells)) >= {"2"}
+        shifted = [one for one in running.get("/api/verdicts")["verdicts"] if one["rating"] == 2]
+        assert shifted
+        for verdict in shifted:
+            assert verdict["explanation"] == "Clear and good."
+            assert {score["metric"] for score in verdict["quality"]} == {"faithfulness", "completeness"}
 
 
 def run(*arguments, **options):
@@ -305,17 +248,8 @@ def test_an_unreachable_upstream_is_said_and_answered_with_502(start):
 def test_a_data_folder_has_one_owner(start, upstream, tmp_path):
     """A second evenkeel on the same folder is refused, with the pid of the first."""
     with start("--upstream", upstream) as running:
-        done = run(
-            "up",
-            "--upstream",
-            upstream,
-            "--port",
-            "0",
-            "--admin-port",
-            "0",
-            "--data-dir",
-            str(tmp_path / "data"),
-        )
+        free = ("--port", "0", "--admin-port", "0")
+        done = run("up", "--upstream", upstream, *free, "--data-dir", str(tmp_path / "data"))
         assert done.returncode == 2
         assert f"in use by another evenkeel (pid {running.process.pid})" in done.stderr
 

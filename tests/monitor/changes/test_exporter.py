@@ -1,13 +1,9 @@
-"""Changes for Prometheus and on the command line."""
+"""Changes for Prometheus."""
 
 from __future__ import annotations
 
-import json
-
-from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
-from evenkeel.cli.main import main
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import ChangeRecord, kinds
 from evenkeel.monitor.changes.exporter import ChangeCollector
@@ -15,7 +11,6 @@ from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
-from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 
 
 def test_gauges_are_bounded_however_many_goldens_and_changes_there_are():
@@ -44,20 +39,3 @@ def test_gauges_are_bounded_however_many_goldens_and_changes_there_are():
     assert {(sample.labels["cause"], sample.value) for sample in regressions} == {("model_swapped", 0.0)}
     labels = {"route": "chat", "change": "c5", "cause": "model_swapped"}
     assert registry.get_sample_value("evenkeel_change_timestamp_seconds", labels) == 5.0
-
-
-def test_the_command_says_what_is_not_there(tmp_path):
-    """No store, no changes, no such change: a line each, and an empty list as JSON."""
-
-    def run(*arguments):
-        return CliRunner().invoke(main, ["changes", *arguments, "--data-dir", str(tmp_path)])
-
-    missing = run("list")
-    assert missing.exit_code != 0
-    assert "there is no store" in missing.output
-    Database(tmp_path / DATABASE_FILE).close()
-    assert "No changes have been noticed" in run("list").output
-    assert json.loads(run("list", "--json").stdout) == []
-    unknown = run("show", "0123456789ab")
-    assert unknown.exit_code != 0
-    assert 'there is no change "0123456789ab"' in unknown.output
