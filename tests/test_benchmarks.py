@@ -12,7 +12,7 @@ from tests.house import ROOT
 PUBLIC_DATA = pytest.mark.shared_data
 
 # Left out: they need chromium (`console`), wrk (`proxy`, `soak`),
-# or minutes whatever they are given (`changes`, `crowd`, `chaos`, `live_changes`,
+# or minutes whatever they are given (`crowd`, `chaos`, `live_changes`,
 # `calibration`, `metrics`, `monitor`, `offline`, `perturbations`, `protection`, `workflowperturb`).
 BENCHMARKS = (
     pytest.param("cascade", marks=PUBLIC_DATA),
