@@ -63,7 +63,7 @@ class Rulings:
 
     async def put(self, key: str, ruling: Ruling) -> None:
         """Remember a ruling if the cache can be written."""
-        body = json.dumps([ruling.rating, ruling.explanation]).encode()
+        body = json.dumps([ruling.rating, ruling.explanation, ruling.initial]).encode()
         try:
             await asyncio.to_thread(self._cache.put, key, body)
         except Exception as error:  # noqa: BLE001 - named boundary: a cache must not stop the judging

@@ -64,6 +64,8 @@ class Prompt:
     """Meaning of the steps: of 3, 2 and 1 unless `steps` says otherwise."""
     steps: tuple[int, ...] = SCALE
     """Ratings that count as an answer, ascending. What the two-stage score adds up needs 1 to 3."""
+    findings: tuple[tuple[str, str], ...] = ()
+    """Fields of the reply before its explanation, and what stands for their values."""
 
     @property
     def prompt_version(self) -> str:
@@ -84,15 +86,20 @@ class Prompt:
             f"<<<BEGIN {label} {tag}>>>\n{text}\n<<<END {label} {tag}>>>" for label, text in sendable.items()
         )
         system = f"{self.role}\n\n{_WORDING['data_rule'].format(tag=tag)}"
-        output = _WORDING["output"].format(tag=tag, steps=_spoken(self.steps))
+        findings = "".join(f'"{name}": {what}, ' for name, what in self.findings)
+        output = _WORDING["output"].format(tag=tag, steps=_spoken(self.steps), findings=findings)
         user = f"{self.question}\n\n{self.scale}\n\n{shown}\n\n{output}"
         messages = (Message("system", system), Message("user", user))
         return Question(self.name, self.version, messages, self.steps)
 
 
 def prompts_of(package: str) -> dict[str, Prompt]:
-    """The prompts of a package's `prompts.toml`, by the names of their tables."""
-    tables = wording_of(package)
+    """The prompts of a package's `prompts.toml`, by the names of their tables.
+
+    A text of the file, or `by_content` of the judge's own, may be quoted in a question as `{name}`. A table's
+    `findings` are the fields that a reply has before its explanation.
+    """
+    tables = {"by_content": wording_of(__package__)["by_content"]} | wording_of(package)
     fragments = {f"{{{name}}}": text for name, text in tables.items() if isinstance(text, str)}
     return {
         name: Prompt(
@@ -102,6 +109,7 @@ def prompts_of(package: str) -> dict[str, Prompt]:
             _FIELD.sub(lambda found: fragments[found[0]], table["question"]),
             table["scale"],
             tuple(table.get("steps", SCALE)),
+            tuple(table.get("findings", {}).items()),
         )
         for name, table in tables.items()
         if isinstance(table, dict) and "version" in table

@@ -36,14 +36,17 @@ class Ruling:
 
     rating: int
     explanation: str
+    initial: int | None = None
+    """The rating before the judge checked it, if it was asked for one and gave one on the scale."""
 
 
 def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Fault:
     """The rating in a judge's reply.
 
-    The reply is one JSON object with a whole number as "rating" and, if the judge gives one, a text as
-    "explanation"; further fields are ignored. It may stand in one code fence and after a leading
-    `<think>` block, which some servers leave in the text. Nothing else may be there:
+    The reply is one JSON object with a whole number as "rating" and, if the judge gives them, a text as
+    "explanation" and a whole number as "initial_rating"; further fields are ignored. It may stand in one
+    code fence and after a leading `<think>` block, which some servers leave in the text. Nothing else may
+    be there:
 
     - Prose around the object is "bad_schema". A judge may quote what an answer tried to make it say.
     - Several objects, an object within another or within an array, and a field given twice are
@@ -101,7 +104,10 @@ def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
         return Fault("out_of_scale", f"The rating {shown} is not on the scale {name}.")
     explanation = item.get("explanation")
     text = " ".join(explanation.split()) if isinstance(explanation, str) else ""
-    return Ruling(rating, text[:_EXPLANATION_CHARS])
+    initial = item.get("initial_rating")
+    if isinstance(initial, bool) or initial not in scale:
+        initial = None
+    return Ruling(rating, text[:_EXPLANATION_CHARS], initial)
 
 
 @dataclass(frozen=True, slots=True)

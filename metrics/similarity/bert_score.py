@@ -30,6 +30,8 @@ _PIECE_WORDS = 150
 _MOST_WORDS = 3000
 """Every token is compared with every other: two texts of this length take 100 MB."""
 _MINILM_LAYERS = 6
+_RECOMMENDED = {"roberta-large": (17, 0.83122575), "bert-base-uncased": (9, 0.35219112)}
+"""The authors' layer for English, and the F1 of unrelated sentences there, from the bert-score package."""
 _BATCH = 16
 """Texts encoded at once. Below it a model spends its time on calls, above it on memory for all layers."""
 
@@ -66,18 +68,22 @@ class BertScore:
         "semantic", label="BERTScore", cost="model", needs="token_matcher", telling={"prose": 80, "list": 80}
     )
 
-    def __init__(self, matcher: TokenMatcher, *, coverage: Coverage = ANY_LANGUAGE) -> None:
+    def __init__(
+        self, matcher: TokenMatcher, *, coverage: Coverage = ANY_LANGUAGE, baseline: float = 0.0
+    ) -> None:
         """Compare by a model's token vectors.
 
         Args:
             matcher: From `load_bert_score`, or any other.
             coverage: The languages the model knows.
+            baseline: F1 of unrelated sentences with this model and layer, which becomes 0; in [0, 1).
         """
         self._matcher = matcher
         self._coverage = coverage
+        self._baseline = baseline
 
     def score(self, pair: Pair) -> float | Failure:
-        """BERTScore F1 of the two texts, without rescaling. Symmetric.
+        """BERTScore F1 of the two texts, rescaled if there is a baseline. Symmetric.
 
         A text longer than 150 words is encoded in pieces, whose tokens are then matched as one text.
 
@@ -106,12 +112,13 @@ class BertScore:
         ]
         try:
             matches = iter(self._matcher.match(asked) if asked else ())
-            return [
-                min(1.0, max(0.0, next(matches).f1)) if failure is None else failure for failure in refused
-            ]
+            return [self._rescaled(next(matches)) if failure is None else failure for failure in refused]
         except Exception as error:  # noqa: BLE001 - named boundary: running one metric, any model
             detail = f"{type(error).__name__}: {error}"[:200]
             return [failure or self._failure("encoder_failed", detail) for failure in refused]
+
+    def _rescaled(self, match: Match) -> float:
+        return min(1.0, max(0.0, (match.f1 - self._baseline) / (1 - self._baseline)))
 
     def _refuses(self, pair: Pair) -> Failure | None:
         counts = [len(answer.text.split()) for answer in (pair.reference, pair.candidate)]
@@ -136,6 +143,7 @@ def load_bert_score(
     model: str | None = None,
     layer: int | None = None,
     *,
+    rescale: bool = False,
     languages: frozenset[str] | None = None,
     language_of: LanguageOf | None = None,
 ) -> BertScore:
@@ -144,21 +152,35 @@ def load_bert_score(
     Args:
         model: Name or folder of any encoder. None = the packaged all-MiniLM-L6-v2, for English and
             without a network, its weights checked first.
-        layer: The hidden layer whose vectors are compared, counted from 1; the authors recommend
-            17 for roberta-large. None = the last.
+        layer: The hidden layer whose vectors are compared, counted from 1. None = the authors' choice for
+            roberta-large (17) and bert-base-uncased (9), the last of any other.
+        rescale: Put unrelated sentences at 0, as WorkflowPerturb does with roberta-large. Only for the two
+            named models at the authors' layer, whose baselines are published.
         languages: Base tags of the languages a named model knows; None = any.
         language_of: Tells a text's language, so that pairs the model cannot compare are failures.
 
     Raises:
         EmbeddingsUnavailableError: The extra is missing, the packaged weights are not the official
-            ones, the model cannot be loaded, or it has fewer layers.
+            ones, the model cannot be loaded, it has fewer layers, or no baseline is known to rescale by.
     """
+    chosen, published = _RECOMMENDED.get(model or "", (None, None))
+    layer = layer or chosen
+    baseline = published if layer == chosen else None
+    if rescale and baseline is None:
+        raise EmbeddingsUnavailableError(
+            f"no baseline is known for {model or 'the packaged model'} at layer {layer or 'last'}: "
+            f"rescale with {' or '.join(_RECOMMENDED)} at the authors' layer, or not at all"
+        )
     if not available(model):
         raise EmbeddingsUnavailableError('BERTScore needs: pip install "evenkeel-proxy[semantic]"')
     if model is None:
         matcher = _TorchMatcher(str(packaged_minilm()), layer or _MINILM_LAYERS)
         return BertScore(matcher, coverage=Coverage(MINILM_LANGUAGES, language_of))
-    return BertScore(_TorchMatcher(model, layer), coverage=Coverage(languages, language_of))
+    return BertScore(
+        _TorchMatcher(model, layer),
+        coverage=Coverage(languages, language_of),
+        baseline=baseline if rescale and baseline is not None else 0.0,
+    )
 
 
 class _TorchMatcher:

@@ -45,6 +45,8 @@ class JudgedWorkflow:
     """Mean rating over 5, in [0, 1], or why there is none."""
     ratings: tuple[int, ...] = ()
     """On the scale 0 to 5, in the order of the calls; those that failed are left out."""
+    initial: tuple[int, ...] = ()
+    """The ratings before the judge checked itself, of the calls that gave one."""
     explanation: str = ""
     """Of the first call with a rating."""
     tokens: int = 0
@@ -115,6 +117,7 @@ class WorkflowJudge:
         return JudgedWorkflow(
             self._too_few(failures) if len(failures) >= len(rulings) else sum(ratings) / len(ratings) / _BEST,
             ratings,
+            tuple(ruling.initial for ruling in rulings if ruling.initial is not None),
             rulings[0].explanation if rulings else "",
             sum(reply.tokens for reply in replies),
             sum(reply.cost_usd for reply in replies),

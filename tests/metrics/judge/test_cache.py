@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, Pair
@@ -27,8 +28,8 @@ def test_the_key_holds_everything_that_decides() -> None:
     def filled(prompt: Prompt = SIMILARITY, one: str = "a", two: str = "b") -> Any:
         return prompt.fill({"REFERENCE ANSWER": one, "CANDIDATE ANSWER": two})
 
-    newer = Prompt(SIMILARITY.name, 2, SIMILARITY.role, SIMILARITY.question, SIMILARITY.scale)
-    longer = Prompt(SIMILARITY.name, 1, SIMILARITY.role, SIMILARITY.question, SIMILARITY.scale, (1, 2, 3, 4))
+    newer = replace(SIMILARITY, version=SIMILARITY.version + 1)
+    longer = replace(SIMILARITY, steps=(1, 2, 3, 4))
     keys = [
         ruling_key("http://a/v1", "m", filled()),
         ruling_key("http://b/v1", "m", filled()),
@@ -61,7 +62,7 @@ def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
     assert (first.outcome, first.explanation) == (second.outcome, second.explanation) == (3, "the same")
     assert (first.tokens, first.cost_usd, first.details) == (120, 120, {})
     assert (second.tokens, second.cost_usd, second.details) == (0, 0, {"cached": 1.0})
-    assert first.prompt_version == second.prompt_version == "similarity@1" == prompt_version
+    assert first.prompt_version == second.prompt_version == "similarity@2" == prompt_version
 
 
 def test_only_rulings_are_remembered() -> None:

@@ -121,7 +121,7 @@ def test_the_words_of_the_built_in_prompts_belong_to_their_versions() -> None:
         for prompt in (SIMILARITY, FAITHFULNESS, COMPLETENESS)
     }
     assert digests == {
-        "similarity@1": "2c1a42e5cd4e",
-        "faithfulness@1": "d75b7e5abe1f",
-        "completeness@1": "fc615a952d5e",
+        "similarity@2": "05564d6c6ffd",
+        "faithfulness@2": "0075c49b2b5e",
+        "completeness@2": "f326337d76bb",
     }

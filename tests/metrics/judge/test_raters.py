@@ -114,7 +114,7 @@ def test_quality_is_voted_on_as_well() -> None:
 
     rating = run(by_seed(rated(2), rated(3), rated(3)), scene)
     assert (rating.outcome, rating.details["votes_spread"]) == (3, 1)
-    assert rating.prompt_version == "faithfulness@1"
+    assert rating.prompt_version == "faithfulness@2"
 
 
 def test_without_seeds_the_votes_are_asked_all_the_same() -> None:

@@ -106,7 +106,7 @@ def test_wordings_of_one_name_have_versions_of_their_own() -> None:
     for _, prompt in JUDGED:
         words.setdefault((prompt.name, prompt.version), set()).add(prompt.question + prompt.scale)
     assert all(len(different) == 1 for different in words.values())
-    assert {version for name, version in words if name == "faithfulness"} == {1, 101, 201, 301}
+    assert {version for name, version in words if name == "faithfulness"} == {2, 101, 201, 301}
 
 
 @pytest.mark.parametrize(("task", "prompt"), JUDGED, ids=lambda one: getattr(one, "prompt_version", str(one)))
@@ -163,7 +163,7 @@ def test_a_failed_quality_stands_beside_the_others() -> None:
     )
     pair = Pair(Answer("a"), Answer("b"), CONTEXT)
     qualities = asyncio.run(measure_all(BUNDLES[Task.CHAT].measures(judged), pair))
-    assert qualities.scores == (QualityScore("completeness", 1, 2, 2),)
+    assert qualities.scores == (QualityScore("completeness", 2, 2, 2),)
     assert [(one.metric, one.reason) for one in qualities.failures] == [("faithfulness", "timeout")]
     assert qualities.tokens == 4 * 120
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
+from evenkeel.metrics.similarity import bert_score
 from evenkeel.metrics.similarity.bert_score import (
     BertScore,
     Match,
@@ -54,6 +56,24 @@ def test_f1_of_a_hand_worked_match() -> None:
     """Precision 2/2 and recall 2/4 give 2/3; nothing on either side gives 0."""
     assert BertScore(Planted()).score(pair("open the rear tray", "open tray")) == pytest.approx(2 / 3)
     assert Match(0.0, 0.0).f1 == 0.0
+
+
+def test_rescaling_puts_unrelated_texts_at_nothing() -> None:
+    """F1 2/3 over a baseline of 1/2 is 1/3; below the baseline it is cut to 0; equal texts stay 1."""
+    rescaled = BertScore(Planted(), baseline=0.5)
+    assert rescaled.score(pair("open the rear tray", "open tray")) == pytest.approx(1 / 3)
+    assert rescaled.score(pair("a b c d e", "a x y z w")) == 0.0
+    assert rescaled.score(pair("a b", "a b")) == 1.0
+    with pytest.raises(EmbeddingsUnavailableError, match=r"no baseline is known.*roberta-large"):
+        load_bert_score("some/model", rescale=True)
+
+
+@pytest.mark.parametrize(("model", "known"), bert_score._RECOMMENDED.items())
+def test_baselines_are_the_published_ones(model: str, known: tuple[int, float]) -> None:
+    """The authors' package, where it is installed, has the same layer's F1 of unrelated sentences."""
+    package = pytest.importorskip("bert_score", reason="SKIPPED LOUDLY: bert-score is not installed")
+    rows = (Path(package.__file__).parent / "rescale_baseline/en" / f"{model}.tsv").read_text().split("\n")
+    assert float(rows[known[0] + 1].split(",")[3]) == known[1]
 
 
 def test_a_batch_is_one_call_and_failures_stay_with_their_pairs() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge.reply import Reply, Ruling
+from evenkeel.metrics.judge.reply import Reply, Ruling, read_ruling
 from evenkeel.metrics.workflow.judge import WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.workflow import sequence
 from tests.metrics.judge.scripted_judge import judging, rated
@@ -41,6 +41,18 @@ def test_three_calls_are_averaged_over_five() -> None:
     assert found.outcome == pytest.approx(8 / 15)
     assert (found.ratings, found.explanation, found.tokens, found.cost_usd) == ((2, 3, 3), "said 2", 45, 0.75)
     assert [vote for _, vote in judge.asked] == [0, 1, 2]
+
+
+def test_the_rating_before_the_check_is_read_and_written_down_first() -> None:
+    """A judge that corrects 2 to 3 gives both; the prompt asks for each step's finding before the rating."""
+    reply = '{"both": "2, 1", "initial_rating": 2, "check": "no", "explanation": "tray", "rating": 3}'
+    assert read_ruling(reply, WORKFLOW.steps) == Ruling(3, "tray", 2)
+    assert read_ruling('{"initial_rating": 9, "rating": 3}', WORKFLOW.steps) == Ruling(3, "")
+    asked = WORKFLOW.fill({"REFERENCE WORKFLOW": "x"}).messages[-1].content
+    form = asked.rpartition("{")[2]
+    fields = ["both", "matches", "differences", "initial_rating", "check", "explanation", "rating"]
+    places = [form.index(f'"{field}":') for field in fields]
+    assert places == sorted(places)
 
 
 def test_one_failed_call_is_left_out_and_two_are_a_failure() -> None:
