@@ -33,9 +33,8 @@ from benchmarks import workflowperturb as worfbench
 from benchmarks.kit import Table
 from evenkeel.core.pair import Answer
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.candidates import Source, places
+from evenkeel.experiments.calibrate.candidates import Source, conditions
 from evenkeel.experiments.calibrate.columns import (
-    Field,
     chosen_columns,
     encoder_columns,
     gather,
@@ -148,11 +147,7 @@ class Spent:
 
 def _task(source: Source, form: Form, columns: Sequence[Column]) -> Task:
     keys = frozenset(column.key for column in columns)
-    return Task(source, form, 0, dict.fromkeys(places(form), keys), {})
-
-
-def _fields(columns: Sequence[Column]) -> list[Field]:
-    return [Field(one.key, one.metric.name, one.metric.version, one.family) for one in columns]
+    return Task(source, form, 0, dict.fromkeys(conditions(form), keys), {})
 
 
 def timed(sources: Sequence[Source], form: Form, folder: Path) -> tuple[Calibration, Spent]:
@@ -177,7 +172,7 @@ def timed(sources: Sequence[Source], form: Form, folder: Path) -> tuple[Calibrat
             for row in rows:
                 journal.add(row)
         marks.append(time.process_time())
-        scores = gather(journal.rows.values(), _fields(chosen_columns((*free, *meant), names)))
+        scores = gather(journal.rows.values(), chosen_columns((*free, *meant), names))
         table = score_table(scores.rows, scores.metrics)
         found = _calibrated(table, 0, 1000)
         write(found, scores, table, folder)
@@ -220,7 +215,7 @@ def scored(sources: Sequence[Source], form: Form) -> ScoreTable:
     rows = [
         row for rows in scored_in_processes([_task(one, form, columns) for one in sources], 1) for row in rows
     ]
-    scores = gather(rows, _fields(columns))
+    scores = gather(rows, columns)
     return score_table(scores.rows, scores.metrics)
 
 
@@ -250,8 +245,9 @@ def hold_out(name: str, table: ScoreTable, splits: int) -> tuple[str | float | i
                     inside += stated.lower <= share <= stated.upper
                     found[what].append(share)
                     found[f"stated {what}"].append(stated.value)
-    means = [float(np.mean(values)) for values in found.values()]
-    return (name, len(table.goldens), trials, *means, inside / trials)
+    # Few goldens have no threshold: there is nothing to hold against the other half.
+    means = [float(np.mean(values)) if values else float("nan") for values in found.values()]
+    return (name, len(table.goldens), trials, *means, inside / trials if trials else float("nan"))
 
 
 def held(count: int, splits: int) -> Table:

@@ -19,7 +19,8 @@ from evenkeel.experiments.calibrate.degrade import (
     degradations,
 )
 from evenkeel.experiments.calibrate.degrade.variants import form_of
-from evenkeel.experiments.calibrate.journal import Key, Place, Row
+from evenkeel.experiments.calibrate.journal import Key, Row
+from evenkeel.experiments.calibrate.score_table import Condition
 from evenkeel.experiments.goldens.files import newest_versions
 from evenkeel.experiments.kit.arguments import InputError
 
@@ -50,10 +51,10 @@ class Candidate:
     pair: Pair
 
 
-def places(form: Form) -> dict[Place, float]:
+def conditions(form: Form) -> dict[Condition, float]:
     """Every mode and severity in which an answer of a form is degraded, and the expected score."""
     return {
-        Place(degradation.mode, severity): degradation.expected(severity)
+        Condition(degradation.mode, severity): degradation.expected(severity)
         for degradation in degradations(form)
         for severity in SEVERITIES
     }
@@ -61,7 +62,7 @@ def places(form: Form) -> dict[Place, float]:
 
 def keys(golden: str, form: Form) -> tuple[Key, ...]:
     """Every candidate that a golden of a form has, or should have."""
-    return tuple(Key(golden, *place) for place in places(form))
+    return tuple(Key(golden, *condition) for condition in conditions(form))
 
 
 def versions(form: Form) -> dict[str, int]:
@@ -73,8 +74,8 @@ def made(
     source: Source,
     form: Form,
     seed: int,
-    written: Mapping[Place, str],
-    only: Collection[Place],
+    written: Mapping[Condition, str],
+    only: Collection[Condition],
 ) -> Iterator[Candidate | Row]:
     """The candidates of a golden; for those that cannot be made, a row that says why.
 
@@ -91,12 +92,12 @@ def made(
         reference = source.answer
     for degradation in degradations(form):
         for severity in SEVERITIES:
-            place = Place(degradation.mode, severity)
-            if place not in only:
+            condition = Condition(degradation.mode, severity)
+            if condition not in only:
                 continue
-            key = Key(source.id, *place)
+            key = Key(source.id, *condition)
             expected = degradation.expected(severity)
-            text = written.get(place)
+            text = written.get(condition)
             if text is not None:
                 answer = replace(source.answer, text=text)
             else:
@@ -105,7 +106,7 @@ def made(
                         source.answer, severity, chooser(seed, source.id, degradation.name, str(severity))
                     )
                 except NotDegradableError as error:
-                    yield Row(key, expected, undegradable=error.reason)
+                    yield Row(*key, expected, undegradable=error.reason)
                     continue
             yield Candidate(key, expected, Pair(reference, answer, source.context, source.task))
 

@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.score_table import MetricFacts, Scored
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.registry import built, heuristics, metric, metrics
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Failure
     from evenkeel.experiments.calibrate.journal import Row
     from evenkeel.metrics.languages import Coverage
     from evenkeel.metrics.protocol import Metric
@@ -30,25 +30,34 @@ SIMILARITY_SCORE: Final = "judge_similarity"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A metric of a score table."""
+class Field:
+    """A metric as a table needs it."""
 
-    metric: Metric
+    key: str
+    """Under which its scores are kept: metric, version, and the encoder or judge behind them."""
+    name: str
+    version: int
     family: str
     """Metrics of one family share their blind spots."""
-    encoder: str | None = None
-    """Behind its scores: under another one they are other scores."""
 
-    @property
-    def key(self) -> str:
-        """Names the scores: metric, version and encoder, as in "embeddings@1:all-MiniLM-L6-v2"."""
-        own = f"{self.metric.name}@{self.metric.version}"
-        return own if self.encoder is None else f"{own}:{self.encoder}"
+
+@dataclass(frozen=True, slots=True)
+class Column(Field):
+    """One that is measured here."""
+
+    metric: Metric
+    encoder: str | None
+
+
+def column(metric: Metric, family: str, encoder: str | None = None) -> Column:
+    """A metric as a column; under another encoder its scores are other scores, so that is in their key."""
+    key = f"{metric.name}@{metric.version}{'' if encoder is None else f':{encoder}'}"
+    return Column(key, metric.name, metric.version, family, metric, encoder)
 
 
 def heuristic_columns() -> tuple[Column, ...]:
     """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
-    return tuple(_column(one) for one in heuristics())
+    return tuple(column(one, metric(one.name).blind_as) for one in heuristics())
 
 
 def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
@@ -65,7 +74,7 @@ def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage
     aligned = Comparison(Embedded(encoder, coverage=coverage))
     chosen: list[Metric] = [embeddings, JsonSimilarity(embeddings)]
     chosen += [built(one, aligned) for one in metrics() if one.about.aligns]
-    return tuple(_column(one, embeddings.encoder) for one in chosen)
+    return tuple(column(one, metric(one.name).blind_as, embeddings.encoder) for one in chosen)
 
 
 def versions() -> dict[str, int]:
@@ -75,7 +84,7 @@ def versions() -> dict[str, int]:
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
     """The columns of these names, in their order; of two with the same name the last one given."""
-    found = {column.metric.name: column for column in columns}
+    found = {column.name: column for column in columns}
     return tuple(found[name] for name in dict.fromkeys(names) if name in found)
 
 
@@ -83,12 +92,12 @@ class PairScorer:
     """Scores pairs by columns: what `Calibration.breaches` and `Calibration.unwatched` ask for."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = {column.metric.name: column for column in columns}
+        self._columns = {column.name: column for column in columns}
 
     @property
     def versions(self) -> Mapping[str, int]:
         """Of the metrics, by name: what `Calibration.check` asks for."""
-        return {name: column.metric.version for name, column in self._columns.items()}
+        return {name: column.version for name, column in self._columns.items()}
 
     def score(self, pair: Pair, names: Collection[str] | None = None) -> dict[str, float | Failure]:
         """The scores of a pair by metric.
@@ -104,22 +113,7 @@ class PairScorer:
         }
 
 
-def _column(one: Metric, encoder: str | None = None) -> Column:
-    return Column(one, metric(one.name).blind_as, encoder)
-
-
 _DIGITS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A metric as a table needs it."""
-
-    key: str
-    """Under which its scores are kept."""
-    name: str
-    version: int
-    family: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,21 +155,15 @@ def gather(rows: Iterable[Row], fields: Sequence[Field]) -> Scores:
             kept.append(field)
             facts.append(_facts(field, candidates))
     table = tuple(
-        Scored(row.key.golden, row.key.mode, row.key.severity, row.expected, _scores_of(row, kept))
+        Scored(
+            *row.key,
+            row.expected,
+            {field.name: row.scores[field.key] for field in kept if field.key in row.scores},
+        )
         for row in candidates
     )
-    undegradable = Counter(f"{row.key.mode}: {row.undegradable}" for row in known if row.undegradable)
+    undegradable = Counter(f"{row.mode}: {row.undegradable}" for row in known if row.undegradable)
     return Scores(table, tuple(facts), inapplicable, tuple(unmoved), undegradable)
-
-
-def _scores_of(row: Row, fields: Sequence[Field]) -> dict[str, float | Failure]:
-    found: dict[str, float | Failure] = {}
-    for field in fields:
-        score = row.scores.get(field.key)
-        if score is not None:
-            failed = isinstance(score, str)
-            found[field.name] = Failure(field.name, field.version, str(score)) if failed else float(score)
-    return found
 
 
 def _facts(field: Field, rows: Sequence[Row]) -> MetricFacts:

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
     from evenkeel.experiments.calibrate.bands import JudgeBands, RatedStore
     from evenkeel.experiments.calibrate.calibration import Calibration
-    from evenkeel.experiments.calibrate.columns import Column
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.rewriting import Rewriter
     from evenkeel.experiments.calibrate.score_table import ScoreTable
@@ -201,7 +200,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             seed=options.seed, rewritten=rewriter is not None,
         )  # fmt: skip
         columns = scoring.run(stack)
-        fields = [_field(column) for column in columns]
+        fields: list[Field] = [*columns]
         asking = None
         if options.judge is not None:
             asking = Asking(
@@ -218,7 +217,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     if not scores.metrics:
         raise UnfitGoldensError("no metric tells the degraded answers apart; take other --metrics")
     in_use = {facts.name for facts in scores.metrics}
-    encoders = [column.encoder for column in columns if column.encoder and column.metric.name in in_use]
+    encoders = [column.encoder for column in columns if column.encoder and column.name in in_use]
     with err.status("calibrating"):
         table = score_table(scores.rows, scores.metrics)
         calibration = calibrate(
@@ -235,10 +234,6 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         )
         written = write(calibration, scores, table, options.out)
     return Outcome(calibration, scores, chosen, bands, written, journal.remembered, costs.usd)
-
-
-def _field(column: Column) -> Field:
-    return Field(column.key, column.metric.name, column.metric.version, column.family)
 
 
 def _bands(

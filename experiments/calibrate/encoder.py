@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from evenkeel.experiments.calibrate.columns import Column, encoder_columns
+from evenkeel.experiments.calibrate.columns import Column, column, encoder_columns
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
 from evenkeel.metrics.workflow.wording import StepBertScore
@@ -61,8 +61,6 @@ class KeptEncoder:
         self._missing: dict[str, None] = {}
         self._noting = False
         self._lock = threading.Lock()
-        self.refused = 0
-        """Calls so far that were refused because texts were only noted."""
         self.encoded = 0
         """Texts given to the encoder so far."""
         self._file: sqlite3.Connection | None = None
@@ -109,7 +107,6 @@ class KeptEncoder:
             lacking = [text for text, key in zip(texts, keys, strict=True) if key not in found]
             if lacking and self._noting:
                 self._missing |= dict.fromkeys(lacking)
-                self.refused += 1
                 raise NotKeptError(f"{len(lacking)} texts")
             found |= self._encode(list(dict.fromkeys(lacking)))
         return [found[key] for key in keys]
@@ -203,4 +200,4 @@ def bert_score_column(form: Form, model: str | None, language_of: LanguageOf | N
     """
     loaded = load_bert_score(model, language_of=language_of)
     name = model or MINILM
-    return Column(StepBertScore(loaded) if form == "workflow" else loaded, "semantic", name)
+    return column(StepBertScore(loaded) if form == "workflow" else loaded, "semantic", name)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from evenkeel.experiments.calibrate.score_table import FailureMode
+from pydantic import TypeAdapter
+
+from evenkeel.experiments.calibrate.score_table import Condition, FailureMode
 from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.kit.journal import LineFile
 
@@ -17,13 +19,6 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-class Place(NamedTuple):
-    """A way of degrading a golden."""
-
-    mode: FailureMode
-    severity: float
-
-
 class Key(NamedTuple):
     """One degraded golden."""
 
@@ -32,9 +27,9 @@ class Key(NamedTuple):
     severity: float
 
     @property
-    def place(self) -> Place:
+    def condition(self) -> Condition:
         """How it was degraded."""
-        return Place(self.mode, self.severity)
+        return Condition(self.mode, self.severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +51,10 @@ class Run:
 class Row:
     """What is known of one candidate."""
 
-    key: Key
-    expected: float = 0.0
+    golden: str
+    mode: FailureMode
+    severity: float
+    expected: float
     undegradable: str | None = None
     """Why there is no candidate."""
     scores: dict[str, float | str] = field(default_factory=dict)
@@ -71,6 +68,11 @@ class Row:
     rating: int | None = None
     """1–3, where a judge compared the two answers."""
 
+    @property
+    def key(self) -> Key:
+        """Which candidate it is."""
+        return Key(self.golden, self.mode, self.severity)
+
     def add(self, other: Row) -> None:
         """Take over what another row knows of the same candidate."""
         self.expected = other.expected
@@ -80,6 +82,9 @@ class Row:
         self.usd |= other.usd
         self.text = self.text if other.text is None else other.text
         self.rating = self.rating if other.rating is None else other.rating
+
+
+_ROW: Final = TypeAdapter(Row)
 
 
 class Journal:
@@ -111,17 +116,17 @@ class Journal:
 
     def add(self, row: Row) -> None:
         """Remember a row, now and for the next run."""
-        self._file.add(_written(row))
+        self._file.add(_ROW.dump_python(row, mode="json", exclude_defaults=True))
         self._take(row)
 
-    def texts(self, golden: str, places: Iterable[Place]) -> dict[Place, str]:
+    def texts(self, golden: str, conditions: Iterable[Condition]) -> dict[Condition, str]:
         """What a model wrote of a golden."""
-        rows = {place: self.rows.get(Key(golden, *place)) for place in places}
-        return {place: row.text for place, row in rows.items() if row is not None and row.text is not None}
+        rows = {one: self.rows.get(Key(golden, *one)) for one in conditions}
+        return {one: row.text for one, row in rows.items() if row is not None and row.text is not None}
 
     def _read(self, cells: dict[str, Any]) -> None:
         if self._begun:
-            self._take(_row(cells))
+            self._take(_ROW.validate_python(cells))
         else:
             self._check(cells)
             self._begun = True
@@ -151,35 +156,3 @@ class Journal:
 
 def _head(run: Run) -> dict[str, Any]:
     return {"calibration_journal": SCHEMA, **asdict(run), "severities": list(run.severities)}
-
-
-def _written(row: Row) -> dict[str, Any]:
-    cells: dict[str, Any] = {
-        "golden": row.key.golden,
-        "mode": row.key.mode.value,
-        "severity": row.key.severity,
-        "expected": row.expected,
-    }
-    for name in ("undegradable", "scores", "ms", "usd", "text", "rating"):
-        value = getattr(row, name)
-        if value is not None and value != {}:
-            cells[name] = value
-    return cells
-
-
-def _row(cells: dict[str, Any]) -> Row:
-    key = Key(str(cells["golden"]), FailureMode(cells["mode"]), float(cells["severity"]))
-    rating = cells.get("rating")
-    return Row(
-        key,
-        float(cells["expected"]),
-        cells.get("undegradable"),
-        {
-            str(name): score if isinstance(score, str) else float(score)
-            for name, score in cells.get("scores", {}).items()
-        },
-        {str(name): float(value) for name, value in cells.get("ms", {}).items()},
-        {str(name): float(value) for name, value in cells.get("usd", {}).items()},
-        cells.get("text"),
-        None if rating is None else int(rating),
-    )

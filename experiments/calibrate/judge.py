@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.candidates import Candidate, made, places
+from evenkeel.experiments.calibrate.candidates import Candidate, conditions, made
 from evenkeel.experiments.calibrate.columns import SIMILARITY_SCORE, Field
 from evenkeel.experiments.calibrate.journal import Key, Row
 from evenkeel.experiments.kit.asking import (
@@ -141,7 +141,7 @@ class Call:
 
 
 def _row(call: Call, opinion: Opinion, taken_ms: float) -> Row:
-    row = Row(call.candidate.key, call.candidate.expected, rating=opinion.rating)
+    row = Row(*call.candidate.key, call.candidate.expected, rating=opinion.rating)
     outcome = opinion.outcome
     if call.key is not None and not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
         row.scores[call.key] = outcome.reason if isinstance(outcome, Failure) else outcome
@@ -226,7 +226,7 @@ class Asking:
         calls: list[Call] = []
         rated: list[Candidate] = []
         for source in self._sources:
-            known = [place for place in places(self._form) if Key(source.id, *place) in self._journal.rows]
+            known = [one for one in conditions(self._form) if Key(source.id, *one) in self._journal.rows]
             texts = self._journal.texts(source.id, known)
             found = made(source, self._form, self._seed, texts, known)
             candidates = [one for one in found if isinstance(one, Candidate)]

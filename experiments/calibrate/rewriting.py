@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.candidates import chooser, places
+from evenkeel.experiments.calibrate.candidates import chooser, conditions
 from evenkeel.experiments.calibrate.degrade.by_model import NAME, VERSION, model_degraded
 from evenkeel.experiments.calibrate.journal import Key, Row
 from evenkeel.experiments.calibrate.score_table import FailureMode
@@ -93,10 +93,10 @@ class Rewriting:
         Raises: NotConfirmedError; StoppedError, with what was written until then in the journal.
         """
         missing = [
-            (source, Key(source.id, *place))
+            (source, Key(source.id, *condition))
             for source in self._sources
-            for place in places(self._form)
-            if is_rewritten(source, place.mode) and Key(source.id, *place) not in self._journal.rows
+            for condition in conditions(self._form)
+            if is_rewritten(source, condition.mode) and Key(source.id, *condition) not in self._journal.rows
         ]
         if not missing:
             return
@@ -140,13 +140,13 @@ class Rewriting:
             rewrites[0], source.answer, self._form, key.mode, key.severity, rng,
             stronger=rewrites[1] if len(rewrites) > 1 else None,
         )  # fmt: skip
-        expected = places(self._form)[key.place]
+        expected = conditions(self._form)[key.condition]
         if not isinstance(made, Failure):
-            return Row(key, expected, text=made.text)
+            return Row(*key, expected, text=made.text)
         if made.reason in _HOPELESS:
             self._failed = made
         # What failed for a while is asked again by the next run.
-        return None if made.reason in _NOT_ANSWERED else Row(key, expected, undegradable=made.reason)
+        return None if made.reason in _NOT_ANSWERED else Row(*key, expected, undegradable=made.reason)
 
     def _rewrite(self, endpoint: Endpoint) -> Callable[[str], Awaitable[str | Failure]]:
         async def rewrite(prompt: str) -> str | Failure:

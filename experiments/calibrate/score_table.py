@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from math import isfinite
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple, TypeVa
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from evenkeel.core.verdict import Failure
 from evenkeel.experiments.kit.arguments import InputError
 
 if TYPE_CHECKING:
@@ -61,18 +60,20 @@ class MetricFacts:
 class Scored:
     """One candidate and its scores."""
 
-    golden: str
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    golden: Annotated[str, Field(min_length=1)]
     mode: FailureMode
     severity: float
     """Share of the golden that was degraded, in [0, 1]."""
     expected: float
     """What a perfectly calibrated metric would say, in [0, 1]."""
-    scores: Mapping[str, float | Failure] = field(default_factory=dict)
-    """By metric; one that is absent was not measured."""
+    scores: dict[str, float | str]
+    """By metric a number, or the reason (a word) why there is none; one that is absent was not measured."""
 
 
 class Condition(NamedTuple):
-    """One kind of candidate."""
+    """A way of degrading a golden."""
 
     mode: FailureMode
     severity: float
@@ -166,8 +167,8 @@ def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Score
             )
         expected[place] = row.expected
         for name, score in row.scores.items():
-            if isinstance(score, Failure):
-                failed[condition, name, score.reason] += 1
+            if isinstance(score, str):
+                failed[condition, name, score] += 1
             else:
                 scores[*place, column[name]] = score
     counted = tuple(
@@ -188,8 +189,8 @@ def _check(row: Scored, known: Mapping[str, int]) -> None:
     for name, score in row.scores.items():
         if name not in known:
             raise TableError(f"{where}: metric {name!r} is not among the metrics of the table")
-        if not isinstance(score, Failure) and not isfinite(score):
-            raise TableError(f"{where}: {name} is {score}, not a number: hand in a Failure with its reason")
+        if not isinstance(score, str) and not isfinite(score):
+            raise TableError(f"{where}: {name} is {score}, not a number: give the reason in its place")
 
 
 SCHEMA: Final = 1
@@ -203,22 +204,10 @@ class _Head:
     metrics: list[MetricFacts]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    golden: Annotated[str, Field(min_length=1)]
-    mode: FailureMode
-    severity: float
-    expected: float
-    scores: dict[str, float | str]
-    """A number, or the reason why there is none."""
-
-
 _Line = TypeVar("_Line")
 
 _HEAD: Final = TypeAdapter(_Head)
-_ROW: Final = TypeAdapter(_Row)
+_ROW: Final = TypeAdapter(Scored)
 
 
 def read_table(lines: Iterable[str]) -> ScoreTable:
@@ -238,38 +227,14 @@ def read_table(lines: Iterable[str]) -> ScoreTable:
     head = _read(_HEAD, *first)
     if head.schema_version != SCHEMA:
         raise TableError(f"line {first[0]}: schema_version must be {SCHEMA}, not {head.schema_version}")
-    versions = {facts.name: facts.version for facts in head.metrics}
-    return score_table((_scored(_read(_ROW, *line), versions) for line in numbered), head.metrics)
+    return score_table((_read(_ROW, *line) for line in numbered), head.metrics)
 
 
 def table_lines(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Iterator[str]:
-    """Rows as lines that `read_table` reads, without line ends; of a failure only the reason is kept."""
+    """Rows as lines that `read_table` reads, without line ends."""
     yield json.dumps(_HEAD.dump_python(_Head(SCHEMA, list(metrics)), mode="json"))
     for row in rows:
-        scores = {
-            name: score.reason if isinstance(score, Failure) else score for name, score in row.scores.items()
-        }
-        written = {
-            "golden": row.golden,
-            "mode": row.mode.value,
-            "severity": row.severity,
-            "expected": row.expected,
-            "scores": scores,
-        }
-        yield json.dumps(written, allow_nan=False)
-
-
-def _scored(row: _Row, versions: dict[str, int]) -> Scored:
-    return Scored(
-        row.golden,
-        row.mode,
-        row.severity,
-        row.expected,
-        {
-            name: Failure(name, versions.get(name, 0), score) if isinstance(score, str) else score
-            for name, score in row.scores.items()
-        },
-    )
+        yield json.dumps(_ROW.dump_python(row, mode="json"), allow_nan=False)
 
 
 def _read(adapter: TypeAdapter[_Line], number: int, line: str) -> _Line:

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,13 +31,15 @@ from evenkeel.metrics.workflow.judge import WorkflowJudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import ExitStack
     from pathlib import Path
 
     from rich.console import Console
 
     from evenkeel.experiments.calibrate.degrade import Form
     from evenkeel.experiments.calibrate.encoder import KeptEncoder
-    from evenkeel.experiments.calibrate.journal import Journal, Place
+    from evenkeel.experiments.calibrate.journal import Journal
+    from evenkeel.experiments.calibrate.score_table import Condition
     from evenkeel.metrics.similarity.embeddings import Embeddings
 
 
@@ -54,9 +55,9 @@ class Task:
     source: Source
     form: Form
     seed: int
-    missing: Mapping[Place, frozenset[str]]
+    missing: Mapping[Condition, frozenset[str]]
     """By candidate the keys of columns without a score."""
-    written: Mapping[Place, str]
+    written: Mapping[Condition, str]
     """Texts of candidates that a model wrote."""
 
 
@@ -88,26 +89,26 @@ def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
 
 
 def score_task(task: Task) -> list[Row]:
-    """Degrade one golden and score what comes out."""
+    """Degrade one golden and score what comes out by heuristics."""
     columns = heuristic_columns()
-    found = []
-    for candidate in made(task.source, task.form, task.seed, task.written, task.missing):
-        if isinstance(candidate, Row):
-            found.append(candidate)
-            continue
-        wanted = task.missing[candidate.key.place]
-        found.append(score(candidate, [column for column in columns if column.key in wanted]))
-    return found
+    return [_row(task, candidate, columns) for candidate in _candidates(task)]
 
 
-def score(candidate: Candidate, columns: Sequence[Column]) -> Row:
-    """The row of a candidate: its scores, and how long each took."""
-    row = Row(candidate.key, candidate.expected)
+def _candidates(task: Task) -> Iterator[Candidate | Row]:
+    return made(task.source, task.form, task.seed, task.written, task.missing)
+
+
+def _row(task: Task, candidate: Candidate | Row, columns: Sequence[Column]) -> Row:
+    """The row of a candidate: the scores that it lacks, and how long each took."""
+    if isinstance(candidate, Row):
+        return candidate
+    row = Row(*candidate.key, candidate.expected)
     for column in columns:
-        start = time.perf_counter()
-        found = column.metric.score(candidate.pair)
-        row.ms[column.key] = round((time.perf_counter() - start) * _MILLI, 4)
-        row.scores[column.key] = found.reason if isinstance(found, Failure) else found
+        if column.key in task.missing[candidate.key.condition]:
+            start = time.perf_counter()
+            found = column.metric.score(candidate.pair)
+            row.ms[column.key] = round((time.perf_counter() - start) * _MILLI, 4)
+            row.scores[column.key] = found.reason if isinstance(found, Failure) else found
     return row
 
 
@@ -143,44 +144,16 @@ def scored_with_encoder(
     """
     waiting = iter(tasks)
     while some := list(islice(waiting, _GOLDENS_AT_ONCE)):
-        yield from _scored_batch(some, columns, kept)
-
-
-def _scored_batch(
-    tasks: Sequence[Task], columns: Sequence[Column], kept: KeptEncoder | None
-) -> Iterator[list[Row]]:
-    found: list[list[Row]] = []
-    again: list[tuple[Row, Candidate, list[Column]]] = []
-    with _noting(kept):
-        for task in tasks:
-            rows = []
-            for candidate in made(task.source, task.form, task.seed, task.written, task.missing):
-                if isinstance(candidate, Row):
-                    rows.append(candidate)
-                    continue
-                wanted = task.missing[candidate.key.place]
-                row = Row(candidate.key, candidate.expected)
-                lacking = []
-                for column in columns:
-                    if column.key not in wanted:
-                        continue
-                    before = kept.refused if kept else 0
-                    row.add(score(candidate, [column]))
-                    if kept and kept.refused > before:
-                        lacking.append(column)
-                rows.append(row)
-                if lacking:
-                    again.append((row, candidate, lacking))
-            found.append(rows)
-    if kept:
-        kept.fill()
-    for row, candidate, lacking in again:
-        row.add(score(candidate, lacking))
-    yield from found
-
-
-def _noting(kept: KeptEncoder | None) -> AbstractContextManager[None]:
-    return kept.noting() if kept else nullcontext()
+        batch = [(task, list(_candidates(task))) for task in some]
+        if kept:
+            # Without the scores: notes which texts are asked for and not kept, to encode them in one go.
+            with kept.noting():
+                for task, candidates in batch:
+                    for candidate in candidates:
+                        _row(task, candidate, columns)
+            kept.fill()
+        for task, candidates in batch:
+            yield [_row(task, candidate, columns) for candidate in candidates]
 
 
 _ELSEWHERE = "--metrics: {name} cannot be measured on goldens; leave it out"
@@ -264,7 +237,7 @@ class Scoring:
                 )
             self.embeddings, kept = loaded.embeddings, loaded.kept
             from_encoder = chosen_columns(loaded.columns, self._names)
-        replaced = {column.metric.name for column in from_encoder}
+        replaced = {column.name for column in from_encoder}
         free = chosen_columns(heuristic_columns(), [name for name in self._names if name not in replaced])
         matched: tuple[Column, ...] = ()
         if self._options.bert_score:
@@ -280,7 +253,7 @@ class Scoring:
 
     def _check(self, found: Sequence[Column]) -> None:
         """Whoever names a metric wants to see it."""
-        there = {column.metric.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
+        there = {column.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
         for name in self._options.metrics:
             if name not in there:
                 raise UnfitGoldensError(_WHY_NOT.get(metric(name).about.needs, _ELSEWHERE).format(name=name))
@@ -321,7 +294,7 @@ class Scoring:
                 continue
             lacking = frozenset(one.key for one in columns if row is None or one.key not in row.scores)
             if lacking:
-                missing[key.place] = lacking
+                missing[key.condition] = lacking
         if not missing:
             return None
         written = self._journal.texts(source.id, missing)

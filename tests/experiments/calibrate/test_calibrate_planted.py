@@ -9,8 +9,8 @@ from statistics import mean
 import pytest
 
 from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.candidates import places, source_of
-from evenkeel.experiments.calibrate.columns import Field, chosen_columns, gather, heuristic_columns
+from evenkeel.experiments.calibrate.candidates import conditions, source_of
+from evenkeel.experiments.calibrate.columns import chosen_columns, gather, heuristic_columns
 from evenkeel.experiments.calibrate.score_table import FailureMode, score_table
 from evenkeel.experiments.calibrate.scoring import Task, score_task
 from evenkeel.experiments.goldens.files import load_goldens
@@ -25,14 +25,11 @@ MAKE = {"prose": prose, "workflow": workflow, "data": data}
 def scored(tmp_path, form):
     """A score table of made-up goldens, as `evenkeel calibrate` makes it."""
     columns = chosen_columns(heuristic_columns(), telling(form))
-    missing = dict.fromkeys(places(form), frozenset(column.key for column in columns))
+    missing = dict.fromkeys(conditions(form), frozenset(column.key for column in columns))
     rows = []
     for golden in load_goldens(write_goldens(tmp_path / "goldens.jsonl", GOLDENS, MAKE[form], seed=3)):
         rows += score_task(Task(source_of(golden, ""), form, 0, missing, {}))
-    fields = [
-        Field(column.key, column.metric.name, column.metric.version, column.family) for column in columns
-    ]
-    scores = gather(rows, fields)
+    scores = gather(rows, columns)
     return score_table(scores.rows, scores.metrics)
 
 

@@ -18,8 +18,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.bands import rated_candidates, set_bands
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.candidates import Source, made
-from evenkeel.experiments.calibrate.journal import Place
-from evenkeel.experiments.calibrate.score_table import FailureMode
+from evenkeel.experiments.calibrate.score_table import Condition, FailureMode
 from evenkeel.metrics.heuristic import HeuristicRater
 from tests.evenkeel.scripted_chat import ScriptedChat, rating
 from tests.experiments.calibrate.planted_goldens import prose, workflow, write_goldens
@@ -112,7 +111,7 @@ def test_bands_follow_from_the_judges_ratings():
     rated = []
     for number in range(240):
         source = Source(f"g{number}", Answer(prose(rng)["answer"]), "", None)
-        (candidate,) = made(source, "prose", 1, {}, {Place(FailureMode.REWORDED, 0.1)})
+        (candidate,) = made(source, "prose", 1, {}, {Condition(FailureMode.REWORDED, 0.1)})
         rated.append((candidate, 3))
     found = set_bands(rated_candidates(rated, HeuristicRater()), "240 degraded goldens", encoder="other")
     assert not isinstance(found, Failure)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.resampling import means, measured, multiplicities
 from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
 from evenkeel.experiments.calibrate.sensitivity import sensitivities, sensitivity, slope_weights, trajectories
@@ -82,7 +81,7 @@ def test_an_interval_holds_its_figure():
 
 def rows():
     """Two goldens: one metric that falls as expected, one that is kind and fails once."""
-    broken = Failure("kind", 1, "timeout")
+    broken = "timeout"
     return [
         Scored("a", NONE, 0.0, 1.0, {"fair": 1.0, "kind": 1.0}),
         Scored("a", MISSING, 0.1, 0.9, {"fair": 0.8, "kind": 1.0}),
@@ -111,9 +110,7 @@ def test_trajectories_are_means_and_distances_from_the_expected_score():
 
 def test_a_metric_that_never_scored_has_no_points():
     """Nothing is made up for it."""
-    table = score_table(
-        [Scored("a", MISSING, 0.1, 0.9, {"x": Failure("x", 1, "timeout")})], [MetricFacts("x", 1, "f")]
-    )
+    table = score_table([Scored("a", MISSING, 0.1, 0.9, {"x": "timeout"})], [MetricFacts("x", 1, "f")])
     (way,) = trajectories(table, multiplicities(1, 10, Random(1)))
     assert way.points == ()
     assert way.residual is None
