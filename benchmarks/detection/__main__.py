@@ -1,4 +1,4 @@
-"""Measure the detectors, print the tables, and write them and the picture into the documentation.
+"""Measure the detectors, print the tables, and write them into the documentation.
 
 Run from the root of the repository: python -m benchmarks.detection [--seed 1] [--runs 4000] [--write]
 
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.detection import family, rates, tables
-from benchmarks.detection import tables as plot
 from benchmarks.kit import DOCS, filled
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from benchmarks.kit import Table
 
 PAGE: Final = DOCS / "detection.md"
-PICTURE: Final = DOCS / "detection.svg"
 
 _LEVELS: Final = (10_000.0, 100_000.0)
 _WORSE: Final = (1, 3, 10, 20)
@@ -43,8 +41,7 @@ def main() -> None:
     measured = list(_tables(delays, sizes, runs, rng))
     if options.write:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), measured), encoding="utf-8")
-        PICTURE.write_text(plot.draw(delays), encoding="utf-8")
-        print(f"written to {PAGE} and {PICTURE}", file=sys.stderr)
+        print(f"written to {PAGE}", file=sys.stderr)
 
 
 def _options() -> argparse.Namespace:
@@ -52,7 +49,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=4000, help="simulated detectors for each figure")
     parser.add_argument("--nominal", type=float, default=10_000, help="mean trials between false alarms")
-    parser.add_argument("--write", action="store_true", help="write the page and the picture in docs/")
+    parser.add_argument("--write", action="store_true", help="write the page in docs/")
     return parser.parse_args()
 
 
@@ -71,7 +68,6 @@ def _tables(delays: list[Delays], sizes: Sizes, runs: int, rng: np.random.Genera
     yield shown(tables.false_alarms(rates.false_alarms(sizes, rng), sizes))
     yield shown(tables.pairs(rates.pairs(sizes, rng)))
     yield shown(tables.scores(rates.falling_scores(sizes, rng)))
-    yield shown(tables.grids(rates.grids(sizes, delays, rng)))
     cases = [(excess, level) for excess in (rates.THRESHOLD, 0.0) for level in _LEVELS]
     yield shown(tables.quiet([family.quiet(*case, families=families, rng=rng) for case in cases]))
     worse = [
@@ -80,7 +76,7 @@ def _tables(delays: list[Delays], sizes: Sizes, runs: int, rng: np.random.Genera
         for count in _WORSE
     ]
     yield shown(tables.worse(worse))
-    baselines = [(rate, trials) for rate in plot.SHOWN for trials in _BASELINES]
+    baselines = [(rate, trials) for rate in tables.SHOWN for trials in _BASELINES]
     yield shown(tables.drift([family.measure(*one, cells=cells, rng=rng) for one in baselines]))
 
 

@@ -1,4 +1,4 @@
-"""A rate against its line: run lengths, the optimum, other bets, and what is used elsewhere.
+"""A rate against its line: run lengths, the optimum, and what is used elsewhere.
 
 Evidently's drift checks compare every 100 trials with a reference of 1,000 and forget them. The statistics
 of its `z` and `psi` tests for a column of two categories are computed exactly here; they agree with Evidently
@@ -263,16 +263,6 @@ THRESHOLD: Final = 0.1
 SCORES: Final = ((0.95, 0.05), (0.85, 0.1), (0.6, 0.2))
 """Mean and spread of scores before a change."""
 
-GRIDS: Final = {
-    "8 bets, 0.06 to 0.8 (shipped)": (8, 0.06, 0.8),
-    "4 bets, 0.06 to 0.8": (4, 0.06, 0.8),
-    "16 bets, 0.06 to 0.8": (16, 0.06, 0.8),
-    "8 bets, 0.05 to 0.98": (8, 0.05, 0.98),
-    "8 bets, 0.03 to 0.98": (8, 0.03, 0.98),
-    "8 bets, 0.12 to 0.8": (8, 0.12, 0.8),
-}
-"""Number of bets, smallest and largest share."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
@@ -363,19 +353,3 @@ def falling_scores(sizes: Sizes, rng: np.random.Generator) -> list[tuple[str, fl
         for mean, spread in SCORES
         for fall in (0.02, 0.05, 0.1, 0.2)
     ]  # fmt: skip
-
-
-def grids(
-    sizes: Sizes, optimum: Sequence[Delays], rng: np.random.Generator
-) -> list[tuple[str, dict[tuple[float, float], float]]]:
-    """Of other bets: their name, and the ratio of their delay to the optimum's by rate and shift."""
-    measured = []
-    for name, (count, smallest, largest) in GRIDS.items():
-        shares = [smallest * (largest / smallest) ** (number / (count - 1)) for number in range(count)]
-        ratios = {}
-        for one in optimum:
-            bets = Bets(one.rate, 0.0, 1.0, tuple(share / one.rate for share in shares))
-            taken = delay(bets, rate(one.rate), rate(one.rate + one.shift), sizes, rng, quiet=0)
-            ratios[one.rate, one.shift] = taken / one.optimum_fresh
-        measured.append((name, ratios))
-    return measured

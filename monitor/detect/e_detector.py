@@ -33,7 +33,7 @@ SHARES: Final = tuple(0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8)
 """Bets as shares of the largest that cannot go broke: 0.06 to 0.8, evenly spaced in their logarithms.
 
 The best share for a rate that rises by s above the line m is s/(1 − m), and s/m for one that falls.
-Measured by `python -m benchmarks.detection`: twice as many bets shorten the delays by 1 %, half as many
+Measured for release 0.1: twice as many bets shorten the delays by 1 %, half as many
 lengthen them by 1.5 %; a range of 0.03 to 0.98 lengthens them by 3 %, and one that starts at 0.12 lets a
 rise of 0.05 wait a fifth longer.
 """
