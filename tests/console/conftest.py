@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,13 +12,18 @@ from litestar.testing import TestClient
 
 import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings, as the process of the console does
 from evenkeel.console import create_app
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
+from testing.chromium import browser
 from tests.console.planted_trials import cell, verdict
 from tests.console.scenes import SCENES, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from litestar import Litestar
+    from playwright.sync_api import Browser
 
     from evenkeel.core.cells import CellReport
     from evenkeel.core.verdict import Evidence, Verdict
@@ -42,7 +48,30 @@ def make_verdict() -> Callable[[int], tuple[Verdict, Evidence]]:
 
 
 @pytest.fixture
-def console_client() -> Iterator[Callable[[Scene], TestClient[Litestar]]]:
-    """Serves a scene in this process; closed at the end of the test."""
+def console_client() -> Iterator[Callable[..., TestClient[Litestar]]]:
+    """Serves a scene in this process, with other sources than its own; closed at the end of the test."""
     with ExitStack() as stack:
-        yield lambda scene: stack.enter_context(TestClient(create_app(scene.sources())))
+        yield lambda scene, **sources: stack.enter_context(
+            TestClient(create_app(replace(scene.sources(), **sources)))
+        )
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """An empty store."""
+    opened = Database(tmp_path / "evenkeel.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def documents(database: Database) -> SqliteDocuments:
+    """Its small documents."""
+    return SqliteDocuments(database)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for a module."""
+    with browser() as started:
+        yield started

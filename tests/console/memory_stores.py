@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from evenkeel.stores.verdict_log import ANYTHING, LoggedApproval, LoggedVerdict, Stretch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
@@ -49,11 +47,6 @@ class MemoryLog:
         """All of one exchange, oldest first."""
         return [verdict for verdict in self.verdicts if verdict.exchange_id == exchange_id]
 
-    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """A page of the log."""
-        found = enumerate(self.verdicts[offset : offset + limit], start=offset + 1)
-        return [LoggedVerdict(place, verdict) for place, verdict in found]
-
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Backwards, without an index."""
         end = len(self.verdicts) if offset is None else min(offset - 1, len(self.verdicts))
@@ -90,36 +83,9 @@ class MemoryMonitorStore:
     """Oldest first."""
     points: dict[tuple[str, str, str], list[TrendPoint]] = field(default_factory=dict)
 
-    def load(self) -> tuple[bytes | None, int]:
-        """Nothing."""
-        return None, 0
-
-    def is_current(self) -> bool:
-        """Nobody else writes."""
-        return True
-
-    def commit(
-        self,
-        state: bytes,
-        offset: int,
-        events: Sequence[AlertEvent],
-        trend: Sequence[tuple[str, str, str, TrendPoint]],
-    ) -> None:
-        """Keep events and points."""
-        self.history.extend(events)
-        for route, model, perturbation, point in trend:
-            self.points.setdefault((route, model, perturbation), []).append(point)
-
     def events(self, limit: int) -> list[AlertEvent]:
         """Newest first."""
         return self.history[::-1][:limit]
-
-    def undelivered(self, limit: int) -> list[AlertEvent]:
-        """All."""
-        return self.history[:limit]
-
-    def mark_delivered(self, event_id: str) -> None:
-        """Nothing."""
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
         """One cell, oldest first."""

@@ -2,58 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import GoldenSources, create_app
-from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-
-EVIL = (
-    '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}'
-    "\u202edetrevni\u202c\x00 \ud83d \"quotes' & <b>"
-)
-VOID = {"meta", "link", "img", "br", "hr", "input"}
-
-
-class Page(HTMLParser):
-    """The tags of a page, checked for balance."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.tags, self.text = [], [], []
-        self.feed(html)
-        assert self.open == []
-        ids = [attrs["id"] for _, attrs in self.tags if "id" in attrs]
-        assert len(ids) == len(set(ids))
-        labels = [attrs["for"] for tag, attrs in self.tags if tag == "label"]
-        assert set(labels) <= set(ids)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-    def words(self):
-        return " ".join("".join(self.text).split())
-
-    def all(self, tag):
-        return [attrs for found, attrs in self.tags if found == tag]
+from tests.console.reading import Page
 
 
 class Desk:
@@ -76,17 +36,13 @@ class Desk:
 
 
 @pytest.fixture
-def desk(make_scene, tmp_path):
+def desk(make_scene, console_client, database, documents):
     """The quiet scene with goldens; the exchange of its newest verdict is archived."""
     scene = make_scene("quiet")
-    database = Database(tmp_path / "evenkeel.db")
-    store, archive = GoldenStore(SqliteDocuments(database)), SqliteExchangeArchive(database)
+    store, archive = GoldenStore(documents), SqliteExchangeArchive(database)
     (verdict,) = scene.log.latest(1)
     archive.put(exchange(verdict.exchange_id))
-    sources = replace(scene.sources(), goldens=GoldenSources(store, archive))
-    with TestClient(create_app(sources)) as client:
-        yield Desk(client, store, archive, verdict)
-    database.close()
+    return Desk(console_client(scene, goldens=GoldenSources(store, archive)), store, archive, verdict)
 
 
 def exchange(exchange_id, **changes):
@@ -225,14 +181,8 @@ def test_versions_are_shown_with_what_changed(desk):
     assert "<del>delivery</del><ins>journey</ins>" in html
     assert re.search(r"<del>Four ?</del>.*<ins>Five ?</ins>", html, re.DOTALL)
     words = page.words()
-    for text in (
-        "version 3",
-        "The same answer.",
-        "The same prompt.",
-        "new wording",
-        "approved version 2 by bob",
-    ):
-        assert text in words
+    said = ("version 3", "The same answer.", "The same prompt.", "new wording", "approved version 2 by bob")
+    assert [text for text in said if text not in words] == []
     assert words.index("Version 3") < words.index("Version 2") < words.index("Version 1")
 
 
@@ -260,58 +210,12 @@ def test_a_golden_that_is_not_there_is_a_page_that_says_so(desk):
     assert desk.client.get("/api/goldens/none").json()["error"]["status"] == 404
 
 
-def test_text_of_models_and_clients_is_never_markup(desk):
-    """In prompts, answers, calls, notes, names of routes, tasks, models and people."""
-    evil_id = 'x"><script>alert(1)</script>'
-    hostile = golden(
-        id=evil_id,
-        route=f"r{EVIL}",
-        request=json.dumps({"messages": [{"role": f"u{EVIL}", "content": EVIL}]}),
-        answer=Answer(EVIL, (ToolCall(EVIL, EVIL),)),
-        task=f"t{EVIL}",
-        model=f"m{EVIL}",
-        prompt_version=EVIL,
-        note=EVIL,
-    )
-    by = "<i>ann</i>"
-    desk.store.approve(hostile, by=by, at=1.0)
-    desk.store.approve(replace(hostile, answer=Answer(f"new {EVIL}")), by=by, at=2.0)
-    desk.store.approve(replace(hostile, id="y", route="plain"), by=by, at=3.0)
-    desk.store.retire(evil_id, by=by, at=4.0)
-    (link,) = {
-        one["href"]
-        for one in desk.page("/goldens?show=all").all("a")
-        if one.get("href", "").startswith("/goldens/x")
-    }
-    for path in ("/goldens?show=all", link, "/goldens/y"):
-        response = desk.client.get(path)
-        page = Page(response.text)
-        assert {tag for tag, _ in page.tags}.isdisjoint({"script", "i", "b "})
-        assert len(page.all("img")) == 1  # the project's own sign
-        for _, attrs in page.tags:
-            assert "style" not in attrs
-            assert not any(name.startswith("on") for name in attrs)
-        assert "\u202e" not in response.text
-        assert "\x00" not in response.text
-        assert "{{ 7*7 }}" in page.words()
-        assert "<i>ann</i>" in page.words()
-    # What a button sends is the id as it is.
-    assert desk.send(unretire=evil_id).status_code == 303
-    assert desk.store.find(evil_id).retired_at is None
-    for path in ("/api/goldens?retired=true", f"/api{link}"):
-        json.loads(desk.client.get(path).content)
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"exchange": "none"}, "is not in the archive"),
         ({"retire": "none"}, "there is no golden"),
-        ({"retire": "delivery", "by": " "}, "say your name"),
         ({"retire": "delivery", "by": "\u202eann"}, "no name of somebody who approves"),
-        ({}, "exactly one of exchange, golden, retire, unretire"),
-        ({"retire": "delivery", "unretire": "delivery"}, "exactly one of"),
-        ({"retire": "delivery", "version": "1"}, "version&#34; is unknown"),
+        ({"retire": "delivery", "unretire": "delivery"}, "exactly one of exchange, golden, retire, unretire"),
         ({"exchange": "EXCHANGE", "name": ".."}, "cannot be named"),
     ],
 )
@@ -332,18 +236,12 @@ def test_a_form_without_the_token_is_refused(desk):
     """As another site would send it: with the browser's cookies and password, without the page's token."""
     desk.store.approve(golden(), by="ann", at=1.0)
     token = desk.token()
-    for data in (
-        {"by": "eve", "retire": "delivery"},
-        {"by": "eve", "retire": "delivery", "_csrf_token": ""},
-        {"by": "eve", "retire": "delivery", "_csrf_token": "0" * 128},
-        {"by": "eve", "retire": "delivery", "_csrf_token": token[:-1] + ("0" if token[-1] != "0" else "1")},
-    ):
-        response = desk.client.post("/goldens", data=data)
+    for wrong in ("x", "0" * 128, token[:-1] + ("0" if token[-1] != "0" else "1")):
+        response = desk.send(token=wrong, retire="delivery")
         assert response.status_code == 403
         assert "reload the page" in response.text
     desk.client.cookies.clear()
-    response = desk.client.post("/goldens", data={"by": "eve", "retire": "delivery", "_csrf_token": token})
-    assert response.status_code == 403
+    assert desk.send(token=token, retire="delivery").status_code == 403
     assert desk.store.find("delivery").retired_at is None
 
 
@@ -397,13 +295,9 @@ def test_the_api_lists_approves_and_retires(desk):
     assert made.status_code == 200
     assert made.json()["golden"]["approved_by"] == "ci"
     line = {"id": "b", "prompt": "Q", "answer": "A", "route": "desk", "task": "t"}
-    assert (
-        desk.client.post("/api/goldens", json={"golden": line, "by": "ci"}).json()["golden"]["version"] == 1
-    )
-    assert (
-        desk.client.post("/api/goldens", json={"retire": "a/1", "by": "ci"}).json()["golden"]["retired_by"]
-        == "ci"
-    )
+    for body, name, value in (({"golden": line}, "version", 1), ({"retire": "a/1"}, "retired_by", "ci")):
+        done = desk.client.post("/api/goldens", json={**body, "by": "ci"})
+        assert done.json()["golden"][name] == value
 
     def ids(query=""):
         return [one["id"] for one in desk.client.get(f"/api/goldens{query}").json()["goldens"]]

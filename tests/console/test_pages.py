@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence
+from tests.console.reading import Page
 
 _PATHS = (
     "/",
@@ -25,37 +25,6 @@ _PATHS = (
     "/verdicts/none",
     "/nowhere",
 )
-_VOID = {"meta", "link", "img", "br", "hr", "input"}
-
-
-class _Page(HTMLParser):
-    """The tags of a page, checked for balance, and its text."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.tags, self.text = [], [], []
-        self.feed(html)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in _VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-    def words(self):
-        return " ".join("".join(self.text).split()).replace("\u202f", " ")
-
-    def all(self, tag):
-        return [attrs for found, attrs in self.tags if found == tag]
 
 
 @pytest.mark.parametrize("path", _PATHS)
@@ -73,15 +42,19 @@ def test_every_response_carries_the_security_headers(make_scene, console_client,
 
 @pytest.mark.parametrize("scene", ["empty", "quiet", "alert", "hostile"])
 def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, scene):
-    """Tags are balanced, ids unique, nothing is inline, and no address leads elsewhere."""
+    """Tags are balanced, nothing is inline, no address leads elsewhere, and no text is markup."""
     client = console_client(make_scene(scene))
     paths = ("/", "/fragments/overview", "/alerts", "/judge", "/calibration", "/pipeline")
-    links = _Page(client.get("/").text).all("a")
+    links = Page(client.get("/").text).all("a")
     routes = [attrs["href"] for attrs in links if attrs.get("class") == "route"]
-    for path in (*paths, *routes[:1]):
-        page = _Page(client.get(path).text)
-        ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
-        assert len(ids) == len(set(ids))
+    trials = [attrs["href"] for attrs in links if attrs.get("href", "").startswith("/verdicts/")]
+    for path in (*paths, *routes[:1], *trials[:1]):
+        text = client.get(path).text
+        page = Page(text)
+        assert not {"\u202e", "\x00"} & set(text)
+        if scene == "hostile" and path in {"/", *routes, *trials}:  # scripts and templates stay text
+            assert '<script>alert("x")</script>' in "".join(page.text)
+            assert "{{ 7*7 }}" in "".join(page.text)
         for tag, attrs in page.tags:
             assert "style" not in attrs
             assert not any(name.startswith("on") for name in attrs)
@@ -91,32 +64,13 @@ def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, s
 
 
 def _verdict_link(client):
-    links = [attrs.get("href", "") for attrs in _Page(client.get("/").text).all("a")]
+    links = [attrs.get("href", "") for attrs in Page(client.get("/").text).all("a")]
     return next(link for link in links if link.startswith("/verdicts/"))
-
-
-def test_model_text_is_never_markup(make_scene, console_client):
-    """Scripts in names, prompts, answers, explanations and notices stay text."""
-    scene = make_scene("hostile")
-    client = console_client(scene)
-    (verdict,) = scene.log.latest(1)
-    link = _verdict_link(client)
-    for path in ("/", "/fragments/overview", link):
-        response = client.get(path)
-        assert response.status_code == 200
-        page = _Page(response.text)
-        assert '<script>alert("x")</script>' in "".join(page.text)
-        assert {attrs.get("src", "").partition("?")[0] for attrs in page.all("script")} <= {"/static/live.js"}
-        assert all(attrs["src"].startswith("/static/icon") for attrs in page.all("img"))
-        assert "{{ 7*7 }}" in "".join(page.text)
-        assert "\u202e" not in response.text
-        assert "\x00" not in response.text
-    assert verdict.id in "".join(_Page(client.get(link).text).text)
 
 
 def test_the_status_line_of_an_alert(make_scene, console_client):
     """The first heading and the line below it say all that is needed at night."""
-    page = _Page(console_client(make_scene("alert")).get("/").text).words()
+    page = Page(console_client(make_scene("alert")).get("/").text).words()
     assert (
         "ALERT: answers of swift-2026-08 on route case-summaries change more than allowed "
         "under misspellings and different capitalisation"
@@ -130,14 +84,14 @@ def test_the_empty_page_says_exactly_what_to_do(make_scene, console_client):
     """The base URL to set is shown, in code and as a variable."""
     scene = make_scene("empty")
     scene.pipeline = replace(scene.pipeline, base_url="http://10.0.0.7:9000/v1")
-    page = _Page(console_client(scene).get("/").text).words()
+    page = Page(console_client(scene).get("/").text).words()
     assert 'OpenAI(base_url="http://10.0.0.7:9000/v1")' in page
     assert "export OPENAI_BASE_URL=http://10.0.0.7:9000/v1" in page
 
 
 def test_the_table_has_a_caption_and_headers_for_all_cells(make_scene, console_client):
     """Every column and row is announced, and each cell can be reached by keyboard."""
-    page = _Page(console_client(make_scene("quiet")).get("/").text)
+    page = Page(console_client(make_scene("quiet")).get("/").text)
     assert page.all("caption")
     headers = page.all("th")
     assert sum(attrs.get("scope") == "col" for attrs in headers) >= 6
@@ -169,14 +123,14 @@ def test_verdicts_can_be_narrowed(make_scene, console_client):
     ratings, changes = chips("rating=3&perturbation=general.casing")
     assert (set(ratings), set(changes)) == ({"3"}, {"casing"})
     assert "No such trial" in client.get("/?route=nobody").text
-    page = _Page(client.get("/?rating=shifted&route=case-summaries").text)
+    page = Page(client.get("/?rating=shifted&route=case-summaries").text)
     current = [attrs["href"] for attrs in page.all("a") if "aria-current" in attrs]
     assert "/?route=case-summaries&rating=shifted#verdicts" in current
 
 
 def test_the_live_part_keeps_the_choice(make_scene, console_client):
     """The page's script is told to fetch the same narrowed list."""
-    page = _Page(console_client(make_scene("alert")).get("/?rating=shifted&route=case-summaries").text)
+    page = Page(console_client(make_scene("alert")).get("/?rating=shifted&route=case-summaries").text)
     sources = [attrs["data-source"] for attrs in page.all("div") if "data-source" in attrs]
     assert sources == ["/fragments/overview?route=case-summaries&rating=shifted"]
 
@@ -199,7 +153,7 @@ def test_the_newest_moved_verdict_is_opened(make_scene, console_client):
     """Exactly one verdict is open, and it shows both answers and who decided."""
     text = console_client(make_scene("alert")).get("/").text
     assert len(re.findall(r'<details class="verdict"[^>]* open', text)) == 1
-    opened = _Page(
+    opened = Page(
         re.search(r'<details class="verdict"[^>]* open.*?</details>', text, re.DOTALL).group()
     ).words()
     for part in (
@@ -215,7 +169,7 @@ def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
     scene = make_scene("alert")
     verdict = scene.log.latest(1)[0]
     found = console_client(scene).get(f"/verdicts/{verdict.id}")
-    page = _Page(found.text).words()
+    page = Page(found.text).words()
     for part in (
         verdict.id,
         verdict.exchange_id,
@@ -273,7 +227,7 @@ def test_an_address_without_a_page_says_so_in_words(make_scene, console_client):
 def test_tool_calls_are_part_of_the_answer(make_scene, console_client):
     """An answer that only calls a tool is not shown as empty."""
     client = console_client(make_scene("hostile"))
-    text = "".join(_Page(client.get(_verdict_link(client)).text).text)
+    text = "".join(Page(client.get(_verdict_link(client)).text).text)
     assert "→ <script>(" in text
 
 

@@ -23,6 +23,7 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore, Verdict
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.goldens import Golden
+from evenkeel.stores.labels import Said, label_of
 from evenkeel.stores.sqlite.database import Database
 from tests.security.desk import console_over
 
@@ -194,6 +195,7 @@ def desk(tmp_path):
             quality=(QualityScore(text, 1, 3, 1),), details={text: 0.5}, task=text, trace_id=text,
         )  # fmt: skip
         sources.log.append(verdict, Evidence(text, text + "a", said, Answer(text + "b")))
+        sources.labels.put(label_of(verdict, Said("<i>ann</i>", 3, note=text), at=1.0), None)
     yield sources
     database.close()
 
@@ -206,6 +208,7 @@ def test_what_an_address_says_is_not_written_into_a_page(desk):
                 ("/", {"route": text, "rating": text, "perturbation": text}),
                 ("/fragments/overview", {"route": text}),
                 ("/goldens", {"route": text, "task": text, "show": text}),
+                ("/trials", {"route": text, "text": text, "reason": text, "model": text, "change": text}),
                 (f"/goldens/{quote(text, safe='')}", {}),
                 (f"/verdicts/{quote(text, safe='')}", {}),
                 (f"/static/{quote(text, safe='')}", {}),
@@ -217,7 +220,7 @@ def test_what_an_address_says_is_not_written_into_a_page(desk):
 def test_what_is_stored_is_not_written_into_a_page(desk):
     """Names, prompts, answers, tool calls, explanations, notes: on no page is any of it markup."""
     with TestClient(create_app(desk), base_url=LOCAL) as browser:
-        paths = ["/", "/fragments/overview", "/goldens", "/goldens?show=all"]
+        paths = ["/", "/fragments/overview", "/goldens", "/goldens?show=all", "/trials"]
         paths += [f"/{kind}{number}" for kind in ("verdicts/v", "goldens/g") for number in range(len(MARKUP))]
         for path in paths:
             response = browser.get(path)
@@ -230,6 +233,7 @@ def check(response):
     """Read as a browser would, a page has no tag, attribute or address but the console's."""
     assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert response.headers["x-content-type-options"] == "nosniff"
+    assert not {"\u202e", "\x00"} & set(response.text)
     tags = Tags(response.text).found
     for tag, attributes in tags:
         assert tag in KNOWN_TAGS
