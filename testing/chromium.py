@@ -32,10 +32,9 @@ def browser():
 
 
 @contextmanager
-def served(app):
-    """The application on a free port of 127.0.0.1, served as the product serves it."""
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+def served(app, port=0):
+    """The application on a port of 127.0.0.1, by default a free one, served as the product serves it."""
+    listener = socket.create_server(("127.0.0.1", port))
     loop, started, stop = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
 
     async def serve():

@@ -1,9 +1,21 @@
+"""The admin API: cells, roll-ups, changes, alerts, verdicts, the pipeline, and the probes."""
+
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 
 import pytest
+
+from evenkeel.core.cells import (
+    ChangeMark,
+    Estimate,
+    RollupEstimates,
+    RollupKey,
+    RollupReport,
+    RouteChanges,
+    WindowEstimates,
+)
 
 
 def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):
@@ -100,3 +112,54 @@ def test_an_alert_leads_to_its_verdicts_and_traces(make_scene, console_client):
     missing = client.get("/api/alerts/nothing")
     assert missing.status_code == 404
     assert "nothing" in missing.json()["error"]["message"]
+
+
+ROLLED = RollupEstimates(
+    exchanges=40,
+    content_delta=Estimate(0.25, 0.1, 0.4, 40),
+    quality_delta=None,
+    quality_worse=None,
+    quality_better=None,
+    robustness=None,
+    noise_floor=None,
+    excess=None,
+    judge_noise=None,
+)
+
+
+def test_rollups_are_given_flat_with_their_windows(make_scene, console_client):
+    """Level, route, model and category beside the estimates of each window."""
+    scene = make_scene("quiet")
+    report = RollupReport(RollupKey("route", "chat"), 160, scene.now - 30, "judge", {"all": ROLLED})
+    (found,) = console_client(scene, rollups=lambda: [report]).get("/api/rollups").json()["rollups"]
+    assert (found["level"], found["route"], found["model"], found["trials"]) == ("route", "chat", "", 160)
+    assert found["windows"]["all"]["content_delta"] == {"value": 0.25, "lower": 0.1, "upper": 0.4, "n": 40}
+    assert found["windows"]["all"]["robustness"] is None
+    assert found["stale_s"] == pytest.approx(30)
+
+
+def test_cells_are_given_with_windows_and_age(make_scene, console_client):
+    """A cell's windows, the age of its latest rating, and nothing of how it is kept."""
+    scene = make_scene("quiet")
+    windows = {"1h": WindowEstimates(3, None, None, None)}
+    cells = [
+        replace(scene.reports[0], last_scored_at=scene.now - 5, windows=windows, revision=7),
+        replace(scene.reports[0], last_scored_at=scene.now + 5),
+        replace(scene.reports[0], last_scored_at=None),
+    ]
+    scene.reports = cells
+    found = console_client(scene).get("/api/cells").json()["cells"]
+    assert [cell["stale_s"] for cell in found] == [pytest.approx(5), 0.0, None]
+    assert found[0]["windows"]["1h"]["trials"] == 3
+    assert "revision" not in found[0]
+
+
+def test_changes_are_given_by_route(make_scene, console_client):
+    """Counts by kind and the last ones, each with what was before and after."""
+    change = ChangeMark("model", "a", "b", 77.0, 5)
+    routes = [RouteChanges("chat", {"model": 2}, (change,))]
+    latest = {"kind": "model", "before": "a", "after": "b", "at": 77.0, "offset": 5, "run": 0}
+    assert console_client(make_scene("quiet"), changes=lambda: routes).get("/api/changes").json() == {
+        "routes": [{"route": "chat", "counts": {"model": 2}, "latest": [latest]}],
+        "changes": [],
+    }

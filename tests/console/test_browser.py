@@ -1,55 +1,21 @@
 from __future__ import annotations
 
-import socket
-import threading
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
-import uvicorn
 from playwright.sync_api import expect
 
 from evenkeel.console import create_app
-from testing.chromium import browser
+from testing.chromium import served
 
 pytestmark = pytest.mark.service("chromium")
-
-
-@contextmanager
-def _served(scene, port=0):
-    """The scene on a free port of 127.0.0.1."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    config = uvicorn.Config(
-        create_app(scene.sources()), log_level="error", ws="none", timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        deadline = time.monotonic() + 10
-        while not server.started and time.monotonic() < deadline:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """One browser for this module."""
-    with browser() as started:
-        yield started
 
 
 @pytest.fixture
 def serve():
     """Serves scenes until the pages of the test are closed: open ones would complain about a lost server."""
     with ExitStack() as stack:
-        yield lambda scene: stack.enter_context(_served(scene))
+        yield lambda scene: stack.enter_context(served(create_app(scene.sources())))
 
 
 @pytest.fixture
@@ -144,12 +110,12 @@ def test_focus_survives_a_refresh_of_its_section(make_scene, serve, open_page):
 
 def test_a_lost_server_is_said_and_found_again(make_scene, open_page):
     """Connection lost, retrying; then live."""
-    scene = make_scene("quiet")
-    with _served(scene) as address:
+    app = create_app(make_scene("quiet").sources())
+    with served(app) as address:
         page = open_page(address, expect_errors=True)
     page.clock.run_for(3200)
     expect(page.locator("#connection")).to_have_text("connection lost, retrying")
-    with _served(scene, int(address.rpartition(":")[2])):
+    with served(app, int(address.rpartition(":")[2])):
         page.clock.run_for(6100)  # the second attempt waits twice as long
         expect(page.locator("#connection")).to_have_text("live")
 

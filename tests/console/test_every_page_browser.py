@@ -13,9 +13,7 @@ from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from testing.chromium import browser, served
+from testing.chromium import served
 from tests.console.whole_scene import whole
 
 pytestmark = pytest.mark.service("chromium")
@@ -46,34 +44,29 @@ _RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]}
 
 
 @pytest.fixture
-def console(make_scene, make_cell, tmp_path):
+def console(make_scene, make_cell, database, documents):
     """Address and scene of a console with everything on it."""
     shown = whole(make_scene("alert"), make_cell)
-    database = Database(tmp_path / "evenkeel.db")
-    goldens = GoldenSources(GoldenStore(SqliteDocuments(database)), SqliteExchangeArchive(database))
-    actions = ActionLog(SqliteDocuments(database))
+    goldens = GoldenSources(GoldenStore(documents), SqliteExchangeArchive(database))
+    actions = ActionLog(documents)
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
-    app = create_app(
-        replace(shown.sources, goldens=goldens, labels=LabelStore(SqliteDocuments(database)), actions=actions)
-    )
+    app = create_app(replace(shown.sources, goldens=goldens, labels=LabelStore(documents), actions=actions))
     with served(app) as address:
         yield address, shown.scene
-    database.close()
 
 
-def test_every_page_is_light_accessible_and_asks_nobody_else(console):
+def test_every_page_is_light_accessible_and_asks_nobody_else(console, chromium):
     """No page fails an axe rule, logs an error, asks elsewhere, is wider than the screen or above 300 kB."""
     address, scene = console
     faults = []
-    with browser() as chromium:
-        for width, scheme, paths in ((1440, "light", _PAGES[::2]), (400, "dark", _PAGES[1::2])):
-            context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-            visit = _Visit(context.new_page(), faults)
-            for path in paths:
-                visit.look_at(address, path, width)
-            context.close()
-        _walk(chromium, address, scene, faults)
+    for width, scheme, paths in ((1440, "light", _PAGES[::2]), (400, "dark", _PAGES[1::2])):
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        visit = _Visit(context.new_page(), faults)
+        for path in paths:
+            visit.look_at(address, path, width)
+        context.close()
+    _walk(chromium, address, scene, faults)
     assert faults == []
 
 

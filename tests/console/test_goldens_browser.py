@@ -9,43 +9,23 @@ from playwright.sync_api import expect
 
 from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer
-from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from testing.chromium import browser, served
+from testing.chromium import served
+from tests.stores.examples import ARCHIVED
 
 pytestmark = pytest.mark.service("chromium")
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as started:
-        yield started
-
-
 @pytest.fixture
-def desk(make_scene, tmp_path):
+def desk(make_scene, database, documents):
     """Address, store, verdict: a console whose newest verdict can be approved."""
     scene = make_scene("quiet")
-    database = Database(tmp_path / "evenkeel.db")
-    store, archive = GoldenStore(SqliteDocuments(database)), SqliteExchangeArchive(database)
+    store, archive = GoldenStore(documents), SqliteExchangeArchive(database)
     (verdict,) = scene.log.latest(1)
-    archive.put(
-        ArchivedExchange(
-            id=verdict.exchange_id,
-            route="shop",
-            path="/v1/chat/completions",
-            request='{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
-            answer=Answer("Four days. " * 40),
-            model="m-1",
-            received_at=1.0,
-        )
-    )
+    archive.put(replace(ARCHIVED, id=verdict.exchange_id, answer=Answer("Four days. " * 40)))
     with served(create_app(replace(scene.sources(), goldens=GoldenSources(store, archive)))) as address:
         yield address, store, verdict
-    database.close()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (400, "dark")])

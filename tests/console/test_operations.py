@@ -12,11 +12,13 @@ from markupsafe import Markup
 from evenkeel.console import Amount, PipelineView, Share, Spending, create_app
 from evenkeel.console.chart import Sample, bar
 from evenkeel.console.judge import FEWEST, POINTS, binned, judge_plots, judged
+from evenkeel.console.pipeline import reason_in_words, untried_lines
 from evenkeel.console.rendering import code_spans
 from evenkeel.console.settings_view import as_html
 from evenkeel.console.spend import spend_part, split_table
 from evenkeel.core.geometry import Interval, Range
 from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY
+from evenkeel.stores.counters import Untried
 from evenkeel.stores.labels import LabelStore, Said, label_of
 from tests.console.reading import words
 from tests.console.whole_scene import SECRET, whole
@@ -288,3 +290,42 @@ def test_the_judge_is_held_against_people(shown, documents):
     assert (row["n"], row["agreed"], row["decided_by"], row["verdicts_were"]) == (2, 1, "judge", "drawn")
     assert "50 %" in text
     assert "1 of 1 rated more similar than people say" in text
+
+
+def test_kinds_of_one_category_and_reason_share_a_line() -> None:
+    """80 pairs of languages that need a rewriter are one line, and it says what to set."""
+    pairs = [Untried("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)]
+    (line,) = untried_lines(pairs)
+    assert (line.route, line.kinds, line.count) == ("r", "80 kinds of crosslingual", "always")
+    assert "rewriter.model" in line.reason
+
+
+def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
+    """Then the most frequent reason, with the sum over its kinds."""
+    lines = untried_lines(
+        [
+            Untried("r", "positional.context", "no_context", 7),
+            Untried("r", "general.tone", "language_unknown", 30),
+            Untried("r", "positional.mixed", "no_context", 5),
+            Untried("r", "multilingual.de", "no_judge", None),
+        ]
+    )
+    assert [(line.kinds, line.count) for line in lines] == [
+        ("multilingual.de", "always"),
+        ("general.tone", "30"),
+        ("positional.context, positional.mixed", "12"),
+    ]
+    assert [line.reason for line in lines[1:]] == ["language unknown", "no context"]
+
+
+def test_routes_and_reasons_are_kept_apart() -> None:
+    """The same kind on two routes, and for two reasons, is three lines."""
+    lines = untried_lines(
+        [
+            Untried("a", "general.tone", "budget", 1),
+            Untried("b", "general.tone", "budget", 1),
+            Untried("b", "general.tone", "no_input", 1),
+        ]
+    )
+    assert len(lines) == 3
+    assert reason_in_words("budget") == "the day's budget is spent"
