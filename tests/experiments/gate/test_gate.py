@@ -14,58 +14,16 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.experiments.calibrate.calibration import (
-    calibration_to_yaml,
-)
+from evenkeel.experiments.calibrate.calibration import calibration_to_yaml
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.experiments.goldens.files import load_goldens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.registry import metric
-from evenkeel.simulate import (
-    Message,
-    ModelState,
-    SimulatedModel,
-    Simulation,
-    SimulationSettings,
-    make_case,
-    serving,
-    summary_prompt,
-)
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.experiments.gate.planted_calibration import planted_calibration, watched
-
-SYSTEM = "You write for engineers."
-
-
-def goldens(path, count, *, first=0, **more):
-    """Support cases with the good answers of the simulated model."""
-    with path.open("w", encoding="utf-8") as file:
-        for seed in range(first, first + count):
-            prompt = summary_prompt(make_case(seed))
-            answer = SimulatedModel().answer([Message("user", prompt)], random.Random(0))
-            row = {
-                "id": f"case-{seed}",
-                "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}],
-                "answer": answer,
-                "model": "in-use",
-                "task": "case_summary",
-            }
-            file.write(json.dumps({**row, **more}) + "\n")
-    return path
-
-
-def run(path, *arguments, exit_code, **options):
-    """Run the command without embeddings; its output and its JSON report, None if it wrote none."""
-    report = path.with_suffix(".report.json")
-    report.unlink(missing_ok=True)
-    done = CliRunner().invoke(
-        main, ["gate", str(path), "--no-embeddings", "--json", str(report), *map(str, arguments)], **options
-    )
-    assert done.exit_code == exit_code, done.output
-    found = json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
-    return done.output, found
+from tests.experiments.gate.planted import planted_calibration, planted_golden, watched
 
 
 @pytest.fixture(scope="module")
@@ -84,31 +42,66 @@ def model():
         yield simulation, f"{url}/v1"
 
 
-def calls(simulation, name):
-    return simulation.counts(simulation.find(name)).calls
+@pytest.fixture
+def planted(tmp_path):
+    """Writes goldens with a system prompt to `goldens.jsonl`, and gives their rows."""
+
+    def write(count, *more, **fields):
+        rows = []
+        for seed in range(count):
+            row = planted_golden(seed)
+            system = {"role": "system", "content": "You write for engineers."}
+            messages = [system, {"role": "user", "content": row.pop("prompt")}]
+            rows.append({**row, "messages": messages, "task": "case_summary", **fields})
+        lines = [json.dumps(row) for row in (*rows, *more)]
+        (tmp_path / "goldens.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        return rows
+
+    return write
 
 
-def test_an_equal_model_passes_before_all_goldens_are_asked(tmp_path, model):
+@pytest.fixture
+def gate(tmp_path, model):
+    """Runs the command on `goldens.jsonl`: its output and its JSON report, None if it wrote none.
+
+    The candidate is the named model of the simulation, or what the options say.
+    """
+    report = tmp_path / "report.json"
+
+    def run(name, *options, code, files=(tmp_path / "goldens.jsonl",), yes=True, typed=None):
+        report.unlink(missing_ok=True)
+        candidate = ("--base-url", model[1], "--model", name) if name else ()
+        arguments = (*files, "--no-embeddings", "--json", report, *candidate, *options)
+        command = ["gate", *map(str, arguments), *(["--yes"] if yes else [])]
+        done = CliRunner().invoke(main, command, input=typed)
+        assert done.exit_code == code, done.output
+        return done.output, json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
+
+    return run
+
+
+@pytest.fixture
+def calls(model):
+    """How often a model was asked so far."""
+    return lambda name: model[0].counts(model[0].find(name)).calls
+
+
+def test_an_equal_model_passes_before_all_goldens_are_asked(planted, gate):
     """Exit code 0, settled by evidence, and the calls saved are told."""
-    path = goldens(tmp_path / "goldens.jsonl", 150)
-    output, found = run(path, "--base-url", model[1], "--model", "equal", "--yes", exit_code=0)
-    assert found["verdict"] == "pass"
-    assert found["report"]["settled"]
-    assert found["planned_calls"] == 300
+    planted(150)
+    output, found = gate("equal", code=0)
+    assert (found["verdict"], found["report"]["settled"], found["planned_calls"]) == ("pass", True, 300)
     assert found["saved_calls"] > 60
     assert found["ledger"]["calls"] + found["saved_calls"] == 300
     assert "saved by stopping early" in output
     assert "PASS: an excess of 10" in output
 
 
-def test_a_worse_model_is_a_regression_with_reports_that_show_where(tmp_path, model):
+def test_a_worse_model_is_a_regression_with_reports_that_show_where(planted, gate, tmp_path):
     """Exit code 1; Markdown with diffs, JUnit with a failure, JSON with both answers."""
-    path = goldens(tmp_path / "goldens.jsonl", 100)
+    planted(100)
     page, xml = tmp_path / "gate.md", tmp_path / "gate.xml"
-    output, found = run(
-        path, "--base-url", model[1], "--model", "worse", "--yes", "--markdown", page, "--junit", xml,
-        exit_code=1,
-    )  # fmt: skip
+    output, found = gate("worse", "--markdown", page, "--junit", xml, code=1)
     assert "REGRESSION: " in output
     assert found["saved_calls"] > 100
     first = found["fallen"][0]
@@ -123,193 +116,144 @@ def test_a_worse_model_is_a_regression_with_reports_that_show_where(tmp_path, mo
     assert int(suites.get("failures")) >= 1
 
 
-def test_a_cache_makes_the_second_run_free_and_equal(tmp_path, model):
+def test_a_cache_makes_the_second_run_free_and_equal(planted, gate, calls, tmp_path):
     """Every answer is remembered, so that a stopped run goes on and a finished one costs nothing."""
-    path = goldens(tmp_path / "goldens.jsonl", 30)
-    options = ("--base-url", model[1], "--model", "equal", "--cache", tmp_path / "answers")
-    _, first = run(path, *options, "--yes", exit_code=0)
-    before = calls(model[0], "equal") + calls(model[0], "in-use")
-    output, second = run(path, *options, exit_code=0)
-    assert calls(model[0], "equal") + calls(model[0], "in-use") == before
+    planted(30)
+    _, first = gate("equal", "--cache", tmp_path / "answers", code=0)
+    before = calls("equal") + calls("in-use")
+    output, second = gate("equal", "--cache", tmp_path / "answers", code=0, yes=False)
+    assert calls("equal") + calls("in-use") == before
     assert second["ledger"]["remembered"] == 60
     assert second["report"] == first["report"]
     assert "Go ahead" not in output
 
 
-def test_without_a_terminal_nothing_is_spent_unasked(tmp_path, model):
-    """In CI the option --yes has to be there; the message says so."""
-    path = goldens(tmp_path / "goldens.jsonl", 3)
-    output, found = run(path, "--base-url", model[1], "--model", "equal", exit_code=2)
+def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
+    """Without a terminal `--yes` has to be there; on one, a no ends with exit code 2 and no call."""
+    planted(3)
+    before = calls("equal")
+    output, found = gate("equal", code=2, yes=False)
     assert "no terminal to ask on" in output
     assert "--yes" in output
     assert found is None
-
-
-def test_on_a_terminal_the_price_is_asked_about_first(tmp_path, model, monkeypatch):
-    """A no ends with exit code 2 and no call; a yes goes on."""
     monkeypatch.setattr("evenkeel.experiments.kit.confirmation.on_a_terminal", lambda: True)
-    path = goldens(tmp_path / "goldens.jsonl", 3)
-    options = ("--base-url", model[1], "--model", "equal", "--price", "1/2")
-    before = calls(model[0], "equal")
-    output, _ = run(path, *options, exit_code=2, input="n\n")
+    output, _ = gate("equal", "--price", "1/2", code=2, yes=False, typed="n\n")
     assert "6 calls, at most " in output
     assert "at most $0.01. Go ahead?" in output.replace("<$", "$")
     assert "nothing was asked" in output
-    assert calls(model[0], "equal") == before
-    run(path, *options, exit_code=0, input="y\n")
-    assert calls(model[0], "equal") == before + 3
+    assert calls("equal") == before
+    gate("equal", "--price", "1/2", code=0, yes=False, typed="y\n")
+    assert calls("equal") == before + 3
 
 
-def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(tmp_path, model, monkeypatch):
+def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(planted, gate, monkeypatch):
     """Whatever goes wrong inside, the exit code is 2."""
-    path = goldens(tmp_path / "goldens.jsonl", 3)
+    planted(3)
     monkeypatch.setattr("evenkeel.cli.gate.show", lambda *_: 1 / 0)
-    _, found = run(path, "--base-url", model[1], "--model", "equal", "--yes", exit_code=2)
-    assert found is None
+    assert gate("equal", code=2)[1] is None
 
 
-def test_undecided_goldens_pass_or_fail_as_asked_for(tmp_path, model):
+def test_undecided_goldens_pass_or_fail_as_asked_for(planted, gate):
     """Ten goldens settle nothing about an equal model; how many would is told."""
-    path = goldens(tmp_path / "goldens.jsonl", 10)
-    options = ("--base-url", model[1], "--model", "equal", "--yes")
-    output, found = run(path, *options, exit_code=0)
+    planted(10)
+    output, found = gate("equal", code=0)
     assert not found["report"]["settled"]
     assert "Not settled: content_shift" in output
     assert "10 goldens cannot settle a pass: it takes" in output
-    output, _ = run(path, *options, "--undecided", "fail", exit_code=1)
+    output, _ = gate("equal", "--undecided", "fail", code=1)
     assert "REGRESSION only because what is undecided fails (--undecided)." in output
 
 
-def test_an_endpoint_that_nobody_listens_on_is_found_out_at_once(tmp_path):
-    """Exit code 2 after a handful of calls, not after all goldens."""
-    path = goldens(tmp_path / "goldens.jsonl", 100)
+def test_an_endpoint_that_cannot_be_used_is_found_out_at_once(planted, gate, monkeypatch):
+    """Nobody listens, an unknown model, a wrong key: exit code 2 and what to look at, after a few calls."""
+    planted(100)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
-        output, found = run(path, "--base-url", url, "--model", "x", "--yes", exit_code=2)
+        output, found = gate("", "--base-url", url, "--model", "x", code=2)
     assert "COULD NOT MEASURE: the " in output
     assert "-url, and that it is up" in output
     assert found["ledger"]["calls"] <= 10
-
-
-def test_an_unknown_model_is_found_out_at_once(tmp_path, model):
-    """A 404 is exit code 2 with the status and what to look at."""
-    path = goldens(tmp_path / "goldens.jsonl", 100)
-    output, found = run(path, "--base-url", model[1], "--model", "nobody", "--yes", exit_code=2)
+    output, found = gate("nobody", code=2)
     assert "the upstream answered 404" in output
     assert "check the model's name, --" in output
     assert found["ledger"]["calls"] <= 20
-
-
-def test_a_wrong_key_is_found_out_by_the_first_call(tmp_path, monkeypatch):
-    """A 401 needs no second try; the message names the options, never the key."""
-    path = goldens(tmp_path / "goldens.jsonl", 50)
     monkeypatch.setenv("GATE_KEY", "wrong-secret")
-    simulation = Simulation([ModelState("in-use")], SimulationSettings(api_key="right"))
-    with serving(simulation) as url:
-        output, found = run(
-            path, "--base-url", url, "--model", "new", "--api-key-env", "GATE_KEY", "--yes", exit_code=2
-        )
+    with serving(Simulation([ModelState("in-use")], SimulationSettings(api_key="right"))) as url:
+        options = ("--base-url", url, "--model", "new", "--api-key-env", "GATE_KEY")
+        output, found = gate("", *options, code=2)
         monkeypatch.setenv("GATE_KEY", "right")
-        run(path, "--base-url", url, "--model", "new", "--api-key-env", "GATE_KEY", "--yes", exit_code=0)
+        gate("", *options, code=0)
     assert "--api-key-env" in output
     assert "wrong-secret" not in output + json.dumps(found)
     assert found["ledger"]["calls"] <= 10
 
 
-def test_an_endpoint_that_fails_often_is_no_pass(tmp_path, model):
+def test_an_endpoint_that_fails_often_is_no_pass(planted, gate):
     """Three in ten calls fail, so too many goldens are lost, even if each call is tried twice."""
-    path = goldens(tmp_path / "goldens.jsonl", 60)
-    _, found = run(path, "--base-url", model[1], "--model", "broken", "--yes", exit_code=2)
+    planted(60)
+    _, found = gate("broken", code=2)
     assert found["report"]["unmeasured"].keys() <= {"server_error"}
-    _, found = run(
-        path, "--base-url", model[1], "--model", "shaky", "--max-failures", "0", "--yes", exit_code=2
-    )
+    _, found = gate("shaky", "--max-failures", "0", code=2)
     assert found["report"]["unmeasured"] == {"server_error": 1}
 
 
-def test_a_budget_that_runs_out_is_no_pass(tmp_path, model):
+def test_a_budget_that_runs_out_is_no_pass(planted, gate):
     """What was measured until then does not settle it, so the exit code is 2."""
-    path = goldens(tmp_path / "goldens.jsonl", 40)
-    output, found = run(
-        path, "--base-url", model[1], "--model", "equal", "--price", "100/100", "--max-usd", "0.2", "--yes",
-        exit_code=2,
-    )  # fmt: skip
+    planted(40)
+    output, found = gate("equal", "--price", "100/100", "--max-usd", "0.2", code=2)
     assert "the budget was used up" in output
     assert 0.2 <= found["ledger"]["cost_usd"] < 1.0
 
 
-def test_without_a_reference_the_report_says_that_noise_is_in_it(tmp_path, model):
+def test_without_a_reference_the_report_says_that_noise_is_in_it(planted, gate, calls):
     """Only the candidate is asked."""
-    path = goldens(tmp_path / "goldens.jsonl", 30)
-    before = calls(model[0], "in-use")
-    output, found = run(
-        path, "--base-url", model[1], "--model", "worse", "--no-reference", "--yes", exit_code=1
-    )
-    assert calls(model[0], "in-use") == before
+    planted(30)
+    before = calls("in-use")
+    output, found = gate("worse", "--no-reference", code=1)
+    assert calls("in-use") == before
     assert found["report"]["findings"][0]["reference"] is None
     assert "the noise floor could not be taken off" in output
 
 
-def test_a_new_system_prompt_reaches_the_candidate_alone(tmp_path):
+def test_a_new_system_prompt_reaches_the_candidate_alone(planted, gate, tmp_path):
     """The reference keeps the golden's own; the file's text stands in the candidate's request."""
-    path = goldens(tmp_path / "goldens.jsonl", 2)
+    planted(2)
     prompt = tmp_path / "system.txt"
     prompt.write_text("You answer in the format JSON.\nRespond as JSON.", encoding="utf-8")
-    simulation = Simulation([ModelState("in-use")], SimulationSettings(deterministic=True))
-    with serving(simulation) as url:
-        output, found = run(path, "--base-url", url, "--prompt", prompt, "--yes", exit_code=0)
+    with serving(Simulation([ModelState("in-use")], SimulationSettings(deterministic=True))) as url:
+        output, found = gate("", "--base-url", url, "--prompt", prompt, code=0)
     assert found["ledger"]["calls"] == 4
     assert "system prompt of system.txt" in output
     assert found["candidate"] != found["reference"]
 
 
-def test_a_template_edit_takes_the_inputs_over(tmp_path):
+def test_a_template_edit_takes_the_inputs_over(planted, gate, tmp_path):
     """Goldens that fit are asked with the new words around the same case; one that does not is counted."""
-    path = goldens(tmp_path / "goldens.jsonl", 20)
-    prompt = summary_prompt(make_case(0))
-    head, _, _ = prompt.partition("\n\n")
+    planted(20, {"id": "other", "prompt": "Why does my printer stop?", "answer": "Jam."})
+    head, _, _ = summary_prompt(make_case(0)).partition("\n\n")
     old, new = tmp_path / "old.txt", tmp_path / "new.txt"
     old.write_text(head + "\n\n{case}\n", encoding="utf-8")
     new.write_text("Summarise this case in a few sentences.\n\n{case}\n", encoding="utf-8")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    lines.append(json.dumps({"id": "other", "prompt": "Why does my printer stop?", "answer": "Jam."}))
-    path.write_text("\n".join(lines), encoding="utf-8")
     with serving(Simulation([ModelState("in-use")])) as url:
-        output, found = run(
-            path, "--base-url", url, "--template", old, "--new-template", new, "--yes", exit_code=0
-        )
-    assert found["report"]["left_out"] == {"does_not_fit": 1}
-    assert found["report"]["measured"] == 20
+        output, found = gate("", "--base-url", url, "--template", old, "--new-template", new, code=0)
+    assert (found["report"]["left_out"], found["report"]["measured"]) == ({"does_not_fit": 1}, 20)
     assert "1 of 21 goldens cannot be asked (does_not_fit 1); does_not_fit: no message" in output
 
 
-def test_repeats_ask_each_side_so_often(tmp_path, model):
-    """Three calls a side and golden, each a draw of its own."""
-    path = goldens(tmp_path / "goldens.jsonl", 4)
-    _, found = run(path, "--base-url", model[1], "--model", "equal", "--repeats", 3, "--yes", exit_code=0)
-    assert found["ledger"]["calls"] == 24
+def test_the_newest_version_in_use_is_asked_as_often_as_wanted(planted, gate):
+    """Neither retired goldens nor older versions; three calls a side and golden, each a draw of its own."""
+    first, second = planted(2)
+    planted(2, {**first, "version": 2}, {**second, "version": 2, "retired_at": 1_900_000_000})
+    _, found = gate("equal", "--repeats", 3, code=0)
+    assert (found["report"]["goldens"], found["ledger"]["calls"]) == (1, 6)
 
 
-def test_retired_goldens_and_older_versions_are_not_asked(tmp_path, model):
-    """Of each id the newest version in use counts."""
-    path = goldens(tmp_path / "goldens.jsonl", 2)
-    lines = path.read_text(encoding="utf-8").splitlines()
-    newer = {**json.loads(lines[0]), "version": 2}
-    retired = {**json.loads(lines[1]), "version": 2, "retired_at": 1_900_000_000}
-    path.write_text("\n".join([*lines, json.dumps(newer), json.dumps(retired)]), encoding="utf-8")
-    _, found = run(path, "--base-url", model[1], "--model", "equal", "--yes", exit_code=0)
-    assert found["report"]["goldens"] == 1
-
-
-def test_the_judge_can_rate(tmp_path, model):
+def test_the_judge_can_rate(planted, gate, model):
     """With a judge the report says so, and its tokens are counted."""
-    path = goldens(tmp_path / "goldens.jsonl", 30)
-    output, found = run(
-        path, "--base-url", model[1], "--model", "worse", "--yes",
-        "--judge-model", "simulated-judge", "--judge-url", model[1],
-        exit_code=1,
-    )  # fmt: skip
+    planted(30)
+    judge = ("--judge-model", "simulated-judge", "--judge-url", model[1])
+    output, found = gate("worse", *judge, code=1)
     assert "rated by the judge" in output
     assert found["ledger"]["judge_tokens"] > 0
 
@@ -323,126 +267,95 @@ def interruptible():
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_run_does_not_read_as_a_regression(tmp_path):
+def test_an_interrupted_run_does_not_read_as_a_regression(planted, gate, tmp_path):
     """Exit code 2, and the cache lets the next run go on."""
-    path = goldens(tmp_path / "goldens.jsonl", 60)
-    cache = tmp_path / "answers"
+    planted(60)
     simulation = Simulation([ModelState("in-use", latency_s=0.25)])
     with serving(simulation) as url:
-        arguments = [
-            "gate",
-            path,
-            "--base-url",
-            url,
-            "--model",
-            "new",
-            "--no-embeddings",
-            "--yes",
-            "--cache",
-            cache,
-        ]
+        options = ("--base-url", url, "--model", "new", "--cache", str(tmp_path / "answers"))
+        program = [sys.executable, "-m", "evenkeel", "gate", str(tmp_path / "goldens.jsonl")]
         process = subprocess.Popen(
-            [sys.executable, "-m", "evenkeel", *map(str, arguments)],
+            [*program, "--no-embeddings", "--yes", *options],
             stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        lines = iter(process.stderr.readline, "")
-        assert any("of 60 goldens" in line for line in lines)
+        assert any("of 60 goldens" in line for line in iter(process.stderr.readline, ""))
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
         assert process.returncode == 2
         assert "stopped before the verdict; run it again to go on" in said
         simulation.change("in-use", {"latency_s": 0.0})
-        output, found = run(path, *arguments[2:], exit_code=0)
+        output, found = gate("", *options, code=0)
     assert found["ledger"]["remembered"] >= 6
     assert "remembered" in output
 
 
-def calibration(path, *, harmless=False, missing="rouge_l"):
-    """Missing parts are watched below 0.6, by ROUGE-L; rewording by GLEU below 0.9."""
-    found = planted_calibration(
-        [
+@pytest.fixture
+def calibration(tmp_path):
+    """Options with limits: missing parts are watched below 0.6, by ROUGE-L; rewording by GLEU below 0.9."""
+
+    def options(*, harmless=False, missing="rouge_l"):
+        modes = [
             watched(FailureMode.MISSING, missing, 0.6),
             watched(FailureMode.REWORDED, "gleu", 0.9, harmless=harmless),
-        ],
-        [
-            *((name, metric(name).version, "lexical") for name in ("rouge_l", "gleu")),
-            ("judge_similarity", SIMILARITY.version, "judge"),
-        ],
-        form="prose",
-    )
-    path.write_text(calibration_to_yaml(found), encoding="utf-8")
-    return path
+        ]
+        lexical = [(name, metric(name).version, "lexical") for name in ("rouge_l", "gleu")]
+        versions = [*lexical, ("judge_similarity", SIMILARITY.version, "judge")]
+        path = tmp_path / "calibration.yaml"
+        path.write_text(calibration_to_yaml(planted_calibration(modes, versions, form="prose")), "utf-8")
+        return "--calibration", path
+
+    return options
 
 
-def test_a_calibration_gives_a_verdict_for_each_failure_mode(tmp_path, model):
-    """Its modes are the measures; rating comes on top only if it is asked for."""
-    path = goldens(tmp_path / "goldens.jsonl", 80)
-    limits = calibration(tmp_path / "calibration.yaml")
-    options = ("--base-url", model[1], "--model", "worse", "--calibration", limits, "--yes")
-    output, found = run(path, *options, exit_code=1)
+def test_a_calibration_gives_a_verdict_for_each_failure_mode(planted, gate, calibration):
+    """Its modes are the measures, harmless ones marked as not deciding; rating comes on top if asked for."""
+    planted(80)
+    output, found = gate("worse", *calibration(), code=1)
     assert [each["measure"]["name"] for each in found["report"]["findings"]] == ["missing", "reworded"]
     assert "thresholds of 2031-05-17" in output
-    _, found = run(path, *options, "--rate", exit_code=1)
-    assert len(found["report"]["findings"]) == 4
-
-
-def test_a_harmless_mode_alone_does_not_fail_the_gate(tmp_path, model):
-    """It is reported, and marked as not deciding."""
-    path = goldens(tmp_path / "goldens.jsonl", 80)
-    limits = calibration(tmp_path / "calibration.yaml", harmless=True)
-    _, found = run(
-        path, "--base-url", model[1], "--model", "equal", "--calibration", limits, "--yes", exit_code=0
-    )
+    assert len(gate("worse", *calibration(), "--rate", code=1)[1]["report"]["findings"]) == 4
+    _, found = gate("equal", *calibration(harmless=True), code=0)
     decides = {each["measure"]["name"]: each["measure"]["decides"] for each in found["report"]["findings"]}
     assert decides == {"missing": True, "reworded": False}
 
 
-def test_a_mode_may_be_watched_by_the_judge(tmp_path, model):
+def test_a_mode_may_be_watched_by_the_judge(planted, gate, calibration, calls, model):
     """It is asked for a score then, and has to be named."""
-    path = goldens(tmp_path / "goldens.jsonl", 60)
-    limits = calibration(tmp_path / "calibration.yaml", missing="judge_similarity", harmless=True)
-    options = ("--base-url", model[1], "--model", "worse", "--calibration", limits, "--yes")
-    output, _ = run(path, *options, exit_code=2)
+    planted(60)
+    limits = calibration(missing="judge_similarity", harmless=True)
+    output, _ = gate("worse", *limits, code=2)
     assert "a mode is watched by a judge; name it with --judge-model" in output
-    before = calls(model[0], "simulated-judge")
+    before = calls("simulated-judge")
     judged = ("--judge-model", "simulated-judge", "--judge-url", model[1], "--gate-on", "missing")
-    _, found = run(path, *options, *judged, exit_code=1)
+    _, found = gate("worse", *limits, *judged, code=1)
     assert found["report"]["findings"][2]["state"] == "regression"
-    assert calls(model[0], "simulated-judge") > before
+    assert calls("simulated-judge") > before
 
 
-def test_a_calibration_for_another_form_of_answer_is_no_measure(tmp_path, model):
+def test_a_calibration_for_another_form_of_answer_is_no_measure(planted, gate, calibration):
     """Thresholds made on prose say nothing about JSON: exit code 2 with the reason."""
-    path = goldens(tmp_path / "goldens.jsonl", 20, answer='{"problem": "none", "cause": "none"}')
-    limits = calibration(tmp_path / "calibration.yaml")
-    output, _ = run(
-        path, "--base-url", model[1], "--model", "equal", "--calibration", limits, "--yes", exit_code=2
-    )
+    planted(20, answer='{"problem": "none", "cause": "none"}')
+    output, _ = gate("equal", *calibration(), code=2)
     assert "other_form: the calibration is about answers of the form prose" in output
 
 
-def test_settings_name_the_routes_upstreams(tmp_path, model):
+def test_settings_name_the_routes_upstreams(planted, gate, model, tmp_path):
     """Goldens are put to the upstream of their route; the candidate may be elsewhere."""
-    path = goldens(tmp_path / "goldens.jsonl", 10, route="support")
+    planted(10, route="support")
     config = tmp_path / "evenkeel.yaml"
-    config.write_text(
-        f"routes: [{{name: support, prefix: /support, upstream: '{model[1]}'}}]\n", encoding="utf-8"
-    )
-    output, found = run(path, "--config", config, "--model", "equal", "--yes", exit_code=0)
+    config.write_text(f"routes: [{{name: support, prefix: /support, upstream: '{model[1]}'}}]\n", "utf-8")
+    output, found = gate("", "--config", config, "--model", "equal", code=0)
     assert found["report"]["measured"] == 10
     assert "upstreams of 1 route(s)" in output
-    _, found = run(path, "--config", config, "--base-url", model[1], "--model", "equal", "--yes", exit_code=0)
-    assert found["report"]["measured"] == 10
+    assert gate("equal", "--config", config, code=0)[1]["report"]["measured"] == 10
 
 
-def test_goldens_of_the_store_are_taken_without_a_file(tmp_path, model):
+def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
     """Those that are in use, of the route that is named."""
-    approved = load_goldens(goldens(tmp_path / "goldens.jsonl", 6))
+    planted(6)
     database = Database(tmp_path / "evenkeel.db")
-    GoldenStore(SqliteDocuments(database)).add(approved, by="ana", at=1_900_000_000.0)
+    store = GoldenStore(SqliteDocuments(database))
+    store.add(load_goldens(tmp_path / "goldens.jsonl"), by="ana", at=1_900_000_000.0)
     database.close()
-    report = tmp_path / "report.json"
-    arguments = ["--data-dir", tmp_path, "--base-url", model[1], "--model", "equal", "--json", report]
-    done = CliRunner().invoke(main, ["gate", "--no-embeddings", "--yes", *map(str, arguments)])
-    assert done.exit_code == 0, done.output
-    assert json.loads(report.read_text(encoding="utf-8"))["report"]["goldens"] == 6
+    _, found = gate("equal", "--data-dir", tmp_path, code=0, files=())
+    assert found["report"]["goldens"] == 6

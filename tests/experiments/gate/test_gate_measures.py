@@ -14,7 +14,7 @@ from evenkeel.experiments.gate.scoring import (
     rated_breaches,
     watched_modes,
 )
-from tests.experiments.gate.planted_calibration import planted_calibration, watched
+from tests.experiments.gate.planted import planted_calibration, watched
 
 FAILED = Failure("similarity", 1, "timeout", "no answer in time")
 LOST = Failure("faithfulness", 1, "refused", "")

@@ -1,10 +1,20 @@
-"""Calibrations whose thresholds are known."""
+"""Goldens of a simulated model, and calibrations whose thresholds are known."""
 
 from __future__ import annotations
+
+import random
 
 from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
 from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.threshold import Placement, Threshold
+from evenkeel.simulate import Message, SimulatedModel, make_case, summary_prompt
+
+
+def planted_golden(seed):
+    """A support case with the good answer of the simulated model, as a line of a file has it."""
+    prompt = summary_prompt(make_case(seed))
+    answer = SimulatedModel().answer([Message("user", prompt)], random.Random(0))
+    return {"id": f"case-{seed}", "prompt": prompt, "answer": answer, "model": "in-use"}
 
 
 def watched(mode, metric, limit, *, harmless=False):
