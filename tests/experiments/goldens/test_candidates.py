@@ -3,59 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
-from evenkeel.experiments.goldens.candidates import NEAR, golden_of, spread
+from evenkeel.experiments.goldens.candidates import golden_of, spread
 from evenkeel.experiments.goldens.prompts import prompt_text
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.goldens import GoldenError
 
+CASES = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text("utf-8"))
 
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        (
-            {"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U"}]},
-            "system: S\n\nuser: U",
-        ),
-        ({"system": "S", "messages": [{"role": "user", "content": "U"}]}, "system: S\n\nuser: U"),
-        ({"instructions": "S", "input": "U"}, "system: S\n\nuser: U"),
-        ({"prompt": "U"}, "user: U"),
-        ({"prompt": ["U", "V"]}, "user: U\n\nuser: V"),
-        (
-            {
-                "messages": [
-                    {"role": "user", "content": [{"type": "text", "text": "U"}, {"type": "image_url"}]}
-                ]
-            },
-            "user: U\n[image_url]",
-        ),
-        (
-            {
-                "messages": [
-                    {
-                        "role": "assistant",
-                        "content": None,
-                        "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}, 3],
-                    }
-                ]
-            },
-            "assistant: [f] {}\n[tool_call]",
-        ),
-        (
-            {"input": [{"type": "function_call_output", "output": "7"}]},
-            '[function_call_output] {"type": "function_call_output", "output": "7"}',
-        ),
-        ({"messages": [{"role": "user", "content": {"a": 1}}]}, 'user: {"a": 1}'),
-        ({"messages": [{"role": "user", "content": [None, "x", 3]}]}, "user: \nx\n3"),
-        ({"model": "m"}, '{\n  "model": "m"\n}'),
-    ],
-)
+
+@pytest.mark.parametrize(("body", "text"), CASES["prompts"])
 def test_a_request_is_shown_as_its_conversation(body, text):
     """Of every API; what is not text is noted."""
     assert prompt_text(json.dumps(body)) == text
@@ -132,11 +98,6 @@ def test_a_spread_has_no_two_alike(texts, count, seed):
     assert bool(places) == bool(texts and count)
 
 
-def test_near_is_a_distance():
-    """In (0, 1): 0 would keep duplicates, 1 would keep nothing."""
-    assert 0 < NEAR < 1
-
-
 EXCHANGE = ArchivedExchange(
     id="00000000000000aa",
     route="shop",
@@ -165,14 +126,5 @@ def test_an_exchange_becomes_a_golden():
 )
 def test_a_request_that_cannot_be_repeated_is_refused(request_text):
     """The error names the exchange."""
-    exchange = ArchivedExchange(
-        id="00000000000000aa",
-        route="r",
-        path="/v1/chat/completions",
-        request=request_text,
-        answer=Answer("x"),
-        model="m",
-        received_at=1.0,
-    )
     with pytest.raises(GoldenError, match=r"exchange 00000000000000aa .*approve another"):
-        golden_of(exchange)
+        golden_of(replace(EXCHANGE, request=request_text))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,8 @@ from evenkeel.experiments.goldens.files import (
     request_text,
 )
 from evenkeel.stores.goldens import Golden, GoldenError
+
+CASES = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text("utf-8"))
 
 
 def one(line):
@@ -39,91 +43,18 @@ def test_the_default_id_does_not_change_between_versions_of_the_program():
     assert default_id('{"messages":[]}', Answer("Yes.", (ToolCall("f", "{}"),))) == "cdff7b7bb87e2b00"
 
 
-@pytest.mark.parametrize(
-    ("line", "body"),
-    [
-        ({"prompt": "Hi"}, {"messages": [{"role": "user", "content": "Hi"}]}),
-        (
-            {"messages": [{"role": "system", "content": "s"}]},
-            {"messages": [{"role": "system", "content": "s"}]},
-        ),
-        (
-            {"request": {"model": "m", "messages": [{"role": "user", "content": "ü"}], "seed": 3}},
-            {"model": "m", "messages": [{"role": "user", "content": "ü"}], "seed": 3},
-        ),
-        ({"prompt": "Hi", "path": "/v1/responses"}, {"input": "Hi"}),
-        ({"prompt": "Hi", "path": "/v1/completions"}, {"prompt": "Hi"}),
-        (
-            {"prompt": "Hi", "path": "/openai/chat/completions?api-version=2"},
-            {"messages": [{"role": "user", "content": "Hi"}]},
-        ),
-        ({"prompt": "Hi", "path": "/v1/messages"}, {"messages": [{"role": "user", "content": "Hi"}]}),
-        ({"request": {"input": [1]}, "path": "/v1/responses"}, {"input": [1]}),
-        ({"prompt": None, "messages": None}, None),
-    ],
-)
+@pytest.mark.parametrize(("line", "body"), CASES["requests"])
 def test_a_request_is_a_body_messages_or_a_prompt(line, body):
     """Each is turned into the body that its API takes."""
     golden = one({**line, "answer": "x"})
     assert (golden.request and json.loads(golden.request)) == body
 
 
-CALL = {"function": {"name": "look_up", "arguments": '{"q": 1}'}, "id": "c1", "type": "function"}
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("Yes.", Answer("Yes.")),
-        ({"text": "Yes.", "finish_reason": "stop"}, Answer("Yes.", finish_reason="stop")),
-        (
-            {"tool_calls": [{"name": "f", "arguments": {"a": "ä"}}]},
-            Answer("", (ToolCall("f", '{"a": "ä"}'),)),
-        ),
-        ({"text": None, "tool_calls": [CALL]}, Answer("", (ToolCall("look_up", '{"q": 1}'),))),
-        (
-            {
-                "model": "m-1",
-                "system_fingerprint": "fp",
-                "choices": [
-                    {"message": {"content": "Yes.", "tool_calls": [CALL]}, "finish_reason": "stop"},
-                    {"message": {"content": "No."}},
-                ],
-                "usage": {"prompt_tokens": 7, "completion_tokens": 2},
-            },
-            Answer("Yes.", (ToolCall("look_up", '{"q": 1}'),), "m-1", "fp", "stop", 7, 2),
-        ),
-        ({"choices": [{"message": {"content": None, "refusal": "I can't."}}]}, Answer("I can't.")),
-        ({"choices": [{"message": {"content": [{"text": "A"}, {"text": "B"}]}}]}, Answer("AB")),
-        ({"choices": [{"text": "Yes."}]}, Answer("Yes.")),
-        (
-            {
-                "status": "completed",
-                "output": [
-                    {"type": "reasoning"},
-                    {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]},
-                    {"type": "function_call", "name": "f", "arguments": "{}"},
-                ],
-                "usage": {"input_tokens": 3, "output_tokens": 1},
-            },
-            Answer("Yes.", (ToolCall("f", "{}"),), None, None, "completed", 3, 1),
-        ),
-        (
-            {
-                "model": "m-2",
-                "stop_reason": "tool_use",
-                "content": [
-                    {"type": "thinking", "thinking": "…"},
-                    {"type": "text", "text": "Yes."},
-                    {"type": "tool_use", "name": "f", "input": {"a": 1}},
-                ],
-            },
-            Answer("Yes.", (ToolCall("f", '{"a": 1}'),), "m-2", None, "tool_use"),
-        ),
-    ],
-)
-def test_an_answer_is_text_or_calls_or_a_whole_response(answer, expected):
+@pytest.mark.parametrize(("answer", "said"), CASES["answers"])
+def test_an_answer_is_text_or_calls_or_a_whole_response(answer, said):
     """Responses of each API are taken as they are; the model is theirs unless the line says otherwise."""
+    calls = tuple(ToolCall(*call) for call in said.get("tool_calls", ()))
+    expected = Answer(**{**said, "tool_calls": calls})
     golden = one({"answer": answer})
     assert golden.answer == expected
     assert golden.model == expected.model
@@ -158,63 +89,15 @@ def test_blank_lines_byte_order_mark_and_line_ends_say_nothing():
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (
-            "{",
-            "is not JSON (Expecting property name enclosed in double quotes, column 2); a golden is one obj",
-        ),
-        ("[1]", "is not an object"),
+        *CASES["faults"],
         pytest.param("[" * 100_000, "is nested too deep", id="deep"),
-        ('{"prompt": "x"}', 'has no field "answer"'),
-        ('{"anwser": "x"}', 'field "anwser": is unknown; did you mean "answer"?'),
-        ('{"answer": "x", "zzz": 1}', 'field "zzz": is unknown; known are id, version'),
-        ('{"answer": "x", "answer": "y"}', 'field "answer": stands twice'),
-        ('{"answer": "x", "request": {"messages": [{}], "n": 1, "n": 2}}', 'field "n": stands twice'),
-        ('{"answer": ""}', 'field "answer": is empty'),
-        ('{"answer": {"text": "", "tool_calls": []}}', 'field "answer": is empty'),
-        ('{"answer": 3}', 'field "answer": is neither text'),
-        ('{"answer": null}', 'field "answer": is neither text'),
-        ('{"answer": {"message": "x"}}', 'field "answer": is neither text'),
-        ('{"answer": {"text": "x", "txt": 1}}', 'field "answer": has an unknown field "txt"'),
-        ('{"answer": {"text": 3}}', '"text" is not text'),
-        ('{"answer": {"text": "x", "prompt_tokens": true}}', '"prompt_tokens" is not a whole number'),
-        ('{"answer": {"text": "x", "model": 4}}', '"model" is not text'),
-        ('{"answer": {"text": "x", "tool_calls": {}}}', '"tool_calls" is not a list'),
-        ('{"answer": {"tool_calls": [{"arguments": "{}"}]}}', 'has a call without a "name"'),
-        ('{"answer": {"tool_calls": ["f"]}}', 'has a call without a "name"'),
-        ('{"answer": {"choices": []}}', "is a response without an answer: the response holds no choice 0"),
-        ('{"answer": {"choices": [{"message": {"content": 1, "tool_calls": 1}}]}}', "is empty"),
-        ('{"answer": "x", "id": "a\\nb"}', 'field "id": is not a name'),
-        ('{"answer": "x", "id": true}', 'field "id": is not text'),
         pytest.param(json.dumps({"answer": "x", "id": "y" * 201}), 'field "id": is not a name', id="long"),
-        ('{"answer": "x", "id": ".."}', 'field "id": is not a name'),
-        ('{"answer": "x", "version": 0}', 'field "version": is not a whole number from 1'),
-        ('{"answer": "x", "version": "2"}', 'field "version": is not a whole number from 1'),
-        ('{"answer": "x", "route": 3}', 'field "route": is not text; put it into double quotes'),
-        ('{"answer": "x", "path": "v1"}', 'field "path": is not a path such as /v1/chat/completions'),
-        ('{"answer": "x", "path": "/v1 x"}', 'field "path": is not a path'),
-        ('{"answer": "x", "prompt": ""}', 'field "prompt": is empty'),
-        ('{"answer": "x", "prompt": ["q"]}', 'field "prompt": is not text'),
-        ('{"answer": "x", "prompt": "q", "messages": []}', 'field "prompt": says the same as "messages"'),
-        ('{"answer": "x", "messages": []}', 'field "messages": holds no list of messages'),
-        ('{"answer": "x", "messages": ["q"]}', 'field "messages": holds no list of messages'),
-        ('{"answer": "x", "request": "q"}', 'field "request": is not an object'),
-        ('{"answer": "x", "request": {"prompt": "q"}}', 'field "request": holds no list of messages'),
-        ('{"answer": "x", "request": {"messages": [{}], "t": 1e999}}', 'field "request": holds a number'),
-        ('{"answer": "x", "request": {"messages": [{}], "t": NaN}}', 'field "request": holds a number'),
-        ('{"answer": "x", "approved_at": "soon"}', 'field "approved_at": is not a time; write it as 2031-'),
-        ('{"answer": "x", "approved_at": 1e40}', 'field "approved_at": is not a time'),
-        ('{"answer": "x", "approved_at": true}', 'field "approved_at": is not a time'),
-        ('{"answer": "x", "retired_at": NaN}', 'field "retired_at": is not a time'),
-        (
-            '{"answer": "x", "id": "a"}\n{"answer": "y", "id": "a"}',
-            'line 2, field "id": "a" in version 1 stands on line 1 already; give it another "id" or "ver',
-        ),
     ],
 )
 def test_an_error_names_file_line_and_field(line, said):
     """And says what to do; nothing of the file is read by halves."""
     with pytest.raises(GoldenError) as caught:
-        read_goldens(["", *line.split("\n")] if "\n" not in line else line.split("\n"), "dir/g.jsonl")
+        read_goldens(["", line], "dir/g.jsonl")
     assert str(caught.value).startswith("dir/g.jsonl, line 2")
     assert said in str(caught.value)
 
@@ -223,6 +106,10 @@ def test_an_id_may_come_in_several_versions():
     """Only the pair of id and version stands once."""
     lines = ['{"id": 7, "answer": "x"}', '{"id": "7", "version": 2, "answer": "y"}']
     assert [(golden.id, golden.version) for golden in read_goldens(lines, "f")] == [("7", 1), ("7", 2)]
+    with pytest.raises(
+        GoldenError, match=r'line 3, field "id": "7" in version 1 stands on line 1 already; give'
+    ):
+        read_goldens([*lines, lines[0]], "f")
 
 
 def test_a_number_of_any_length_is_read():
@@ -244,7 +131,7 @@ def test_files_are_read_compressed_or_not(tmp_path):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "holds no goldens"),
+        (None, "cannot be read: No such file"),
         (b"\n\n", "holds no goldens"),
         (b'{"answer": "\xff"}', "is not UTF-8 (byte 12)"),
         (gzip.compress(b'{"answer": "x"}', mtime=0)[:-9], "is not a complete gzip file"),
@@ -254,17 +141,12 @@ def test_files_are_read_compressed_or_not(tmp_path):
 def test_a_file_that_cannot_be_read_is_named(tmp_path, data, said):
     """With what is wrong with it."""
     file = tmp_path / "g.jsonl.gz"
-    file.write_bytes(data)
+    if data is not None:
+        file.write_bytes(data)
     with pytest.raises(GoldenError) as caught:
         load_goldens(file)
     assert str(caught.value).startswith(str(file))
     assert said in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
-    """Not an empty list."""
-    with pytest.raises(GoldenError, match="cannot be read: No such file"):
-        load_goldens(tmp_path / "none.jsonl")
 
 
 def test_lines_are_readable_and_stay_one_line_in_any_editor():
