@@ -12,17 +12,9 @@ import pytest
 from evenkeel.cli.gate import gate
 from evenkeel.monitor.detect.gate import Verdict
 from evenkeel.pytest_gate import GateKeywords, ruling, wanted_run
-from evenkeel.simulate import (
-    Message,
-    ModelState,
-    SimulatedModel,
-    Simulation,
-    SimulationSettings,
-    make_case,
-    serving,
-    summary_prompt,
-)
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.stores.sqlite.database import Database
+from tests.experiments.gate.planted import planted_golden
 
 pytest_plugins = ["pytester"]
 
@@ -52,14 +44,7 @@ def simulation():
 @pytest.fixture(scope="module")
 def goldens():
     """Twenty support cases with the good answers of the simulated model, as JSON lines."""
-    lines = []
-    for seed in range(20):
-        prompt = summary_prompt(make_case(seed))
-        answer = SimulatedModel().answer([Message("user", prompt)], random.Random(0))
-        lines.append(
-            json.dumps({"id": f"case-{seed}", "prompt": prompt, "answer": answer, "model": "in-use"})
-        )
-    return "\n".join(lines)
+    return "\n".join(json.dumps(planted_golden(seed)) for seed in range(20))
 
 
 @pytest.fixture

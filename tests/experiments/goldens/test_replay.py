@@ -12,7 +12,6 @@ import pytest
 from evenkeel import settings as settings_module
 from evenkeel.core.budget import Budget
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.experiments.gate.scoring import Scoring
 from evenkeel.experiments.goldens.replay import GoldenReplayer
 from evenkeel.llm.price import Prices
@@ -37,22 +36,10 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.monitor.planted_verdicts import VERDICT
 
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=0.0,
-    route="default",
-    model="simulated-1",
-    perturbation=BASELINE,
-    perturbation_version=1,
-    severity=0.0,
-    seed=0,
-    scorer="metrics",
-    rating=3,
-    baseline_rating=None,
-    requested_model="simulated-1",
-    prompt_version="p1",
+SEEN = replace(
+    VERDICT, route="default", model="simulated-1", requested_model="simulated-1", prompt_version="p1"
 )
 
 
@@ -157,7 +144,7 @@ def test_the_model_of_todays_traffic_is_asked(bench, simulation):
     """Not the one that the golden was approved under."""
     simulation.change("simulated-2", {})
     approve(bench, 1)
-    bench.verdicts.append(replace(VERDICT, requested_model="simulated-2"), None)
+    bench.verdicts.append(replace(SEEN, requested_model="simulated-2"), None)
     run = bench.run("change")
     assert (run.model, run.asked) == ("simulated-2", "simulated-2, p1")
     assert simulation.counts(simulation.find("simulated-2")).calls == 1
@@ -168,7 +155,7 @@ def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench, si
     old = [{"role": "system", "content": "Be brief."}, *make_prompt("case_summary", 3)]
     new = [{"role": "system", "content": "Answer in three sentences."}, *make_prompt("case_summary", 4)]
     approve(bench, 3, request=json.dumps({"model": "simulated-1", "messages": old}))
-    bench.verdicts.append(replace(VERDICT, prompt_version="p2"), None)
+    bench.verdicts.append(replace(SEEN, prompt_version="p2"), None)
     bench.archived.put(
         ArchivedExchange(
             id="x",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenkeel.cli.report import formats_of
 from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
-from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.report.counts import Folder, GroupKey, worth_a_table
 from evenkeel.experiments.report.findings import alerts_of
@@ -24,24 +24,20 @@ from evenkeel.monitor.changes.report import Difference, Sides
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.monitor.planted_verdicts import VERDICT
 
 DAY = 86_400.0
 NOON = 1_795_003_200.0
 """2026-11-18 12:00:00 UTC."""
 MIDNIGHT = NOON - DAY / 2
 
-TEMPLATE = Verdict(
-    id="",
+TEMPLATE = replace(
+    VERDICT,
     exchange_id="x",
     scored_at=NOON,
     route="support",
     model="m-1",
     perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scorer="metrics",
-    rating=3,
     baseline_rating=3,
 )
 
