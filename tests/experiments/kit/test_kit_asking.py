@@ -177,32 +177,17 @@ def test_work_is_done_a_few_at_a_time_and_the_first_error_ends_it():
     assert len(begun) < 40
 
 
-def service():
-    return Service("the judge j", variable="THE_KEY", option="--judge")
-
-
-def test_a_service_that_never_answers_ends_the_run():
-    """At the fifth failure, with the name of the variable for the key."""
-    judge = service()
+def test_a_service_ends_the_run_only_if_it_never_answered():
+    """At the fifth fault of its own, with the name of the variable for the key; later faults may pass."""
+    judge = Service("the judge j", variable="THE_KEY", option="--judge")
+    for _ in range(100):
+        judge.failed("no_text", "the answer has no text")  # says nothing about the judge
     for _ in range(4):
         judge.failed("unauthorized", "The endpoint rejected the key.")
     with pytest.raises(UnusableError, match=r"the judge j does not answer.*THE_KEY.*--judge-key-env"):
         judge.failed("circuit_open", "left alone")
-
-
-def test_a_service_that_has_answered_once_may_fail():
-    """A later fault may pass; what it left unrated is asked again by the next run."""
-    judge = service()
     judge.answered()
-    for _ in range(100):
-        judge.failed("connection", "refused")
-
-
-def test_what_lies_with_an_answer_is_no_fault_of_the_service():
-    """A pair that cannot be rated says nothing about the judge."""
-    judge = service()
-    for _ in range(100):
-        judge.failed("no_text", "the answer has no text")
+    judge.failed("connection", "refused")
 
 
 def test_advice_replaces_that_for_other_commands():

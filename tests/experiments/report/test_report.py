@@ -7,6 +7,7 @@ import io
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click.testing
@@ -19,7 +20,7 @@ from litestar.testing import TestClient
 from evenkeel.cli.main import main
 from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.console.api import api_handlers
-from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
+from evenkeel.core.verdict import BASELINE, Failure, QualityScore
 from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.kit.renderings import html as rendered
 from evenkeel.experiments.kit.renderings import markdown as in_markdown
@@ -32,6 +33,7 @@ from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.runtime.stores import opened, settings_of_stores
 from tests.experiments.pages import Page
+from tests.monitor.planted_verdicts import VERDICT
 
 T0 = 1_795_041_600.0
 """2026-11-18 22:40:00 UTC."""
@@ -64,17 +66,15 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
             rating = resend if kind == BASELINE else 2 if rng.random() < fragility else 3
             lost = kind != BASELINE and rng.random() < 0.02
             quality = rng.choice((1.0, 3.0))
-            yield Verdict(
+            yield replace(
+                VERDICT,
                 id=f"{exchange}.{step}",
                 exchange_id=exchange,
                 scored_at=T0 + 30 * number + step + rng.uniform(0, 40),  # several workers
                 route=route,
                 model=model,
                 perturbation=kind,
-                perturbation_version=1,
-                severity=0.3,
                 seed=number,
-                scorer="judge",
                 rating=None if lost else rating,
                 baseline_rating=resend,
                 quality=(QualityScore("faithfulness", 1, 3.0, quality),) if rating < 3 and not lost else (),
@@ -88,25 +88,19 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
             )
 
 
+COUNTERS = [
+    ["exchanges_eligible", {"route": "support"}, 900],
+    ["exchanges_sampled", {"route": "support"}, 250],
+    ["exchanges_skipped", {"route": "support", "reason": "budget"}, 30],
+    ["trials_skipped", {"route": "support", "perturbation": "format.yaml", "reason": "already_wanted"}, 4],
+]
+
+
 def filled(stores):
     """Write the log and let the monitor fold it; returns the monitor."""
     for verdict in planted():
         stores.verdicts.append(verdict, None)
-    stores.counters.publish(
-        "worker",
-        {
-            "counters": [
-                ["exchanges_eligible", {"route": "support"}, 900],
-                ["exchanges_sampled", {"route": "support"}, 250],
-                ["exchanges_skipped", {"route": "support", "reason": "budget"}, 30],
-                [
-                    "trials_skipped",
-                    {"route": "support", "perturbation": "format.yaml", "reason": "already_wanted"},
-                    4,
-                ],
-            ]
-        },
-    )
+    stores.counters.publish("worker", {"counters": COUNTERS})
     monitor = Monitor(stores.verdicts, stores.monitor, MonitorSettings(), clock=lambda: NOW)
     while monitor.step():
         pass
@@ -123,26 +117,31 @@ def data_dir(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def swap(data_dir):
-    """The report around the swap of the model."""
-    settings = settings_of_stores(None, data_dir)
-    with opened(settings) as stores:
-        found = make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
-        assert [change.route for change in found.changes] == ["support"]
-        wish = Wish(None, None, found.changes[0].id)
-        return make_report(stores, wish, clock=lambda: NOW, min_trials=30)
+def made(data_dir):
+    """Makes reports of the store."""
+    with opened(settings_of_stores(None, data_dir)) as stores:
+        yield lambda *wish: make_report(stores, Wish(*wish), clock=lambda: NOW, min_trials=30)
 
 
 @pytest.fixture(scope="module")
-def whole(data_dir):
+def whole(made):
     """The report on everything."""
-    settings = settings_of_stores(None, data_dir)
-    with opened(settings) as stores:
-        return make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
+    return made(Period(T0, NOW))
+
+
+@pytest.fixture(scope="module")
+def swap(made, whole):
+    """The report around the swap of the model."""
+    (change,) = whole.changes
+    assert change.route == "support"
+    return made(None, None, change.id)
 
 
 def page(report):
     return rendered(document(report))
+
+
+DATES = ("--since", "2026-11-18", "--until", "2026-11-19")
 
 
 def command(*arguments):
@@ -183,8 +182,7 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
         with TestClient(Litestar(api_handlers(sources))) as client:
             cells, rollups = client.get("/api/cells").json(), client.get("/api/rollups").json()
             changes, alerts = client.get("/api/changes").json(), client.get("/api/alerts").json()
-    dates = ["--since", "2026-11-18", "--until", "2026-11-19"]
-    made = command(*place, *dates, "--format", "json", "--out", tmp_path / "out")
+    made = command(*place, *DATES, "--format", "json", "--out", tmp_path / "out")
     assert made.exit_code == 0, made.output
     report = json.loads((tmp_path / "out" / "evenkeel-report-2026-11-18_2026-11-19.json").read_text())
     tables = report["tables"]
@@ -287,9 +285,8 @@ def test_the_page_needs_nothing_and_runs_nothing(whole, swap):
 
 def test_a_pdf_has_the_same_pages(data_dir, tmp_path):
     """The PDF opens; its first page has the words, a later one the tables."""
-    options = ["--route", "triage", "--since", "2026-11-18", "--until", "2026-11-19"]
-    made = command("--data-dir", data_dir, *options, "--format", "pdf", "--out", tmp_path)
-    assert made.exit_code == 0, made.output
+    done = command("--data-dir", data_dir, "--route", "triage", *DATES, "--format", "pdf", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
     (file,) = tmp_path.iterdir()
     assert file.name == "evenkeel-report-triage-2026-11-18_2026-11-19.pdf"
     pages = [one.extract_text() for one in pypdf.PdfReader(file).pages]
@@ -333,39 +330,31 @@ def test_csv_and_markdown_hold_the_lines_and_no_formula(whole):
     assert all(text.count(f"## {table.title}") == 1 for table in whole.tables.all)
 
 
-def test_errors_say_what_there_is(data_dir, tmp_path):
+def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
     """An empty stretch names the log's own, a wrong route the others, a wrong change the nearest."""
-    made = command(
-        "--data-dir", data_dir, "--since", "2026-10-01", "--until", "2026-10-02", "--out", tmp_path
-    )
-    assert made.exit_code == 2
-    assert "from 2026-11-18 to 2026-11-19: --since 2026-11-18 --until 2026-11-19" in made.output
-    settings = settings_of_stores(None, data_dir)
-    with opened(settings) as stores:
-        with pytest.raises(InputError, match='support and triage; did you mean "support"'):
-            make_report(stores, Wish(Period(T0, NOW), "suport"), clock=lambda: NOW, min_trials=30)
-        (change,) = make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30).changes
-        with pytest.raises(InputError, match='is one of route "support"'):
-            make_report(stores, Wish(None, "triage", change.id), clock=lambda: NOW, min_trials=30)
-        with pytest.raises(InputError, match="evenkeel changes list"):
-            make_report(stores, Wish(None, None, "0123456789ab"), clock=lambda: NOW, min_trials=30)
-    empty = settings_of_stores(None, tmp_path / "empty")
+    dates = ("--since", "2026-10-01", "--until", "2026-10-02")
+    done = command("--data-dir", data_dir, *dates, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "from 2026-11-18 to 2026-11-19: --since 2026-11-18 --until 2026-11-19" in done.output
+    with pytest.raises(InputError, match='support and triage; did you mean "support"'):
+        made(Period(T0, NOW), "suport")
+    with pytest.raises(InputError, match='is one of route "support"'):
+        made(None, "triage", whole.changes[0].id)
+    with pytest.raises(InputError, match="evenkeel changes list"):
+        made(None, None, "0123456789ab")
     with (
-        opened(empty, create=True) as stores,
+        opened(settings_of_stores(None, tmp_path / "empty"), create=True) as stores,
         pytest.raises(InputError, match="there are no verdicts yet"),
     ):
         make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
-    dates = ("--since", "2026-11-18", "--until", "2026-11-19")
-    made = command("--data-dir", data_dir, *dates, "--format", "md", "--out", data_dir / "evenkeel.db" / "x")
-    assert made.exit_code == 2
-    assert "cannot write" in made.output
+    done = command("--data-dir", data_dir, *DATES, "--format", "md", "--out", data_dir / "evenkeel.db" / "x")
+    assert done.exit_code == 2
+    assert "cannot write" in done.output
 
 
-def test_too_few_trials_give_no_figure(data_dir):
+def test_too_few_trials_give_no_figure(made):
     """Ten minutes of traffic: trials are shown, figures are not, and the page says so."""
-    settings = settings_of_stores(None, data_dir)
-    with opened(settings) as stores:
-        found = make_report(stores, Wish(Period(T0, T0 + 600)), clock=lambda: NOW, min_trials=30)
+    found = made(Period(T0, T0 + 600))
     assert found.tables.whole is not None
     assert found.tables.whole.robustness is None
     assert "30 are needed" in page(found).decode()
