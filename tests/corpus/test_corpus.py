@@ -12,7 +12,7 @@ import pytest
 HERE = Path(__file__).parent
 LANGUAGES = ("en", "de", "es", "fr", "it", "ja", "nl", "pt", "zh")
 GENRES = {"prose", "chat", "json", "code", "workflow", "math", "short"}
-PAIRS_AT_LEAST = 150
+PAIRS_AT_LEAST = 520
 REQUIRED = {"id", "language", "genre", "reference", "candidate", "equal", "kind", "reason"}
 OPTIONAL = {"prompt", "task"}
 
@@ -57,3 +57,28 @@ def test_pairs_are_balanced(pairs):
     """The corpus has enough pairs, about half of them equal."""
     assert len(pairs) >= PAIRS_AT_LEAST
     assert 0.4 <= sum(pair["equal"] for pair in pairs) / len(pairs) <= 0.6
+
+
+def test_every_language_and_genre_is_covered(pairs):
+    """Each language has at least 35 pairs of both labels and every genre; English has most."""
+    languages = Counter(pair["language"] for pair in pairs)
+    assert languages.most_common(1)[0][0] == "en"
+    for language in LANGUAGES:
+        mine = [pair for pair in pairs if pair["language"] == language]
+        assert len(mine) >= 35, language
+        assert 0.35 <= sum(pair["equal"] for pair in mine) / len(mine) <= 0.65, language
+        assert {pair["genre"] for pair in mine} == GENRES, language
+
+
+def test_a_third_of_the_pairs_is_long(pairs):
+    """At least 30 % of the pairs have two texts of 700 to 3,000 characters, of both labels."""
+    long = [pair for pair in pairs if min(len(pair["reference"]), len(pair["candidate"])) >= 700]
+    assert len(long) / len(pairs) >= 0.3
+    assert 0.35 <= sum(pair["equal"] for pair in long) / len(long) <= 0.65
+    assert max(len(pair[side]) for pair in pairs for side in ("reference", "candidate")) <= 3000
+
+
+def test_a_long_text_is_used_at_most_three_times(pairs):
+    """No long reference carries more than three pairs, so that no text dominates a figure."""
+    uses = Counter(pair["reference"] for pair in pairs if len(pair["reference"]) >= 700)
+    assert max(uses.values()) <= 3
