@@ -1,0 +1,17 @@
+"""Values in answers: reads numbers, dates, times, durations, quantities and money in nine languages.
+
+`canonical` proves that texts are equal though their values are written differently; `differing_values` proves
+that they differ.
+"""
+
+from evenkeel.metrics.similarity.values.atoms import Reading
+from evenkeel.metrics.similarity.values.values import (
+    ReadValues,
+    Span,
+    Value,
+    canonical,
+    differing_values,
+    read_values,
+)
+
+__all__ = ["ReadValues", "Reading", "Span", "Value", "canonical", "differing_values", "read_values"]

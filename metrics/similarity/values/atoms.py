@@ -1,0 +1,733 @@
+"""Cuts a text into atoms: numbers in digits or words, names of months and weekdays, whole dates and times.
+
+No expression looks further than a bounded distance, or looks again at what another has passed, so the time is
+linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from text_to_num import text2num
+
+from evenkeel.metrics.similarity.values.lexicon import LONGEST_PHRASE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evenkeel.metrics.similarity.values.lexicon import Lexicon
+
+Kind: TypeAlias = Literal["number", "ordinal", "percent", "money", "quantity", "duration", "date", "time"]
+
+
+class Reading(NamedTuple):
+    """One meaning of a value."""
+
+    kind: Kind
+    unit: str
+    """Base unit or currency code; "" for numbers; of dates and times the ISO form: `--03-05` has no year."""
+    amount: Fraction | None = None
+    """In the base unit, exact; None for dates and times."""
+
+    @property
+    def text(self) -> str:
+        """The meaning in one spelling: "4000 EUR", "12%", "5400 s", "2024-03-05", "15:00"."""
+        if self.amount is None:
+            return self.unit
+        if self.kind == "ordinal":
+            return f"{self.amount}."
+        plain = _decimal(self.amount)
+        return plain + self.unit if self.unit == "%" else f"{plain} {self.unit}".rstrip()
+
+
+def _decimal(amount: Fraction) -> str:
+    """The amount in decimals if it has an end, else as a fraction."""
+    denominator, twos, fives = amount.denominator, 0, 0
+    while denominator % 2 == 0:
+        denominator, twos = denominator // 2, twos + 1
+    while denominator % 5 == 0:
+        denominator, fives = denominator // 5, fives + 1
+    if denominator != 1:
+        return f"{amount.numerator}/{amount.denominator}"
+    places = max(twos, fives)
+    if not places:
+        return str(amount.numerator)
+    digits = str(abs(amount.numerator) * 10**places // amount.denominator).rjust(places + 1, "0")
+    return f"{'-' if amount < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+_NARROW: Final = {
+    **{code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)},
+    **{code: code - 0xFEE0 for code in (*range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))},
+    **{ord(wide): narrow for wide, narrow in zip("％：／－＋＄￥．’‘−‐‑", "%:/-+$¥.''---", strict=True)},
+    0x2009: "\u202f",
+    0x2060: " ",
+}
+_WIDE_COMMA: Final = re.compile(r"(?<=\d)，(?=\d{3}(?!\d))")
+
+
+def plain(text: str) -> str:
+    """The text with full-width forms and marks unified, character by character."""
+    if text.isascii():
+        return text
+    return _WIDE_COMMA.sub(",", text.translate(_NARROW))
+
+
+@dataclass(slots=True)
+class Atom:
+    """A piece that is a value or part of one."""
+
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Number(Atom):
+    amounts: tuple[Fraction, ...]
+    step: Fraction = Fraction(1)
+    digits: str = ""
+    """The digits if it is a whole number written in digits without marks."""
+    is_weak: bool = False
+    is_ordinal: bool = False
+    needs_unit: bool = False
+    """An article or "half": a number only if a unit follows."""
+
+
+@dataclass(slots=True)
+class Name(Atom):
+    """A month (1 to 12) or a weekday (0 to 6)."""
+
+    kind: Literal["month", "weekday"]
+    number: int
+    is_short: bool
+
+
+@dataclass(slots=True)
+class Whole(Atom):
+    """A date or time that is one piece."""
+
+    readings: tuple[Reading, ...]
+    shown: frozenset[Fraction] = frozenset()
+    loose: tuple[Reading, ...] = ()
+
+
+_CJK: Final = r"\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_LETTER: Final = rf"[^\W{_CJK}]"
+_KANJI: Final = "〇零一二三四五六七八九十百千万萬億亿兆两兩壱弐参"
+_ATOM: Final = re.compile(
+    rf"""
+    (?P<code>```.*?(?:```|\Z)|`[^`\n]+`)
+    |(?P<url>(?:https?|ftp|file)://[^\s<>"'`)\]}}]+|\bwww\.[^\s<>"'`)\]}}]+)
+    |(?P<phone>\+\d[\d ().-]{{6,18}}\d|\(\d{{3}}\)\ ?\d{{3}}-\d{{4}}(?!\d))
+    |(?P<kanji>(?!百分之)(?:\d+(?:[.,]\d+)*)?[{_KANJI}](?:\d+(?:[.,]\d+)*|[{_KANJI}])*)
+    |(?P<blob>{_LETTER}++(?:(?:[.@:/\\+-]++|(?<=\d),(?=\d)|'(?={_LETTER})){_LETTER}++)*+)
+    |(?P<vulgar>[½⅓⅔¼¾⅕⅛⅜⅝⅞])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_VULGAR: Final = {
+    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅛": (1, 8), "⅜": (3, 8),
+    "⅝": (5, 8), "⅞": (7, 8),
+}  # fmt: skip
+_DIGIT: Final = re.compile(r"\d")
+_NUMBER: Final = re.compile(r"\d+(?:[.,']\d+)*")
+_SCIENTIFIC: Final = re.compile(r"(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})")
+_GROUPS: Final = re.compile(r"(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?(?![\d])")
+_HARD_GROUPS: Final = re.compile(r"(?:[\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?![\d])")
+_POWER: Final = re.compile(r" ?[×x*·] ?10(?:\^\{?([+-]?\d{1,3})\}?|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}))")
+_RAISED: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
+_ISO_DATE: Final = re.compile(
+    r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:[T](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?"
+)
+_DAY_FIRST: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)")
+_CLOCK: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?(?!\d)")
+_CLOCK_H: Final = re.compile(r"(\d{1,2})[hH](\d\d)(?:min|m)?")
+_COMPOUND: Final = re.compile(r"(?:\d+(?:\.\d+)?(?:h|hr|min|m|s|d|ms)){2,}")
+_COMPOUND_PART: Final = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)")
+_SUFFIX: Final = re.compile(r"[^\W\d]+|°[CF]?")
+_ORDINAL_SUFFIX: Final = frozenset(
+    ("st", "nd", "rd", "th", "er", "ère", "ere", "e", "ème", "eme", "re", "º", "ª", "o", "a", "de", "ste")
+)
+_LIST_MARK: Final = re.compile(
+    r"^[ \t]*(?:[-*+•>#]+[ \t]+)*(?:\*\*|__)?\d{1,3}(?=[.)、．](?:[ \t*]|[^\d\s]))", re.MULTILINE
+)
+_EMAIL: Final = re.compile(r"[^@]+@[^@]+\.[^@]+")
+_LONGEST_NUMBER: Final = 60
+"""Digits; a longer run is an identifier."""
+
+
+class Scan:
+    """Cuts a text into atoms."""
+
+    def __init__(self, text: str, words: Lexicon) -> None:
+        self._text = text
+        self._words = words
+        self._found: list[Atom] = []
+        self._opaque: list[tuple[int, int]] = []
+        self._done = 0
+        self._labels = frozenset(match.end() for match in _LIST_MARK.finditer(text))
+
+    def atoms(self) -> tuple[list[Atom], list[tuple[int, int]]]:
+        """The atoms and the opaque spans, in order."""
+        read: dict[str, Callable[[re.Match[str]], None]] = {
+            "code": self._hide,
+            "url": self._url,
+            "phone": self._phone,
+            "kanji": self._kanji,
+            "blob": self._blob,
+            "vulgar": self._vulgar,
+        }
+        for match in _ATOM.finditer(self._text):
+            if match.start() >= self._done:
+                read[match.lastgroup or ""](match)
+        return self._found, self._opaque
+
+    def _hide(self, match: re.Match[str]) -> None:
+        self._opaque.append(match.span())
+
+    def _url(self, match: re.Match[str]) -> None:
+        self._opaque.append((match.start(), match.start() + len(match[0].rstrip(".,;:!?"))))
+
+    def _phone(self, match: re.Match[str]) -> None:
+        if sum(map(str.isdigit, match[0])) >= 9:
+            self._hide(match)
+        else:
+            # No phone number: read what stands behind the mark.
+            self._done = match.start()
+            for inner in _ATOM.finditer(self._text, match.start() + 1, match.end()):
+                if inner.lastgroup == "blob" and inner.start() >= self._done:
+                    self._blob(inner)
+            self._done = max(self._done, match.end())
+
+    def _vulgar(self, match: re.Match[str]) -> None:
+        part = Fraction(*_VULGAR[match[0]])
+        last = self._found[-1] if self._found else None
+        if isinstance(last, Number) and last.digits and self._text[last.end : match.start()] in ("", " "):
+            last.amounts = tuple(amount + part for amount in last.amounts)
+            last.end, last.digits, last.step = match.end(), "", Fraction(1, 100)
+        else:
+            self._found.append(Number(match.start(), match.end(), (part,), Fraction(1, 100)))
+
+    def _kanji(self, match: re.Match[str]) -> None:
+        amount = _kanji_amount(match[0]) if len(match[0]) <= _LONGEST_NUMBER else None
+        if amount is None:
+            self._hide(match)
+            return
+        start, end = match.span()
+        is_alone = end - start == 1 or match[0] in _KANJI_WORDS
+        if is_alone and not self._counts(end):
+            return
+        self._found.append(Number(start, end, (amount,), _kanji_step(match[0]), is_weak=is_alone))
+
+    def _counts(self, end: int) -> bool:
+        """Whether a counter, a unit or a part of a date or time follows."""
+        after = self._text[end : end + 5]
+        return bool(after) and (
+            after[0] in self._words.counters
+            or after[0] in "年月日時时点點分秒%倍"
+            or any(after[:size] in self._words.names for size in range(1, 6))
+        )
+
+    def _blob(self, match: re.Match[str]) -> None:
+        start, end = match.span()
+        piece = match[0]
+        if not _DIGIT.search(piece):
+            self._wordlike(start, end)
+        elif "@" in piece and _EMAIL.fullmatch(piece):
+            self._opaque.append((start, end))
+        elif piece[0].isdigit():
+            self._digits(start, end)
+        else:
+            self._lettered(start, end)
+
+    # words
+
+    def _wordlike(self, start: int, end: int) -> None:
+        piece = self._text[start:end]
+        if "@" in piece or "_" in piece or "\\" in piece:
+            self._opaque.append((start, end))
+            return
+        if not self._words.language:
+            return
+        if piece.isalpha() or "-" not in piece:
+            self._word(start, end)
+            return
+        whole = piece.casefold()
+        if (
+            whole in self._words.weekdays
+            or whole in self._words.times
+            or _numeral(whole, self._words.language) is not None
+        ):
+            self._word(start, end)
+            return
+        place = start
+        for part in piece.split("-"):
+            if part:
+                self._word(place, place + len(part))
+            place += len(part) + 1
+
+    def _word(self, start: int, end: int) -> None:
+        if start < self._done:
+            return
+        words, text = self._words, self._text
+        word = text[start:end].casefold()
+        if (number := words.months.get(word)) is not None:
+            if word not in words.short_months or text[start].isupper() or words.language not in ("en", "de"):
+                self._found.append(Name(start, end, "month", number, word in words.short_months))
+            return
+        if (number := words.weekdays.get(word)) is not None:
+            if text[start].isupper() or words.language not in ("en", "de"):
+                self._found.append(Name(start, end, "weekday", number, word in words.short_weekdays))
+            return
+        if word in words.times:
+            iso = words.times[word]
+            self._found.append(
+                Whole(start, end, (Reading("time", iso),), frozenset((Fraction(int(iso[:2])),)))
+            )
+            return
+        if word in words.half_words:
+            for phrase, stop in phrases(text, start):
+                if phrase in words.halves:
+                    self._found.append(
+                        Number(start, stop, (words.halves[phrase],), Fraction(1, 10), needs_unit=True)
+                    )
+                    self._done = stop
+                    return
+        if words.is_spelled and self._spelled(start, word):
+            return
+        if word in words.ordinals:
+            self._found.append(
+                Number(start, end, (Fraction(words.ordinals[word]),), is_weak=True, is_ordinal=True)
+            )
+        elif word in words.ones:
+            self._found.append(Number(start, end, (Fraction(1),), is_weak=True, needs_unit=True))
+
+    def _spelled(self, start: int, word: str) -> bool:
+        """Whether a number in words begins here; it is taken as far as it goes."""
+        words = self._words
+        if _numeral(word, words.language) is None or (word in words.scales and word in words.names):
+            return False
+        stops: list[int] = []
+        place = start
+        while len(stops) < _LONGEST_SPELLED and (match := _WORD_RUN.match(self._text, place)):
+            part = match[1].casefold()
+            if part not in words.joins and _numeral(part, words.language) is None:
+                break
+            place = match.end()
+            stops.append(place)
+        for stop in reversed(stops):
+            spelled = self._text[start:stop].casefold()
+            if (amount := _numeral(spelled, words.language)) is not None:
+                alone = spelled in words.weak or spelled in words.ones
+                self._found.append(
+                    Number(
+                        start,
+                        stop,
+                        (Fraction(amount),),
+                        is_weak=alone,
+                        needs_unit=spelled in words.ones and spelled != "one",
+                    )
+                )
+                self._done = stop
+                return True
+        return False
+
+    # digits
+
+    def _lettered(self, start: int, end: int) -> None:
+        """A piece of letters and digits that begins with a letter."""
+        piece = self._text[start:end]
+        code = _CODE_BEFORE.match(piece)
+        if code and code[0] in self._words.prefixes:
+            self._digits(start + code.end(), end)
+            return
+        self._opaque.append((start, end))
+
+    def _digits(self, start: int, end: int) -> None:
+        piece = self._text[start:end]
+        if len(piece) > _LONGEST_NUMBER or not (
+            self._date(start, piece) or self._clock(start, piece) or self._plain_number(start, piece)
+        ):
+            self._opaque.append((start, end))
+
+    def _date(self, start: int, piece: str) -> bool:
+        if match := _ISO_DATE.fullmatch(piece):
+            year, _, month, day, hour, minute, second, _ = match.groups()
+            iso = iso_date(int(year), int(month), int(day))
+            if iso is None:
+                return False
+            head = match.end(4)
+            self._found.append(
+                Whole(start, start + head, (Reading("date", iso),), _figures(int(year), int(month), int(day)))
+            )
+            if hour is not None:
+                self._add_clock(
+                    start + head + 1,
+                    start + len(piece),
+                    int(hour),
+                    int(minute),
+                    int(second or 0),
+                    is_certain=True,
+                )
+            return True
+        if match := _DAY_FIRST.fullmatch(piece):
+            first, mark, second, year = match.groups()
+            readings = tuple(
+                dict.fromkeys(
+                    Reading("date", iso)
+                    for day, month in self._orders(int(first), int(second), mark)
+                    if (iso := iso_date(_full_year(year), month, day)) is not None
+                )
+            )
+            if not readings or (len(year) == 2 and mark == "."):
+                return False
+            self._found.append(
+                Whole(
+                    start, start + len(piece), readings, _figures(int(first), int(second), _full_year(year))
+                )
+            )
+            return True
+        return False
+
+    def _orders(self, first: int, second: int, mark: str) -> tuple[tuple[int, int], ...]:
+        """Day and month, in every order that the language allows."""
+        if mark == "." or self._words.language not in ("", "en"):
+            return ((first, second),)
+        return ((first, second), (second, first))
+
+    def _clock(self, start: int, piece: str) -> bool:
+        match = _CLOCK.match(piece)
+        if match and int(match[1]) <= 24 and int(match[2]) < 60:
+            rest = piece[match.end() :]
+            if rest and not (
+                rest.casefold() in self._words.mornings | self._words.evenings or rest[0] == "-"
+            ):
+                return False
+            self._add_clock(
+                start,
+                start + match.end(),
+                int(match[1]),
+                int(match[2]),
+                int(match[3] or 0),
+                is_certain=match[1][0] == "0",
+            )
+            if rest[:1] == "-":
+                self._again(start + match.end() + 1, start + len(piece))
+            return True
+        match = _CLOCK_H.fullmatch(piece)
+        if match and int(match[1]) <= 24 and int(match[2]) < 60:
+            hour, minute = int(match[1]), int(match[2])
+            amount = Fraction(hour * 3600 + minute * 60)
+            clock = Reading("time", f"{hour:02}:{minute:02}")
+            span = Reading("duration", "s", amount)
+            before = word_before(self._text, start) in self._words.before
+            self._found.append(
+                Whole(
+                    start,
+                    start + len(piece),
+                    (clock,) if before else (clock, span),
+                    _figures(hour, minute),
+                    (span,),
+                )
+            )
+            return True
+        if _COMPOUND.fullmatch(piece):
+            for part in _COMPOUND_PART.finditer(piece):
+                self._found.append(self._number(start + part.start(1), part[1]))
+            return True
+        return False
+
+    def _add_clock(
+        self, start: int, end: int, hour: int, minute: int, second: int, *, is_certain: bool
+    ) -> None:
+        readings = (Reading("time", iso_time(hour, minute, second)),)
+        loose = (
+            () if is_certain or hour > 12 else (Reading("time", iso_time((hour + 12) % 24, minute, second)),)
+        )
+        self._found.append(Whole(start, end, readings, _figures(hour, minute), loose))
+
+    def _again(self, start: int, end: int) -> None:
+        if start < end:
+            self._blob_at(start, end)
+
+    def _blob_at(self, start: int, end: int) -> None:
+        match = _ATOM.match(self._text, start, end)
+        if match and match.lastgroup == "blob":
+            self._blob(match)
+
+    def _plain_number(self, start: int, piece: str) -> bool:
+        if match := _SCIENTIFIC.fullmatch(piece):
+            amount = Fraction(match[1]) * Fraction(10) ** int(match[2])
+            self._found.append(Number(start, start + len(piece), (amount,), abs(amount) / 1000))
+            return True
+        match = _NUMBER.match(piece)
+        assert match is not None
+        figures, rest = match[0], piece[match.end() :]
+        if figures.count(".") > 1 and not _is_grouped(figures, "."):
+            return False
+        if not rest:
+            return self._figures(start, figures)
+        if rest[0] in ":@\\_":
+            return False
+        if rest[0] in "-/+":
+            return self._joined(start, piece, match.end())
+        suffix = _SUFFIX.fullmatch(rest) or _SUFFIX.match(rest)
+        if suffix is None or not self._is_suffix(suffix[0]):
+            return False
+        tail = rest[suffix.end() :]
+        if tail and tail[0] not in "-/.":
+            return False
+        if not self._figures(start, figures):
+            return False
+        if _ordinal_suffix(suffix[0], self._words.language):
+            last = self._found[-1]
+            assert isinstance(last, Number)
+            last.is_ordinal, last.end = True, last.end + len(suffix[0])
+        if tail[:1] == "-":
+            self._again(start + match.end() + suffix.end() + 1, start + len(piece))
+        return True
+
+    def _is_suffix(self, suffix: str) -> bool:
+        words, plain = self._words, suffix.casefold()
+        return (
+            suffix in words.signs
+            or suffix in words.glued
+            or suffix in words.magnitudes
+            or plain in words.names
+            or plain in words.scales
+            or plain in words.mornings
+            or plain in words.evenings
+            or plain in words.oclock
+            or suffix in ("h", "x", "m²", "er")
+            or _ordinal_suffix(suffix, words.language)
+            or (suffix[0] in "kKM" and suffix[1:] in words.prefixes)
+        )
+
+    def _joined(self, start: int, piece: str, cut: int) -> bool:
+        """A number that is joined to more by "-", "/" or "+"."""
+        rest = piece[cut:]
+        parts = re.split(r"[-/+]+", rest)[1:]
+        numeric = sum(part[:1].isdigit() for part in parts)
+        if numeric > 1 or (numeric and any(not part[:1].isdigit() for part in parts)):
+            return False
+        if not self._figures(start, piece[:cut]):
+            return False
+        if numeric:
+            place = start + cut + len(rest) - len(rest.lstrip("-/+"))
+            self._digits(place, start + len(piece))
+        return True
+
+    def _figures(self, start: int, figures: str) -> bool:
+        """A number in digits with marks; False if the marks make no number."""
+        number = self._number(start, figures)
+        if number.amounts:
+            self._found.append(number)
+            self._extend(number)
+            return True
+        parts = re.split(r"[.,']", figures)
+        if "," in figures and "." not in figures:
+            place = start
+            for part in parts:
+                self._found.append(self._number(place, part))
+                place += len(part) + 1
+            return True
+        return False
+
+    def _number(self, start: int, figures: str) -> Number:
+        amounts, places = _amounts(figures, self._words.decimal)
+        return Number(
+            start,
+            start + len(figures),
+            amounts,
+            Fraction(1, 10**places),
+            figures if figures.isdigit() else "",
+            is_weak=start + len(figures) in self._labels,
+        )
+
+    def _extend(self, number: Number) -> None:
+        """Digits in groups behind spaces, and powers of ten."""
+        text = self._text
+        if number.digits and len(number.digits) <= 3:
+            pattern = _HARD_GROUPS if self._words.language in ("", "en", "ja", "zh") else _GROUPS
+            if match := pattern.match(text, number.end):
+                written = text[number.start : match.end()]
+                amounts, places = _amounts(
+                    re.sub(r"[ \u00a0\u202f]", "", written), self._words.decimal or "?"
+                )
+                if amounts:
+                    number.amounts, number.step = amounts, Fraction(1, 10**places)
+                    number.end, number.digits = match.end(), ""
+        if match := _POWER.match(text, number.end):
+            power = Fraction(10) ** int(match[1] or match[2].translate(_RAISED))
+            number.amounts = tuple(amount * power for amount in number.amounts)
+            number.step *= power
+            number.end, number.digits = match.end(), ""
+        self._done = number.end
+
+
+_CODE_BEFORE: Final = re.compile(r"[A-Za-z]{1,3}\$?(?=\d)")
+_WORD_RUN: Final = re.compile(r"[ -]?([^\W\d_]+)")
+_LONGEST_SPELLED: Final = 12
+_KANJI_WORDS: Final = frozenset(("十分", "万一", "千万", "一二", "七八", "百万", "三三", "一一", "一千零一"))
+
+
+@lru_cache(maxsize=16_384)
+def _numeral(words: str, language: str) -> int | None:
+    """The number that words spell, None if they spell none."""
+    if len(words) > 120:
+        return None
+    try:
+        return int(text2num(words, language))
+    except ValueError:
+        return None
+
+
+def _amounts(figures: str, decimal: str) -> tuple[tuple[Fraction, ...], int]:
+    """What digits with marks can mean, and how many decimals they show; nothing if they are no number."""
+    figures = figures.replace("'", "") if _is_grouped(figures, "'") or "'" not in figures else figures
+    marks = [mark for mark in figures if mark in ".,"]
+    if not marks:
+        return ((Fraction(figures),) if figures.isdigit() else ()), 0
+    last = marks[-1]
+    whole, _, decimals = figures.rpartition(last)
+    if len(set(marks)) == 2:
+        other = "," if last == "." else "."
+        if marks.count(last) != 1 or not _is_grouped(whole, other):
+            return (), 0
+        return (Fraction(f"{whole.replace(other, '')}.{decimals}"),), len(decimals)
+    if len(marks) > 1:
+        return ((Fraction(figures.replace(last, "")),), 0) if _is_grouped(figures, last) else ((), 0)
+    fraction, grouped = Fraction(f"{whole}.{decimals}"), Fraction(whole + decimals)
+    if len(decimals) != 3 or len(whole) > 3 or whole.startswith("0"):
+        # "1,2" is a list where the comma is no decimal mark.
+        return (
+            ((), 0) if last == "," and decimal == "." and len(decimals) != 3 else ((fraction,), len(decimals))
+        )
+    if not decimal:
+        return (fraction, grouped), 3
+    if last != decimal:
+        return (grouped,), 0
+    return ((fraction,), 3) if last == "." else ((fraction, grouped), 3)
+
+
+def _is_grouped(figures: str, mark: str) -> bool:
+    first, *groups = figures.split(mark)
+    if not groups:
+        return first.isdigit()
+    # Lakhs and crores are grouped by two.
+    return (
+        first.isdigit()
+        and len(first) <= 3
+        and len(groups[-1]) == 3
+        and all(len(group) in (2, 3) and group.isdigit() for group in groups)
+    )
+
+
+_KANJI_DIGITS: Final = dict(
+    zip("〇零一二三四五六七八九两兩壱弐参", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2, 1, 2, 3), strict=True)
+)
+_KANJI_SMALL: Final = {"十": 10, "百": 100, "千": 1000}
+_KANJI_LARGE: Final = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12}
+_KANJI_PIECE: Final = re.compile(r"\d+(?:[.,]\d+)*|.")
+
+
+def _kanji_amount(written: str) -> Fraction | None:
+    if all(mark in _KANJI_DIGITS for mark in written):
+        return Fraction(int("".join(str(_KANJI_DIGITS[mark]) for mark in written)))
+    total = section = Fraction(0)
+    digit: Fraction | None = None
+    for piece in _KANJI_PIECE.findall(written):
+        if piece[0].isdigit() and piece[0] not in _KANJI_DIGITS:
+            amounts, _ = _amounts(piece, ".")
+            if not amounts or digit:
+                return None
+            digit = amounts[0]
+        elif piece in _KANJI_DIGITS:
+            digit = (digit or 0) * 10 + Fraction(_KANJI_DIGITS[piece])
+        elif piece in _KANJI_SMALL:
+            section += (1 if digit is None or digit == 0 else digit) * _KANJI_SMALL[piece]
+            digit = None
+        else:
+            total += (section + (digit or 0) or 1) * _KANJI_LARGE[piece]
+            section, digit = Fraction(0), None
+    return total + section + (digit or 0)
+
+
+def _kanji_step(written: str) -> Fraction:
+    scale = {**_KANJI_SMALL, **_KANJI_LARGE}.get(written[-1], 1)
+    _, mark, decimals = written.rstrip(_KANJI).rpartition(".")
+    return Fraction(scale, 10 ** len(decimals) if mark else 1)
+
+
+def _ordinal_suffix(suffix: str, language: str) -> bool:
+    plain = suffix.casefold()
+    by_language = {
+        "en": ("st", "nd", "rd", "th"),
+        "": ("st", "nd", "rd", "th"),
+        "fr": ("er", "ère", "re", "e", "ème", "eme", "nd", "nde"),
+        "es": ("º", "ª", "o", "a", "er"),
+        "pt": ("º", "ª", "o", "a"),
+        "it": ("º", "ª", "o", "a"),
+        "nl": ("e", "de", "ste"),
+    }
+    return plain in by_language.get(language, ("st", "nd", "rd", "th"))
+
+
+def iso_date(year: int | None, month: int, day: int | None) -> str | None:
+    """The date, `--03-05` without a year, `2024-03` without a day; None if there is no such day."""
+    try:
+        date(year or 2000, month, day or 1)
+    except ValueError:
+        return None
+    head = f"{year:04}" if year else "-"
+    return f"{head}-{month:02}" + (f"-{day:02}" if day else "")
+
+
+def _full_year(digits: str) -> int:
+    return int(digits) if len(digits) == 4 else 2000 + int(digits) if int(digits) < 70 else 1900 + int(digits)
+
+
+def iso_time(hour: int, minute: int, second: int = 0) -> str:
+    return f"{hour % 24:02}:{minute:02}" + (f":{second:02}" if second else "")
+
+
+def _figures(*numbers: int) -> frozenset[Fraction]:
+    return frozenset(map(Fraction, numbers))
+
+
+_FOLLOWING: Final = re.compile(r"(?:[^\W\d_]|[%°$€£¥₹₩‰\u00b5\u03bcΩ])[^\W_²³]*[²³]?(?:[./^'-][^\W_]+)*[.']?")
+
+
+@lru_cache(maxsize=1)
+def phrases(text: str, start: int) -> tuple[tuple[str, int], ...]:
+    """What begins here, the longest first: up to five words in lower case, and where they end."""
+    ends: list[int] = []
+    place = start
+    while len(ends) < LONGEST_PHRASE and (match := _FOLLOWING.match(text, place, place + 40)):
+        ends.append(match.end())
+        place = match.end()
+        if text[place : place + 1] not in (" ", "\u00a0", "\u202f", "-"):
+            break
+        place += 1
+    found: list[tuple[str, int]] = []
+    for end in reversed(ends):
+        phrase = text[start:end].casefold().replace("\u00a0", " ").replace("\u202f", " ")
+        found.append((phrase, end))
+        if phrase[-1] in ".'":
+            found.append((phrase[:-1], end - 1))
+        if "-" in phrase:
+            found.append((phrase.replace("-", " "), end))
+    return tuple(found)
+
+
+_BEFORE: Final = re.compile(r"([^\W\d_]+'?)[ \u00a0]?\Z")
+
+
+def word_before(text: str, start: int) -> str:
+    match = _BEFORE.search(text[max(0, start - 16) : start])
+    return match[1].casefold() if match else ""
