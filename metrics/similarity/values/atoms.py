@@ -18,7 +18,7 @@ from text_to_num import text2num
 from evenkeel.metrics.similarity.values.lexicon import LONGEST_PHRASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from evenkeel.metrics.similarity.values.lexicon import Lexicon
 
