@@ -17,6 +17,7 @@ from evenkeel.cli.options import (
     call_options,
     embeddings_option,
     file_option,
+    model_address,
     model_options,
     price_option,
     store_options,
@@ -30,12 +31,11 @@ from evenkeel.experiments.calibrate.rewriting import Rewriter
 from evenkeel.experiments.calibrate.scoring import ScoringOptions
 from evenkeel.experiments.calibrate.threshold import Placement
 from evenkeel.experiments.goldens.files import load_goldens
-from evenkeel.experiments.kit.arguments import InputError, price, words
-from evenkeel.experiments.kit.asking import ModelAddress, StoppedError
+from evenkeel.experiments.kit.arguments import InputError, words
+from evenkeel.experiments.kit.asking import StoppedError
 from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.experiments.kit.renderings import show
 from evenkeel.experiments.kit.terminal import consoles
-from evenkeel.llm.price import Prices
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 from evenkeel.runtime.stores import opened, settings_of_stores
@@ -224,8 +224,8 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
             raise InputError(f"--metrics: {name} needs a judge: name one with --judge-model")
     if given["encoder"] and given["embeddings"] is False:
         raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
-    judge = _address("judge", given["judge_model"], given)
-    rewriter = _address("rewriter", given["degrade_with_model"], given)
+    judge = model_address("judge", given["judge_model"], given)
+    rewriter = model_address("rewriter", given["degrade_with_model"], given)
     if given["stronger_model"] and rewriter is None:
         raise InputError("--stronger-model helps another model: name that with --degrade-with-model")
     goldens, source = _goldens(file, given)
@@ -266,18 +266,3 @@ def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden,
     with opened(settings_of_stores(given["config"], given["data_dir"])) as stores:
         found = stores.goldens.select(route=route)
     return found, f"approved exchanges of route {route}" if route else "approved exchanges"
-
-
-def _address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
-    if model is None:
-        return None
-    variable, own = given[f"{service}_key_env"], given["price"]
-    return ModelAddress(
-        model=model,
-        url=given[f"{service}_url"],
-        api_key=os.environ.get(variable, ""),
-        key_variable=variable,
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
-        prices=Prices({} if own is None else {model: price(own)}),
-    )

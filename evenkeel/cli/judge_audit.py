@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from evenkeel.cli.options import EXISTING, call_options, file_option, model_options, price_option, yes_option
+from evenkeel.cli.options import (
+    EXISTING,
+    call_options,
+    file_option,
+    model_address,
+    model_options,
+    price_option,
+    yes_option,
+)
 from evenkeel.experiments.judge_audit.judgements import Strategy
 from evenkeel.experiments.judge_audit.questions import Design
 from evenkeel.experiments.judge_audit.ratings import Scale
 from evenkeel.experiments.judge_audit.report import as_json, document
 from evenkeel.experiments.judge_audit.rows import metric_key, suggestion
 from evenkeel.experiments.judge_audit.run import AuditOptions, JudgeFailedError, run_judge_audit
-from evenkeel.experiments.kit.arguments import InputError, check_writable, price, words
-from evenkeel.experiments.kit.asking import ModelAddress
+from evenkeel.experiments.kit.arguments import InputError, check_writable, words
 from evenkeel.experiments.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.experiments.kit.renderings import html, show
 from evenkeel.experiments.kit.terminal import consoles
-from evenkeel.llm.price import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,24 +107,11 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, confirmed: bool) 
 
 
 def _options(files: tuple[Path, ...], given: Mapping[str, Any]) -> AuditOptions:
-
-    judge = None
-    if given["judge_model"]:
-        model, own = given["judge_model"], given["price"]
-        judge = ModelAddress(
-            model=model,
-            url=given["judge_url"],
-            api_key=os.environ.get(given["judge_key_env"], ""),
-            key_variable=given["judge_key_env"],
-            concurrency=given["concurrency"],
-            timeout_s=given["timeout"],
-            prices=Prices({} if own is None else {model: price(own)}),
-        )
     strategies = _strategies("--strategies", given["strategies"], tuple(Strategy))
     attacked = () if given["attack"] == "none" else _strategies("--attack", given["attack"], strategies)
     return AuditOptions(
         files=files,
-        judge=judge,
+        judge=model_address("judge", given["judge_model"], given),
         recorded=given["recorded"],
         design=Design(strategies, tuple(each for each in attacked if each in strategies), given["again"]),
         rubric=given["rubric"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.llm.price import ModelPrice
 
 NOWHERE: Final = "http://127.0.0.1:9"
@@ -92,6 +94,35 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
             show_default=False, help=f"Variable that holds its key.  [{variable}]",
         ),
     )  # fmt: skip
+
+
+def model_address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
+    """Where a model of `model_options` is, by these and the options of calls and of its price.
+
+    Args:
+        service: "judge" or "rewriter".
+        model: Its name; None = it is not asked.
+        given: The options.
+
+    Raises: InputError for a price that is none.
+    """
+    if not model:
+        return None
+    # Loaded on demand: roles take their options from this module, too, and stay small.
+    from evenkeel.experiments.kit.arguments import price
+    from evenkeel.experiments.kit.asking import ModelAddress
+    from evenkeel.llm.price import Prices
+
+    variable, own = given[f"{service}_key_env"], given["price"]
+    return ModelAddress(
+        model=model,
+        url=given[f"{service}_url"],
+        api_key=os.environ.get(variable, ""),
+        key_variable=variable,
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+        prices=Prices({} if own is None else {model: price(own)}),
+    )
 
 
 def call_options(

@@ -80,10 +80,11 @@ def document(outcome: Outcome) -> Document:
 
 def measured(outcome: Outcome) -> str:
     """What was measured, in a line."""
-    runs = "1 run" if outcome.runs == 1 else f"{number(outcome.runs)} runs"
-    tasks = ", ".join(outcome.tasks).replace("_", " ")
+    protocol = outcome.options.protocol
+    runs = "1 run" if protocol.runs == 1 else f"{number(protocol.runs)} runs"
+    tasks = ", ".join(protocol.tasks).replace("_", " ")
     return (
-        f"{number(outcome.items)} issues of {outcome.source}, {tasks}; {runs}; "
+        f"{number(len(outcome.options.items))} issues of {outcome.options.source}, {tasks}; {runs}; "
         f"{number(len(outcome.trials))} pairs of answers rated by {outcome.scored_by}"
     )
 
@@ -286,7 +287,8 @@ def _basis(outcome: Outcome) -> Iterator[str]:
         yield f"estimated {how}: {usd(estimate)}; spent in all: {spent}"
     if outcome.rewritten_by:
         yield f"Texts were rewritten and translated by {outcome.rewritten_by}."
-    yield f"Severity {outcome.severity}, seed {outcome.seed}."
+    protocol = outcome.options.protocol
+    yield f"Severity {protocol.severity}, seed {protocol.seed}."
 
 
 def _failures(outcome: Outcome) -> Iterator[str]:
@@ -303,17 +305,18 @@ def _failures(outcome: Outcome) -> Iterator[str]:
 
 def as_json(outcome: Outcome) -> str:
     """Everything as JSON, shares in [0, 1]."""
+    protocol = outcome.options.protocol
     return json_text(
         {
             "schema": SCHEMA,
             "evenkeel": VERSION,
             "prompts": PROMPTS_VERSION,
-            "source": outcome.source,
-            "items": outcome.items,
-            "tasks": outcome.tasks,
-            "runs": outcome.runs,
-            "severity": outcome.severity,
-            "seed": outcome.seed,
+            "source": outcome.options.source,
+            "items": len(outcome.options.items),
+            "tasks": protocol.tasks,
+            "runs": protocol.runs,
+            "severity": protocol.severity,
+            "seed": protocol.seed,
             "scored_by": outcome.scored_by,
             "rewritten_by": outcome.rewritten_by,
             "duration_s": outcome.duration_s,
@@ -377,4 +380,4 @@ def _row(key: tuple[str, str, str], trials: list[Trial]) -> tuple[object, ...]:
 
 def as_lines(outcome: Outcome) -> str:
     """A line of JSON for each trial."""
-    return "".join(json.dumps(trial.row(), allow_nan=False) + "\n" for trial in outcome.trials)
+    return "".join(json.dumps(asdict(trial), allow_nan=False) + "\n" for trial in outcome.trials)

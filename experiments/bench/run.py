@@ -40,7 +40,7 @@ from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -107,30 +107,31 @@ booked to, and what closes them."""
 class Outcome:
     """All of it."""
 
+    options: BenchOptions
     tables: Tables
     trials: tuple[Trial, ...]
-    items: int
-    source: str
-    """Where the issues come from."""
-    tasks: tuple[str, ...]
-    runs: int
-    severity: float
-    seed: int
-    scored_by: str
-    """"the judge NAME", or "metrics, without a judge"."""
-    rewritten_by: str
-    """Name of the rewriter, "" without one."""
     costs: Costs
-    thumb_usd: float | None = None
+    thumb_usd: float | None
     """Estimate by rule of thumb, before the first call; None where costs were measured by an earlier run."""
-    measured_usd: float | None = None
+    measured_usd: float | None
     """Estimate of the whole run, made when its first issues were through; None if there was none."""
-    spent_usd: float = 0.0
+    spent_usd: float
     """Spent by this run and those before it that had the same plan and journal."""
-    notes: tuple[str, ...] = ()
-    unusable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...]
+    unusable: Mapping[str, str]
     """Models that stopped answering → what they said last."""
-    duration_s: float = 0.0
+    duration_s: float
+
+    @property
+    def scored_by(self) -> str:
+        """Who rated the answers."""
+        judge = self.options.judge
+        return f"the judge {judge.model}" if judge else "metrics, without a judge"
+
+    @property
+    def rewritten_by(self) -> str:
+        """Model of the rewriter, "" without one."""
+        return self.options.rewriter.model if self.options.rewriter else ""
 
     @property
     def estimate_ratio(self) -> float | None:
@@ -259,29 +260,18 @@ class Stages:
 
         try:
             return await measure(self._options.protocol, items, rounds, rewrite=rewrite, progress=count)
-        except ExceptionGroup as group:
-            stopped = self._stopped(group, made)
-            if stopped is None:
-                raise
-            raise stopped from group
+        except BudgetUsedUpError as error:
+            raise StoppedError(
+                f"stopped at --max-usd after {usd(self._costs.usd)} and {number(made.done)} of "
+                f"{number(made.total)} rounds; give the same command with a higher limit to go on from there"
+            ) from error
+        except UnusableError as error:
+            raise StoppedError(f"{error}; then {AGAIN}") from error
+        except (sqlite3.Error, StoreError) as error:
+            raise unwritable(self._options.journal, error) from error
         finally:
             with contextlib.suppress(sqlite3.Error):
                 book()
-
-    def _stopped(self, group: ExceptionGroup, made: Progress) -> StoppedError | None:
-        """The error for faults that came together, by the first one that is known; None if none is."""
-        for fault in _leaves(group):
-            if isinstance(fault, BudgetUsedUpError):
-                return StoppedError(
-                    f"stopped at --max-usd after {usd(self._costs.usd)} and {number(made.done)} of "
-                    f"{number(made.total)} rounds; give the same command with a higher limit to go on from "
-                    "there"
-                )
-            if isinstance(fault, UnusableError):
-                return StoppedError(f"{fault}; then {AGAIN}")
-            if isinstance(fault, (sqlite3.Error, StoreError)):
-                return unwritable(self._options.journal, fault)
-        return None
 
     def _agree(self, ahead: Planned, said: str) -> None:
         """Ask whether that may be spent."""
@@ -297,14 +287,6 @@ class Stages:
         judge, rewriter = options.judge, options.rewriter
         judging = Judging(judge.model, judge.votes, options.bundles) if judge else None
         return planned(options.protocol, items, options.prices, judging, rewriter.model if rewriter else None)
-
-
-def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
-    for one in group.exceptions:
-        if isinstance(one, BaseExceptionGroup):
-            yield from _leaves(one)
-        else:
-            yield one
 
 
 def _less(one: Spend, other: Spend) -> Spend:
@@ -372,37 +354,17 @@ async def _measured(
         items = {item.id: item for item in options.items}
         rounds = Rounds(models, services.scorer, items, costs, services.judge_watch)
         course = await stages.course(rounds, services.rewrite)
-    return _outcome(options, course, stages, costs, models, time.monotonic() - started)
-
-
-def _outcome(
-    options: BenchOptions,
-    course: Course,
-    stages: Stages,
-    costs: Costs,
-    models: ModelsAsked,
-    took_s: float,
-) -> Outcome:
-    protocol, judge, rewriter = options.protocol, options.judge, options.rewriter
-    names = [one.name for one in protocol.models]
     return Outcome(
-        tables=make_tables(names, course.trials, course.entities),
+        options=options,
+        tables=make_tables([one.name for one in options.protocol.models], course.trials, course.entities),
         trials=tuple(course.trials),
-        items=len(options.items),
-        source=options.source,
-        tasks=tuple(task.value for task in protocol.tasks),
-        runs=protocol.runs,
-        severity=protocol.severity,
-        seed=protocol.seed,
-        scored_by=f"the judge {judge.model}" if judge else "metrics, without a judge",
-        rewritten_by=rewriter.model if rewriter else "",
         costs=costs,
         thumb_usd=stages.thumb_usd,
         measured_usd=stages.measured_usd,
         spent_usd=stages.spent_usd,
         notes=tuple(_notes(options.not_measured, course)),
         unusable=models.unusable,
-        duration_s=took_s,
+        duration_s=time.monotonic() - started,
     )
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from evenkeel.experiments.bench.trials import Trial
     from evenkeel.monitor.estimate.counts import QualityOutcome
 
-ALPHA = 0.05
+_ALPHA: Final = 0.05
+"""Probability with which an interval may miss the truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,11 @@ class Part(NamedTuple):
     trials: int
 
 
-def interval(groups: Sequence[Mapping[str, Part]], alpha: float = ALPHA) -> tuple[float, float] | None:
+def interval(groups: Sequence[Mapping[str, Part]]) -> tuple[float, float] | None:
     """The interval of a share, or of the mean of several shares over the same issues.
 
     Args:
         groups: For each share, by issue, the successes and trials.
-        alpha: Probability with which it may miss the truth.
 
     Returns: (lower, upper) in [0, 1]; None without trials.
     """
@@ -94,10 +94,10 @@ def interval(groups: Sequence[Mapping[str, Part]], alpha: float = ALPHA) -> tupl
     if variance > 0 and 0 < share < 1:
         # No more than there are: issues that happen to be alike prove nothing.
         effective = min(float(every), share * (1 - share) / variance)
-        effective *= (stdtrit(max(1, every - 1), 1 - alpha / 2) / stdtrit(issues - 1, 1 - alpha / 2)) ** 2
+        effective *= (stdtrit(max(1, every - 1), 1 - _ALPHA / 2) / stdtrit(issues - 1, 1 - _ALPHA / 2)) ** 2
     hits = share * effective
-    lower = betaincinv(hits, effective - hits + 1, alpha / 2) if share > 0 else 0.0
-    upper = betaincinv(hits + 1, effective - hits, 1 - alpha / 2) if share < 1 else 1.0
+    lower = betaincinv(hits, effective - hits + 1, _ALPHA / 2) if share > 0 else 0.0
+    upper = betaincinv(hits + 1, effective - hits, 1 - _ALPHA / 2) if share < 1 else 1.0
     return min(float(lower), share), max(float(upper), share)
 
 
@@ -111,22 +111,14 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     filled = [group for group in groups if any(trial.rating is not None for trial in group)]
     if not filled:
         return Scores(None, None, None)
-    rated = [_parts(group, lambda one: one.rating is not None, lambda one: one.shifted) for group in filled]
+    known = [[one for one in group if one.rating is not None] for group in filled]
+    rated = [_parts(group, lambda one: one.shifted) for group in known]
     scored = [
-        _parts(group, lambda one: one.changed is not None, lambda one: one.changed is True)
+        _parts([one for one in group if one.changed is not None], lambda one: one.changed is True)
         for group in filled
     ]
-    least = [
-        _parts(group, lambda one: one.rating is not None, lambda one: one.changed is True) for group in filled
-    ]
-    most = [
-        _parts(
-            group,
-            lambda one: one.rating is not None,
-            lambda one: one.shifted and one.changed is not False,
-        )
-        for group in filled
-    ]
+    least = [_parts(group, lambda one: one.changed is True) for group in known]
+    most = [_parts(group, lambda one: one.shifted and one.changed is not False) for group in known]
     low, high = interval(least), interval(most)
     assert low is not None
     assert high is not None
@@ -138,16 +130,12 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     )
 
 
-def _parts(
-    trials: Sequence[Trial], counts: Callable[[Trial], bool], succeeds: Callable[[Trial], bool]
-) -> dict[str, Part]:
-    found: dict[str, list[int]] = {}
+def _parts(trials: Iterable[Trial], succeeds: Callable[[Trial], bool]) -> dict[str, Part]:
+    found: dict[str, Part] = {}
     for trial in trials:
-        if counts(trial):
-            part = found.setdefault(trial.item, [0, 0])
-            part[0] += succeeds(trial)
-            part[1] += 1
-    return {issue: Part(*part) for issue, part in found.items()}
+        before = found.get(trial.item, Part(0, 0))
+        found[trial.item] = Part(before.successes + succeeds(trial), before.trials + 1)
+    return found
 
 
 def _trials(groups: Iterable[Mapping[str, Part]]) -> int:
@@ -231,12 +219,6 @@ class ModelRow:
     failures: Mapping[str, int]
     """Trials without a rating or a quality, by reason."""
 
-    @property
-    def rank_key(self) -> tuple[float, str]:
-        """The most robust first; without a score last."""
-        figure = self.overall.robustness
-        return (-figure.value if figure else 1.0, self.model)
-
 
 @dataclass(frozen=True, slots=True)
 class CategoryRow:
@@ -258,11 +240,6 @@ class Tables:
     difficulty: tuple[CategoryRow, ...]
     """The easiest first."""
 
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """Those with any figure."""
-        return tuple(sorted({one for row in self.models for one in row.categories}, key=rewordings.position))
-
     def columns(self, of: Callable[[ModelRow], Mapping[str, Scores]]) -> tuple[str, ...]:
         """The names under which any model has scores, in order of occurrence."""
         return tuple(dict.fromkeys(name for row in self.models for name in of(row)))
@@ -282,8 +259,14 @@ def make_tables(
     for trial in trials:
         by_model[trial.model].append(trial)
     rows = [_row(name, by_model[name], entities.get(name, ())) for name in models]
-    ranked = tuple(sorted(rows, key=lambda row: row.rank_key))
+    ranked = tuple(sorted(rows, key=_rank))
     return Tables(ranked, _difficulty(ranked))
+
+
+def _rank(row: ModelRow) -> tuple[float, str]:
+    """The most robust first; without a score last."""
+    figure = row.overall.robustness
+    return (-figure.value if figure else 1.0, row.model)
 
 
 def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> ModelRow:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
 from evenkeel.experiments.bench.prompts import is_trouble, make_case, prompt_of
+from evenkeel.experiments.kit.asking import work_through
 from evenkeel.experiments.kit.cost import JUDGE
 from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
 from evenkeel.metrics.similarity.sequence import rouge_l
@@ -117,10 +118,6 @@ class Trial:
     def category(self) -> str:
         """First part of the kind's name."""
         return self.kind.partition(".")[0]
-
-    def row(self) -> dict[str, str | int | bool | None]:
-        """For a file."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,37 +315,34 @@ async def measure(
 
     Raises: BudgetUsedUpError, with every answer until then in the journal.
     """
-    waiting = iter([(item, task) for item in items for task in protocol.tasks])
     found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]] = {}
 
-    async def work() -> None:
-        for item, task in waiting:
-            case = await make_case(
-                item.id,
-                task,
-                prompt_of(item, task),
-                protocol.kinds,
-                severity=protocol.severity,
-                seed=protocol.seed,
-                rewrite=rewrite,
-            )
+    async def work(of: tuple[Item, Task]) -> None:
+        item, task = of
+        case = await make_case(
+            item.id,
+            task,
+            prompt_of(item, task),
+            protocol.kinds,
+            severity=protocol.severity,
+            seed=protocol.seed,
+            rewrite=rewrite,
+        )
+        asked = [(model, run) for model in protocol.models for run in range(protocol.runs)]
+        made: dict[tuple[str, int], Round] = {}
 
-            async def one(model: ModelUnderTest, run: int) -> tuple[ModelUnderTest, Round]:
-                made = await rounds.make(model, case, run)  # noqa: B023 - awaited within this turn of the loop
-                progress()
-                return model, made
+        async def one(of: tuple[ModelUnderTest, int]) -> None:
+            model, run = of
+            made[model.name, run] = await rounds.make(model, case, run)
+            progress()
 
-            async with asyncio.TaskGroup() as group:
-                begun = [
-                    group.create_task(one(model, run))
-                    for model in protocol.models
-                    for run in range(protocol.runs)
-                ]
-            found[item.id, task.value] = ([task.result() for task in begun], dict(case.left_out))
+        await work_through(asked, one, concurrency=len(asked))
+        in_order = [(model, made[model.name, run]) for model, run in asked]
+        found[item.id, task.value] = (in_order, dict(case.left_out))
 
-    async with asyncio.TaskGroup() as workers:
-        for _ in range(_CASES_AT_ONCE):
-            workers.create_task(work())
+    await work_through(
+        [(item, task) for item in items for task in protocol.tasks], work, concurrency=_CASES_AT_ONCE
+    )
     return _collected(items, protocol, found)
 
 

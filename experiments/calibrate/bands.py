@@ -24,11 +24,11 @@ from evenkeel.monitor.labels import people_say
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.core.verdict import Verdict
     from evenkeel.experiments.calibrate.candidates import Candidate
     from evenkeel.metrics.protocol import Rating
     from evenkeel.stores.labels import Label, LabelStore
-    from evenkeel.stores.verdict_log import LoggedVerdict
+    from evenkeel.stores.verdict_log import VerdictLog
 
 
 METRIC = "judge_bands"
@@ -101,9 +101,7 @@ class _Case:
 def judge_bands(
     pairs: Sequence[RatedPair],
     *,
-    version: int,
     source: str,
-    rater_version: int,
     encoder: str = MINILM,
     agreement: float = 0.95,
     confidence: float = 0.95,
@@ -120,9 +118,7 @@ def judge_bands(
         pairs: drawn as they come in production, at most one of each exchange: pairs that hang together
             say less than they seem to. Pairs that are equal after normalisation are left out; the
             cascade decides them before it looks at bands.
-        version: of the bands.
         source: data, judge and encoder, in a line for people.
-        rater_version: of the heuristics.
         encoder: of the embeddings among the scores.
         agreement: smallest share of decided pairs on which the judge says the same, in (0, 1).
         confidence: in (0, 1).
@@ -134,6 +130,8 @@ def judge_bands(
     """
     if not 0 < agreement < 1 or not 0 < confidence < 1:
         raise ValueError(f"agreement {agreement} and confidence {confidence} must lie in (0, 1)")
+    if not pairs:
+        return Failure(METRIC, VERSION, "too_few_pairs", "No pair was rated by the judge.")
     usable = [pair for pair in pairs if pair.heuristic.details.get(NormalisedEquality.name) != 1.0]
     cases: dict[tuple[Form, int], list[_Case]] = {
         (form, side): [
@@ -161,9 +159,9 @@ def judge_bands(
     decided = sum(side.decided for side in sides)
     ends = {form: tuple(band for side in sides if side.form == form for band in side.bands) for form in FORMS}
     bands = Bands(
-        version=version,
+        version=1,
         source=source,
-        rater_version=rater_version,
+        rater_version=HeuristicRater.version,
         encoder=encoder,
         agreement=round(sum(side.agreed for side in sides) / decided, 4),
         **ends,
@@ -253,23 +251,11 @@ def _steps(graded: Sequence[tuple[int, bool]], fewest: int, rating: int) -> Iter
             wanted = max(decided + 1, decided * _STEP)
 
 
-class Log(Protocol):
-    """What is needed of a verdict log."""
-
-    def read_after(self, offset: int, limit: int) -> Sequence[LoggedVerdict]:
-        """As `VerdictLog`."""
-        ...
-
-    def evidence(self, verdict_id: str) -> Evidence | None:
-        """As `VerdictLog`."""
-        ...
-
-
 class RatedStore(Protocol):
     """What is needed of a store whose trials a judge, or people, have rated."""
 
     @property
-    def verdicts(self) -> Log:
+    def verdicts(self) -> VerdictLog:
         """The trials."""
         ...
 
@@ -290,7 +276,7 @@ def rated_candidates(rated: Iterable[tuple[Candidate, int]], rater: HeuristicRat
 
 
 def rated_in_log(
-    log: Log, rater: HeuristicRater, people: Mapping[str, int] = MappingProxyType({})
+    log: VerdictLog, rater: HeuristicRater, people: Mapping[str, int] = MappingProxyType({})
 ) -> list[RatedPair]:
     """Trials that the judge decided, one of each exchange: the newest that is no identical resend.
 
@@ -333,14 +319,3 @@ def rated_by_people(labels: Iterable[Label]) -> dict[str, int]:
         by_verdict.setdefault(label.verdict_id, []).append(label)
     said = {verdict_id: people_say(given) for verdict_id, given in by_verdict.items()}
     return {verdict_id: rating for verdict_id, rating in said.items() if rating is not None}
-
-
-def set_bands(
-    pairs: Sequence[RatedPair], source: str, *, encoder: str = MINILM, version: int = 1
-) -> JudgeBands | Failure:
-    """The bands that these pairs allow, by an encoder's embeddings among the scores; see `judge_bands`."""
-    if not pairs:
-        return Failure("judge_bands", 1, "too_few_pairs", "No pair was rated by the judge.")
-    return judge_bands(
-        pairs, version=version, source=source, rater_version=HeuristicRater.version, encoder=encoder
-    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.bands import rated_by_people, rated_candidates, rated_in_log, set_bands
+from evenkeel.experiments.calibrate.bands import judge_bands, rated_by_people, rated_candidates, rated_in_log
 from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.calibration import CalibrationError, calibration_to_yaml
 from evenkeel.experiments.calibrate.candidates import (
@@ -248,9 +248,9 @@ def _bands(
             pairs = rated_in_log(stores.verdicts, rater, people)
             source = f"{len(pairs)} trials that the judge of {stores.place} decided"
             source += f", {len(people)} ratings of people over its own" if people else ""
-        return set_bands(pairs, source, encoder=encoder)
+        return judge_bands(pairs, source=source, encoder=encoder)
     if asking is None or options.judge is None:
         return None
     pairs = rated_candidates(asking.rated, rater)
     source = f"{len(pairs)} degraded goldens of {options.source}, rated by {options.judge.model}"
-    return set_bands(pairs, source, encoder=encoder)
+    return judge_bands(pairs, source=source, encoder=encoder)

@@ -14,7 +14,6 @@ from evenkeel.experiments.kit.journal import LineFile
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-    from types import TracebackType
 
 SCHEMA = 1
 
@@ -106,13 +105,10 @@ class Journal:
         """Scores that were there before this run."""
 
     def __enter__(self) -> Self:
-        self._file.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
     def add(self, row: Row) -> None:
         """Remember a row, now and for the next run."""

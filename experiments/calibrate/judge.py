@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from dataclasses import dataclass
@@ -14,16 +13,8 @@ from evenkeel.core.verdict import Failure
 from evenkeel.experiments.calibrate.candidates import Candidate, conditions, made
 from evenkeel.experiments.calibrate.columns import SIMILARITY_SCORE, Field
 from evenkeel.experiments.calibrate.journal import Key, Row
-from evenkeel.experiments.kit.asking import (
-    AGAIN,
-    HOPELESS,
-    PASSING,
-    StoppedError,
-    UnusableError,
-    work_through,
-)
-from evenkeel.experiments.kit.cost import JUDGE, BudgetUsedUpError, Estimate
-from evenkeel.experiments.kit.progress import progress
+from evenkeel.experiments.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError, ask_model
+from evenkeel.experiments.kit.cost import JUDGE, Estimate
 from evenkeel.metrics.judge import Judge, JudgeRater
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
@@ -256,30 +247,21 @@ class Asking:
         confirm(Estimate(f"{number(len(calls))} questions to {name}", spend))
 
     def _ask(self, judge: Judge, calls: Sequence[Call], err: Console) -> None:
-        name, account = self._address.model, self._costs.of(JUDGE)
-        with progress(
-            f"asking {name}", "questions", len(calls), err, details=lambda: usd(account.usd)
-        ) as made:
+        account = self._costs.of(JUDGE)
 
-            async def ask(call: Call) -> None:
-                self._costs.check()
-                start = time.perf_counter()
-                opinion = await call.asked.ask(call.candidate.pair)
-                taken_ms = (time.perf_counter() - start) * _MILLI
-                account.book(Spend(0, opinion.cost_usd))
-                outcome = opinion.outcome
-                if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
-                    raise UnusableError(f"{outcome.reason}: {outcome.detail}")
-                self._journal.add(_row(call, opinion, taken_ms))
-                made.add()
+        async def ask(call: Call) -> None:
+            self._costs.check()
+            start = time.perf_counter()
+            opinion = await call.asked.ask(call.candidate.pair)
+            taken_ms = (time.perf_counter() - start) * _MILLI
+            account.book(Spend(0, opinion.cost_usd))
+            outcome = opinion.outcome
+            if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
+                raise UnusableError(f"{outcome.reason}: {outcome.detail}")
+            self._journal.add(_row(call, opinion, taken_ms))
 
-            async def ask_all() -> None:
-                async with judge:
-                    await work_through(calls, ask, concurrency=self._address.concurrency)
-
-            try:
-                asyncio.run(ask_all())
-            except (UnusableError, BudgetUsedUpError) as error:
-                raise StoppedError(
-                    f"{name} cannot be used ({error}) after {made.done} of {len(calls)} answers; {AGAIN}"
-                ) from error
+        ask_model(
+            self._address.model, calls, ask, nouns=("questions", "answers"),
+            concurrency=self._address.concurrency, close=[judge.close], err=err,
+            details=lambda: usd(account.usd),
+        )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,16 +12,8 @@ from evenkeel.experiments.calibrate.candidates import chooser, conditions
 from evenkeel.experiments.calibrate.degrade.by_model import NAME, VERSION, model_degraded
 from evenkeel.experiments.calibrate.journal import Key, Row
 from evenkeel.experiments.calibrate.score_table import FailureMode
-from evenkeel.experiments.kit.asking import (
-    AGAIN,
-    HOPELESS,
-    PASSING,
-    StoppedError,
-    UnusableError,
-    work_through,
-)
+from evenkeel.experiments.kit.asking import HOPELESS, PASSING, UnusableError, ask_model
 from evenkeel.experiments.kit.cost import Estimate, PayeeBudget
-from evenkeel.experiments.kit.progress import progress
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.observer import Message
 from evenkeel.shadow.rewriter.client import reply_to, rewrite_request
@@ -38,7 +29,6 @@ if TYPE_CHECKING:
     from evenkeel.experiments.kit.asking import ModelAddress
     from evenkeel.experiments.kit.confirmation import Confirm
     from evenkeel.experiments.kit.cost import Costs
-    from evenkeel.experiments.kit.progress import Progress
     from evenkeel.llm.client import ChatRequest, Endpoint
 
 REWRITTEN = frozenset((FailureMode.REWORDED, FailureMode.COMPRESSED))
@@ -104,18 +94,6 @@ class Rewriting:
         models = [address.model, *([self._rewriter.stronger] if self._rewriter.stronger else [])]
         endpoints = [address.endpoint(model) for model in models]
         confirm(_estimate(endpoints[0], [source for source, _ in missing]))
-        with progress(f"asking {address.model}", "texts", len(missing), err) as made:
-            try:
-                asyncio.run(self._ask(endpoints, missing, made))
-            except UnusableError as error:
-                raise StoppedError(
-                    f"{address.model} cannot be used ({error}) after {made.done} of {len(missing)} texts; "
-                    f"{AGAIN}"
-                ) from error
-
-    async def _ask(
-        self, endpoints: Sequence[Endpoint], missing: Sequence[tuple[Source, Key]], made: Progress
-    ) -> None:
         rewrites = [self._rewrite(endpoint) for endpoint in endpoints]
 
         async def write(one: tuple[Source, Key]) -> None:
@@ -124,13 +102,11 @@ class Rewriting:
                 raise UnusableError(f"{self._failed.reason}: {self._failed.detail}")
             if row is not None:
                 self._journal.add(row)
-            made.add()
 
-        try:
-            await work_through(missing, write, concurrency=self._rewriter.address.concurrency)
-        finally:
-            for endpoint in endpoints:
-                await endpoint.close()
+        ask_model(
+            address.model, missing, write, nouns=("texts", "texts"), concurrency=address.concurrency,
+            close=[endpoint.close for endpoint in endpoints], err=err,
+        )  # fmt: skip
 
     async def _row(
         self, rewrites: Sequence[Callable[[str], Awaitable[str | Failure]]], source: Source, key: Key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
@@ -16,9 +16,9 @@ from evenkeel.metrics.judge.reply import Reply, Ruling
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
-    from types import TracebackType
 
     from evenkeel.llm.price import Price
+    from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.prompts import Question
 
 
@@ -34,19 +34,6 @@ _STEPWISE_TOKENS = 350
 _HOPELESS = frozenset({"circuit_open", "unauthorized"})
 
 Place = TypeVar("Place")
-
-
-class Asker(Protocol):
-    """What is needed of a judge."""
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        ...
-
-    async def ask(self, question: Question) -> Reply:
-        """As `evenkeel.metrics.judge.client.Judge.ask`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +75,9 @@ class ReplyCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file:
-            self._file.__exit__(kind, error, trace)
+            self._file.close()
 
     def __len__(self) -> int:
         return len(self._replies)
@@ -199,7 +184,7 @@ class JudgeUnusableError(Exception):
 
 
 async def ask_all(
-    judge: Asker,
+    judge: Judge,
     plan: Collection[Call[Place]],
     cache: ReplyCache,
     *,

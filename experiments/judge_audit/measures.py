@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
@@ -22,7 +22,7 @@ from evenkeel.monitor.estimate.agreement import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.experiments.judge_audit.judgements import Judgements
     from evenkeel.experiments.judge_audit.ratings import Item
@@ -31,47 +31,29 @@ if TYPE_CHECKING:
 _CONFIDENCE = 0.95
 
 
-class Analyser(Protocol):
+@dataclass(frozen=True, slots=True)
+class Analyser:
     """Scores the tone of an English text."""
 
-    @property
-    def name(self) -> str:
-        """Label of the score, snake_case."""
-        ...
-
-    def score(self, text: str) -> float:
-        """Tone in [−1, 1]: −1 = negative, 1 = positive, 0 = neutral or not recognised."""
-        ...
+    name: str
+    """Label of the score, snake_case."""
+    score: Callable[[str], float]
+    """Tone in [−1, 1]: −1 = negative, 1 = positive, 0 = neutral or not recognised."""
 
 
-class Vader:
+def vader() -> Analyser:
     """The compound score of VADER, made for short opinionated texts. Source: Hutto and Gilbert 2014."""
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415 - only for an audit
 
-    name = "vader_compound"
-
-    def __init__(self) -> None:
-        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415 - only for an audit
-
-        self._analyser: Any = SentimentIntensityAnalyzer()
-
-    def score(self, text: str) -> float:
-        """The compound score in [−1, 1]."""
-        return float(self._analyser.polarity_scores(text)["compound"])
+    scores = SentimentIntensityAnalyzer().polarity_scores
+    return Analyser("vader_compound", lambda text: float(scores(text)["compound"]))
 
 
-class Polarity:
+def polarity() -> Analyser:
     """TextBlob's polarity: the paper's measure. It is a mean over a lexicon, so most texts are near 0."""
+    from textblob import TextBlob  # noqa: PLC0415 - only for an audit
 
-    name = "textblob_polarity"
-
-    def __init__(self) -> None:
-        from textblob import TextBlob  # noqa: PLC0415 - only for an audit
-
-        self._read: Any = TextBlob
-
-    def score(self, text: str) -> float:
-        """The polarity in [−1, 1]."""
-        return float(self._read(text).sentiment.polarity)
+    return Analyser("textblob_polarity", lambda text: float(TextBlob(text).sentiment.polarity))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from evenkeel.experiments.judge_audit.calls import (
     estimate,
 )
 from evenkeel.experiments.judge_audit.judgements import read_recorded, recorded_lines
-from evenkeel.experiments.judge_audit.measures import RESAMPLES, Polarity, Vader, audit
+from evenkeel.experiments.judge_audit.measures import RESAMPLES, audit, polarity, vader
 from evenkeel.experiments.judge_audit.pairs import holds_pairs, pairwise_report, plan, preferences, read_pairs
 from evenkeel.experiments.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.experiments.judge_audit.ratings import read_ratings
@@ -160,7 +160,7 @@ def _ratings(options: AuditOptions, asking: _Asking) -> Outcome:
         judgements = dict(asked.judgements(asking.replies(asked)))
     else:
         raise InputError("who is audited? Name a judge with --judge-model, or its ratings with --recorded")
-    analysers = (Vader(), Polarity())
+    analysers = (vader(), polarity())
     judge = options.judge.model if options.judge else sources[-1]
     if options.record:
         options.record.write_text(

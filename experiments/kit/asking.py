@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
+from evenkeel.experiments.kit.cost import BudgetUsedUpError
+from evenkeel.experiments.kit.progress import progress
 from evenkeel.llm.price import Prices, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
+
+    from rich.console import Console
 
     from evenkeel.core.pair import Answer
     from evenkeel.experiments.kit.cost import Account, Costs
@@ -169,6 +173,46 @@ async def work_through(
                 group.create_task(worker())
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from errors.exceptions[0].__cause__
+
+
+def ask_model(
+    model: str, todo: Sequence[_Item], work: Callable[[_Item], Awaitable[object]], *, nouns: tuple[str, str],
+    concurrency: int, close: Iterable[Callable[[], Awaitable[None]]], err: Console,
+    details: Callable[[], str] = str,
+) -> None:  # fmt: skip
+    """Do all that one model is asked for, showing progress.
+
+    Args:
+        model: Its name.
+        todo: What is asked.
+        work: Asks for one.
+        nouns: What is asked and what is answered, as in ("questions", "answers").
+        concurrency: Calls at a time.
+        close: Closes the connections in the end.
+        err: Gets progress.
+        details: What else there is to say of it.
+
+    Raises: StoppedError if the model cannot be used, or the budget is used up.
+    """
+    with progress(f"asking {model}", nouns[0], len(todo), err, details=details) as made:
+
+        async def one(item: _Item) -> None:
+            await work(item)
+            made.add()
+
+        async def everything() -> None:
+            try:
+                await work_through(todo, one, concurrency=concurrency)
+            finally:
+                for closed in close:
+                    await closed()
+
+        try:
+            asyncio.run(everything())
+        except (UnusableError, BudgetUsedUpError) as error:
+            raise StoppedError(
+                f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {AGAIN}"
+            ) from error
 
 
 def call_key(where: list[object], body: bytes) -> bytes:

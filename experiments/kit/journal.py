@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.experiments.kit.arguments import InputError
@@ -16,7 +16,6 @@ from evenkeel.stores.sqlite.database import Database
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-    from types import TracebackType
     from typing import TextIO
 
 
@@ -109,12 +108,8 @@ class LineFile:
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; choose another {option}") from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def add(self, row: Mapping[str, Any]) -> None:

@@ -79,12 +79,8 @@ class Prompt:
             texts: What is judged, by label ("REFERENCE ANSWER"), in the order in which it is shown.
                 Labels come from the code, texts from anywhere.
         """
-        # Lone surrogates can come out of JSON and cannot be sent.
-        sendable = {label: text.encode("utf-8", "replace").decode() for label, text in texts.items()}
-        tag = unforgeable_tag(sendable.values())
-        shown = "\n\n".join(
-            f"<<<BEGIN {label} {tag}>>>\n{text}\n<<<END {label} {tag}>>>" for label, text in sendable.items()
-        )
+        tag = unforgeable_tag(map(sendable, texts.values()))
+        shown = "\n\n".join(marked(label, text, tag) for label, text in texts.items())
         system = f"{self.role}\n\n{_WORDING['data_rule'].format(tag=tag)}"
         findings = "".join(f'"{name}": {what}, ' for name, what in self.findings)
         output = _WORDING["output"].format(tag=tag, steps=_spoken(self.steps), findings=findings)
@@ -158,6 +154,16 @@ def rubric_prompt(name: str, description: str, scale_texts: Mapping[int, str], *
         "Nothing else that is good or bad about the answer matters here."
     )
     return Prompt(name, version, _RATER, question, "\n".join(["Scale:", *lines]), steps)
+
+
+def sendable(text: str) -> str:
+    """The text without the lone surrogates that can come out of JSON and cannot be sent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def marked(label: str, text: str, tag: str) -> str:
+    """A text between the lines that mark where it begins and ends."""
+    return f"<<<BEGIN {label} {tag}>>>\n{sendable(text)}\n<<<END {label} {tag}>>>"
 
 
 def unforgeable_tag(texts: Iterable[str]) -> str:

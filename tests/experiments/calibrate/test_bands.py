@@ -13,7 +13,6 @@ from evenkeel.experiments.calibrate.bands import (
     judge_bands,
     lower_bound,
 )
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.protocol import Rating
 
 
@@ -22,13 +21,7 @@ def pair(cheap, judge, **scores):
 
 
 def bands_of(pairs, **options):
-    return judge_bands(
-        pairs,
-        version=4,
-        source="planted",
-        rater_version=HeuristicRater.version,
-        **{"agreement": 0.9, **options},
-    )
+    return judge_bands(pairs, source="planted", **{"agreement": 0.9, **options})
 
 
 def planted(count, rng, *, judge_from=0.8, slip=0.02):

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.bands import rated_candidates, set_bands
+from evenkeel.experiments.calibrate.bands import judge_bands, rated_candidates
 from evenkeel.experiments.calibrate.calibration import read_calibration
 from evenkeel.experiments.calibrate.candidates import Source, made
 from evenkeel.experiments.calibrate.score_table import Condition, FailureMode
@@ -113,7 +113,9 @@ def test_bands_follow_from_the_judges_ratings():
         source = Source(f"g{number}", Answer(prose(rng)["answer"]), "", None)
         (candidate,) = made(source, "prose", 1, {}, {Condition(FailureMode.REWORDED, 0.1)})
         rated.append((candidate, 3))
-    found = set_bands(rated_candidates(rated, HeuristicRater()), "240 degraded goldens", encoder="other")
+    found = judge_bands(
+        rated_candidates(rated, HeuristicRater()), source="240 degraded goldens", encoder="other"
+    )
     assert not isinstance(found, Failure)
     assert found.decided > 0
     assert (found.bands.source, found.bands.encoder) == ("240 degraded goldens", "other")

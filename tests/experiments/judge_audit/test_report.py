@@ -5,7 +5,7 @@ import pytest
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.judge_audit.attack import Move
 from evenkeel.experiments.judge_audit.judgements import Condition, Judged, Slot, Strategy
-from evenkeel.experiments.judge_audit.measures import Polarity, Vader, audit, tone_shift
+from evenkeel.experiments.judge_audit.measures import Analyser, audit, polarity, tone_shift, vader
 from evenkeel.experiments.judge_audit.ratings import Item, Scale
 from evenkeel.monitor.estimate.agreement import Agreement
 
@@ -123,16 +123,10 @@ def test_the_same_seed_gives_the_same_report():
     assert first.metrics != other.metrics
 
 
-class Length:
-    """Tone by length: for arithmetic."""
-
-    name = "length"
-
-    def score(self, text):
-        return len(text) / 10
+LENGTH = Analyser("length", lambda text: len(text) / 10)
 
 
-@pytest.mark.parametrize("analyser", [Vader(), Polarity()], ids=lambda analyser: analyser.name)
+@pytest.mark.parametrize("analyser", [vader(), polarity()], ids=lambda analyser: analyser.name)
 def test_praise_is_above_a_plain_statement_and_blame_below(analyser):
     """Whatever the lexicon; all in [−1, 1]."""
     good = analyser.score("The summary is excellent, clear and well organised.")
@@ -143,18 +137,18 @@ def test_praise_is_above_a_plain_statement_and_blame_below(analyser):
 
 def test_no_text_is_neutral():
     """Both analysers give 0."""
-    assert [analyser.score("") for analyser in (Vader(), Polarity())] == [0, 0]
+    assert [analyser.score("") for analyser in (vader(), polarity())] == [0, 0]
 
 
 def test_tones_are_compared_on_the_same_items():
     """Means over the two items with both justifications: (.2 + .4)/2 and (.4 + .8)/2."""
-    shift = tone_shift(Length(), [("aa", "aaaa"), None, ("aaaa", "a" * 8), ("aa", "")], [[0, 1, 2, 3]] * 5)
+    shift = tone_shift(LENGTH, [("aa", "aaaa"), None, ("aaaa", "a" * 8), ("aa", "")], [[0, 1, 2, 3]] * 5)
     assert (shift.n, shift.before, shift.after) == (2, pytest.approx(0.3), pytest.approx(0.6))
     assert (shift.lower, shift.upper) == (pytest.approx(0.3), pytest.approx(0.3))
 
 
 def test_without_justifications_there_is_no_tone():
     """A failure, not 0."""
-    shift = tone_shift(Length(), [None, ("", "a")])
+    shift = tone_shift(LENGTH, [None, ("", "a")])
     assert isinstance(shift, Failure)
     assert shift.reason == "no_justification"
