@@ -12,7 +12,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.shadow.prompt.references import labels_a_request, points_back, requests
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from evenkeel.shadow.prompt.segments import SegmentType
 
 
@@ -51,12 +55,20 @@ _OUTPUT_SENTENCE: Final = rf"""
           [^\n.!?]{{0,60}}? \b(?:{_FORM})\b
       | (?:return|output|reply[ ]with|respond[ ]with|answer[ ]with|print|give|write)[ ]
           (?:only|just|nothing[ ]but|exactly|valid|a[ ]single|one[ ]of|a[ ]json|json|yaml|xml)\b
-      | (?:use|follow|adhere[ ]to|stick[ ]to)[ ] [^\n.!?]{{0,40}}? \b(?:format|schema|structure)\b
+      | (?:use|follow|adhere[ ]to|stick[ ]to)[ ] [^\n.!?]{{0,40}}?
+          \b(?:format|schema|structure|json|ya?ml|xml|html)\b
       | (?:your|the)[ ](?:answer|output|response|reply|result)[ ](?:must|should|has[ ]to)\b
       | (?:cite|quote)[ ] [^\n.!?]{{0,60}}? \b(?:sources?|documents?|brackets?|passages?|numbers?|like|as)\b
       | do[ ]not[ ](?:include|add|write|output|return)[ ]
           (?:any|explanations?|anything|other|additional|extra|text|comments?)\b
       | no[ ](?:explanations?|preamble|markdown|extra[ ]text)\b
+      | (?:antwort\w*|gib|geben[ ]sie|liefer\w*|erstell\w*|schreib\w*|formatier\w*|verwend\w*|nutz\w*|respond\w*|contest\w*
+          |devuelv\w*|devolv\w*|escri?[bv]\w*|utiliz\w*|r[ée]pond\w*|renvo\w*|[ée]cri\w*|fourni\w*|donne\w*
+          |utilis\w*
+          |rispond\w*|restitui\w*|scriv\w*|fornisc\w*|forneç\w*|antwoord\w*|geef|schrijf\w*|gebruik\w*|lever\w*)\b
+          [^\n.!?]{{0,80}}? \b(?:json|ya?ml|xml|html|markdown|auf[ ](?:deutsch|englisch)
+            |en[ ](?:español|inglés|français|anglais)
+            |in[ ](?:italiano|inglese|het[ ](?:nederlands|engels))|em[ ](?:português|inglês))\b
       | (?:antworte|antworten[ ]sie|gib|geben[ ]sie|schreibe)\b [^\n.!?]{{0,60}}?
           \b(?:in|als|im|mit|nur)\b [^\n.!?]{{0,40}}? \b(?:{_FORM})\b
       | (?:responde|responda|contesta|devuelve|escribe|devolva|escreva)\b [^\n.!?]{{0,60}}?
@@ -111,6 +123,11 @@ RULES: Final = (
 PAIRS: Final = (("input", "output"), ("q", "a"), ("question", "answer"), ("eingabe", "ausgabe"))
 """Labels that stand before the two sides of a demonstration."""
 PAIR_LABEL: Final = re.compile(r"^[ \t]*(\w{1,8}) ?\d* ?:", re.MULTILINE)
+BLANK_LINES: Final = re.compile(r"\n[ \t\r]*\n\s*")
+CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
+"""The end of a document that says where it ends."""
+MOST_REQUESTS: Final = 4
+"""Paragraphs behind documents that are looked at."""
 CLOSING_TAG: Final = re.compile(r"</[A-Za-z][\w-]{0,30}>")
 NUMBERED_HEADING: Final = re.compile(r"^[ \t]*\#{1,6}[ \t]+([^\W\d_]+)[ ]\#?(?:\d+|[A-Z])\b", re.MULTILINE)
 SENTENCE_END: Final = re.compile(r"[.!?](?=[ \t\n]|\Z)|[。\uff01\uff1f]|\n|\Z")
@@ -217,7 +234,32 @@ class _Scanner:
         for (type_, start), end in zip(starts, bounds, strict=True):
             if end > start:
                 self._append(found, _Stretch(type_, start, end))
-        return tuple(TypedText(one.type, self._text[one.start : one.end]) for one in found)
+        return tuple(TypedText(one.type, self._text[one.start : one.end]) for one in self._freed(found))
+
+    def _freed(self, found: Sequence[_Stretch]) -> Iterator[_Stretch]:
+        """The stretches; paragraphs behind the last of some documents that ask for something are text."""
+        for place, one in enumerate(found):
+            behind = found[place + 1] if place + 1 < len(found) else None
+            if one.type != "document" or (behind is not None and behind.type == "document"):
+                yield one
+                continue
+            start = self._request_start(one, asked=behind is not None and behind.type == "text")
+            yield one._replace(end=start)
+            if start < one.end:
+                yield _Stretch("text", start, one.end)
+
+    def _request_start(self, document: _Stretch, *, asked: bool) -> int:
+        """Where the last paragraphs of a document begin that are none of its own; its end if all are."""
+        text = self._text[document.start : document.end]
+        if CLOSED.search(text[-LONGEST_ANNOUNCEMENT:]):
+            return document.end
+        end = len(text)
+        for blank in list(BLANK_LINES.finditer(text.rstrip()))[: -MOST_REQUESTS - 1 : -1]:
+            paragraph = text[blank.end() : end]
+            if not (points_back(paragraph) if asked else requests(paragraph)):
+                break
+            end = blank.end()
+        return document.start + end
 
     def _append(self, found: list[_Stretch], new: _Stretch) -> None:
         """Blanks join the block before them; neighbours join unless each is a thing of its own."""
@@ -355,8 +397,10 @@ class _Scanner:
             kind: SegmentType = "document" if self._numbered[word] > 1 else "text"
             self._begin(kind, at, labelled=kind != "text")
             return
-        inside = self._open.type in {"document", "examples", "output_instructions"}
+        inside = self._open.type in {"examples", "output_instructions"}
         if inside and self._blank and not (self._open.opens and rule == "asks"):
+            self._begin("text", at)
+        if self._open.type == "document" and self._blank and labels_a_request(self._text[at:end]):
             self._begin("text", at)
         if self._open.type == "list" and self._text[at] not in " \t":
             self._begin("text", at)

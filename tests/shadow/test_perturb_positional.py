@@ -22,6 +22,7 @@ from evenkeel.shadow.perturbations.positional import (
 )
 from evenkeel.shadow.perturbations.positional.reordering import bullet_lists, order_matters
 from evenkeel.shadow.prompt import Block, PromptView
+from evenkeel.shadow.prompt.template import TemplateLearner
 
 SEEDS = range(30)
 
@@ -97,13 +98,12 @@ def blocks_of(text):
 
 
 def test_context_takes_its_lead_in_and_fence_along():
-    """From the middle it goes to the beginning, to the end, or before the output instructions."""
+    """It goes to the beginning or before the output instructions, and not under their heading."""
     rest = "You write for engineers.\n\nLeave names out."
     output = '# Output\n\nAnswer in JSON:\n{"summary": <string>}'
     assert variants(Context(), SUMMARY) == {
         f"{LED_IN}\n\n{rest}\n\n{output}\n",
         f"{rest}\n\n{LED_IN}\n\n{output}\n",
-        f"{rest}\n\n{output}\n\n{LED_IN}\n",
     }
 
 
@@ -416,3 +416,118 @@ def test_the_same_bytes_on_every_platform():
         "positional.mixed": ([system], [citing, question, lead, two, one, three]),
     }
     assert made == {name: ["\n\n".join(texts) for texts in slots] for name, slots in expected.items()}
+
+
+def typed_by_rules(text):
+    """A user's message of whose template nothing is known."""
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    return PromptView.parse(body, TemplateLearner().classifier(""))
+
+
+FACTS = "[1] Lamps are in store A.\n\n[2] Cables are in store B."
+
+
+@pytest.mark.parametrize("pointing", [
+    "Using only the context above, answer the question.",
+    "Answer from the documents listed above.",
+    "Antworte nur anhand der obigen Dokumente.",
+    "Responde solo con los documentos anteriores.",
+    "Répondez uniquement d'après les documents ci-dessus.",
+    "Rispondi solo in base ai documenti di cui sopra.",
+    "Antwoord alleen op basis van bovenstaande documenten.",
+    "Responda apenas com base nos documentos acima.",
+    "上記の文書だけを使ってください。",
+])  # fmt: skip
+def test_context_never_moves_behind_words_that_point_back_at_it(pointing):
+    """In nine languages: what is said to stand above stays above."""
+    view = typed_by_rules(f"{FACTS}\n\n{pointing}\n\nQuestion: Where are lamps?")
+    assert reason(Context(), view) == "bound"
+
+
+@pytest.mark.parametrize("pointing", [
+    "Answer from the documents below.",
+    "Beantworte die Frage nur anhand der untenstehenden Dokumente.",
+    "Répondez d'après les documents ci-dessous.",
+    "Responde con los documentos siguientes.",
+    "下記の文書だけを使って答えてください。",
+])  # fmt: skip
+def test_context_never_moves_before_words_that_point_ahead_at_it(pointing):
+    """It may still go further down, behind the question."""
+    view = typed_by_rules(f"{pointing}\n\n{FACTS}\n\nQuestion: Where are lamps?")
+    assert variants(Context(), view) == {f"{pointing}\n\nQuestion: Where are lamps?\n\n{FACTS}"}
+
+
+def test_a_format_that_is_shown_below_goes_along():
+    """An instruction that points at the format below and the format stay together."""
+    shown = 'Classify it. Use the format below.\n\n{"label": "billing | other"}'
+    view = typed_by_rules(f"{shown}\n\nMessage: My invoice is wrong.")
+    assert variants(OutputInstructions(), view) == {f"Message: My invoice is wrong.\n\n{shown}"}
+
+
+def test_a_question_behind_documents_is_no_document():
+    """It stays a part of its own, and no document takes it along."""
+    view = typed_by_rules(f"Answer briefly.\n\n{FACTS}\n\nWhere are lamps?")
+    question = "Where are lamps?"
+    assert variants(Context(), view) == {
+        f"Answer briefly.\n\n{question}\n\n{FACTS}",
+        f"{FACTS}\n\nAnswer briefly.\n\n{question}",
+    }
+    first, second = FACTS.split("\n\n")
+    assert variants(Reordering(), view) == {f"Answer briefly.\n\n{second}\n\n{first}\n\n{question}"}
+
+
+def test_nothing_moves_where_a_document_would_swallow_what_follows():
+    """Prose without a mark of its own would read as the end of the last document."""
+    view = typed_by_rules("The warehouse has three stores.\n\n" + FACTS + "\n\nQuestion: Where are lamps?")
+    assert variants(Context(), view) == {
+        f"The warehouse has three stores.\n\nQuestion: Where are lamps?\n\n{FACTS}"
+    }
+
+
+def test_sections_move_whole_and_nothing_comes_under_another_heading():
+    """A section takes its heading along; what stands before the first heading stays first."""
+    parts = ("# Rules\nBe brief.", f"# Documents\n{FACTS}", "# Question\nWhere are lamps?")
+    rules, documents, question = parts
+    assert variants(Context(), typed_by_rules("\n\n".join(parts))) == {
+        "\n\n".join(order) for order in ((documents, rules, question), (rules, question, documents))
+    }
+    preface = "You help in a warehouse."
+    made = variants(Context(), typed_by_rules("\n\n".join((preface, *parts))))
+    assert all(text.startswith(preface) for text in made)
+
+
+def test_a_list_stays_with_the_line_that_introduces_it():
+    """An order of the whole moves the line and its list, or neither."""
+    text = "Extract these entities:\n- name\n- city\n\nText: Ada of Leeds.\n\nReturn only JSON."
+    assert variants(OutputInstructions(), typed_by_rules(text)) == {
+        "Return only JSON.\n\nExtract these entities:\n- name\n- city\n\nText: Ada of Leeds."
+    }
+
+
+def test_lines_of_keys_and_values_change_places():
+    """A record says the same in any order; turns of a talk and sentences do not."""
+    record = "Priority: high\nDevice: laptop 4471\nLocation: Leeds"
+    made = variants(Reordering(), typed_by_rules(f"Ticket:\n{record}\n\nQuestion: Which team takes it?"))
+    assert len(made) == 5
+    assert {tuple(sorted(text.split("\n")[1:4])) for text in made} == {tuple(sorted(record.split("\n")))}
+    talk = "User: hello\nAgent: good day\nGuest: hi"
+    assert reason(Reordering(), typed_by_rules(talk)) == "nothing_to_reorder"
+
+
+@pytest.mark.parametrize("said", [
+    "If two rules clash, the second rule counts.", "Bei Streit gilt die letzte Regel.",
+    "最後の項目を優先してください。",
+])  # fmt: skip
+def test_lists_whose_items_are_named_by_their_place_stay(said):
+    """What is called the second rule would be another one."""
+    assert reason(Reordering(), typed_by_rules(f"Rules:\n- Be brief.\n- Be kind.\n\n{said}")) == "bound"
+
+
+@pytest.mark.parametrize("items", [
+    "- red;\n- green; and\n- blue.",
+    "- If it rains, stay.\n- Otherwise, go.",
+    "- Lies es.\n- Ansonsten frag nach.",
+])  # fmt: skip
+def test_items_that_go_on_with_one_another_stay(items):
+    """One sentence over several items, or an item that begins where the last one ended."""
+    assert reason(Reordering(), typed_by_rules(f"Mind this:\n{items}\n")) == "order_matters"

@@ -181,6 +181,7 @@ CATEGORY: Final = Category(
     on_template=True,
 )
 
+Slot = tuple[int, int | None]
 Part = Literal["c", "i", "u", "e", "t", "l", "o", "z"]
 """What a passage is, as one letter, so that runs of them can be found by regular expressions: context,
 other input, output instructions, examples, other template text, lead-in, opening or closing delimiter."""
@@ -208,6 +209,8 @@ class Passage:
     pieces: tuple[Piece, ...]
     part: Part
     is_document: bool = False
+    name: tuple[Slot, int] = ((0, None), 0)
+    """Tells it from every other passage of the prompt: where it stood first."""
 
     @property
     def gap(self) -> str:
@@ -245,7 +248,8 @@ def passages_of(segments: Sequence[Segment]) -> tuple[str, tuple[Passage, ...]]:
         after_output = passages and passages[-1].part == "u" and passages[-1].text.endswith(":")
         if after_output and group[0].segment.kind == "template" and group[0].segment.type == "code":
             part = "u"
-        passages.append(Passage(tuple(group), part, _is_document(group)))
+        name = (segments[0].slot, len(passages))
+        passages.append(Passage(tuple(group), part, _is_document(group), name))
     return lead, tuple(passages)
 
 
@@ -327,7 +331,7 @@ def _cut(
 ) -> list[tuple[Segment, Mark, str]]:
     """A segment without what belongs to its neighbours, and that."""
     text = segment.text.strip()
-    if segment.type not in _CUTTABLE:
+    if segment.type not in (*_CUTTABLE, "examples"):
         return [(segment, "body", text)]
     found: list[tuple[Segment, Mark, str]] = []
     if before is not None and _frames(segment, before):
@@ -442,9 +446,6 @@ def _is_document(group: Sequence[Piece]) -> bool:
     return labelled and any(piece.segment.kind == "input" for piece in group)
 
 
-Slot = tuple[int, int | None]
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The passages of one slot."""
@@ -475,10 +476,10 @@ class Layout:
         Those that were neighbours before stay as far apart; between new neighbours stands a blank
         line. The end of the slot stays as it was.
         """
-        neighbours = {(id(one), id(other)) for one, other in pairwise(self.passages)}
+        neighbours = {(one.name, other.name) for one, other in pairwise(self.passages)}
         blank = self.line_end * 2
         inner = [
-            one if (id(one), id(other)) in neighbours else one.followed_by(blank)
+            one if (one.name, other.name) in neighbours else one.followed_by(blank)
             for one, other in pairwise(passages)
         ]
         end = self.passages[-1].gap if self.passages else ""

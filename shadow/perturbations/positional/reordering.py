@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.positional.passages import CATEGORY, laid_out, layouts
+from evenkeel.shadow.perturbations.positional.bonds import Bonds
+from evenkeel.shadow.perturbations.positional.passages import CATEGORY, COLONS, laid_out, layouts
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.shadow.prompt.references import announces_an_order, goes_on, points_by_order
 
 if TYPE_CHECKING:
     import random
@@ -24,8 +26,19 @@ if TYPE_CHECKING:
 
 _LINE: Final = re.compile(r"[^\n]*\n?")
 _BULLET: Final = re.compile(r"([ \t]*)([-*+•–])[ \t]+(?=\S)")
+_KEY_VALUE: Final = re.compile(
+    r"([ \t]*)(?!https?:)[^\W\d_][\w()/&-]+(?:[ ][\w()/&#-]+){0,3}([:\uff1a])[ \t]*(?=[^\s/])[^\n]*[^\s.!?。:;,]\s*\Z"
+)
+_SPOKEN: Final = re.compile(
+    r"\s*(?:user|assistant|agent|customer|client|human|ai|bot|caller|support|system|q|a|question|answer|input|output"
+    r"|step|note"
+    r"|frage|antwort|kunde|pregunta|respuesta|cliente|réponse|domanda|risposta|vraag|antwoord|pergunta|resposta)\b",
+    re.IGNORECASE,
+)
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
 _FEWEST = 2
+_FEWEST_PAIRS: Final = 3
+"""Fewer lines of "key: value" may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +60,8 @@ class BulletList:
     items: tuple[Item, ...]
     introduction: str
     """The last line before it, "" if there is none."""
+    is_record: bool = False
+    """Whether its items are lines of "key: value"."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -79,6 +94,11 @@ class _Run:
     starts: list[int]
     end: int
     """Where its last line that is not blank ends."""
+
+    @property
+    def is_record(self) -> bool:
+        """Whether its items are lines of "key: value"."""
+        return self.bullet[1] in COLONS
 
     def takes(self, line: _Line) -> bool:
         """Whether a line goes on with the list; if so, it is added."""
@@ -127,7 +147,7 @@ def _lines(text: str, *, begins_line: bool) -> Iterator[_Line]:
             after_blank = True
             continue
         start = match.start()
-        bullet = None if fenced or not (start or begins_line) else _BULLET.match(line)
+        bullet = None if fenced or not (start or begins_line) else _BULLET.match(line) or _key_value(line)
         if _FENCE.match(line):
             fenced = not fenced
             # The fence itself stands where its indentation says
@@ -139,8 +159,13 @@ def _lines(text: str, *, begins_line: bool) -> Iterator[_Line]:
         after_blank = False
 
 
+def _key_value(line: str) -> re.Match[str] | None:
+    """A line such as "Priority: high"; neither a turn of a talk nor a sentence."""
+    return None if _SPOKEN.match(line) else _KEY_VALUE.match(line)
+
+
 def _finished(text: str, run: _Run) -> list[BulletList]:
-    if len(run.starts) < _FEWEST:
+    if len(run.starts) < (_FEWEST_PAIRS if run.is_record else _FEWEST):
         return []
     ends = [*run.starts[1:], run.end]
     items: list[Item] = []
@@ -148,32 +173,14 @@ def _finished(text: str, run: _Run) -> list[BulletList]:
         whole = text[start:end]
         core = whole.rstrip()
         items.append(Item(core, whole[len(core) :]))
-    return [BulletList(run.starts[0], run.end, tuple(items), run.introduction)]
+    return [BulletList(run.starts[0], run.end, tuple(items), run.introduction, run.is_record)]
 
 
-# Words at the beginning of an item that place it among the others
-_PLACED: Final = re.compile(
-    r"""[\W_]* (?: (?:
-        first(?:ly)? | second(?:ly)? | third(?:ly)? | fourth | then | next | finally
-      | last(?:ly)? | afterwards?
-      | after\ that | subsequently | meanwhile
-      | (?:step|turn|day|week|round|phase|stage|part|page|chapter|message|update
-         |entry|event|reply|comment|post)\ ?\d+
-      | erstens | zweitens | zuerst | zunächst | dann | danach | anschließend | schließlich | zuletzt
-      | primero | segundo | luego | después | finalmente | por\ último
-      | d['’]abord | premièrement | ensuite | puis | enfin
-      | per\ prim[ao] | prima | poi | dopo | infine
-      | eerst | daarna | vervolgens | tenslotte | primeiro | depois | em\ seguida | por\ fim
-      ) \b | まず | 次に | 最後に | その後 )""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# Words anywhere in an item that point at another one
-_POINTING: Final = re.compile(
-    r"""\b (?: and\ then | (?:the|this|that)\ (?:previous|preceding|above|following|next|former|latter)
-      | mentioned\ (?:above|below) | (?:listed|described|given)\ (?:above|below)
-      | (?:items?|points?|rules?)\ (?:above|below)
-      | ditto | und\ dann | y\ luego | et\ ensuite | e\ poi ) \b""",
-    re.IGNORECASE | re.VERBOSE,
+_UNENDED: Final = re.compile(r"(?:[,;]|\b(?:and|or|und|oder|et|ou|y|o|e|en|of))\s*\Z", re.IGNORECASE)
+_NUMBERED_EVENT: Final = re.compile(
+    r"[\W_]*(?:step|turn|day|week|round|phase|stage|chapter|message|update|event|reply|comment|post|schritt|tag"
+    r"|paso|étape|passo|stap)\s?\d",
+    re.IGNORECASE,
 )
 _THEN: Final = re.compile(r"\bthen\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(?:if|when|whenever|where|unless)\b", re.IGNORECASE)
@@ -187,17 +194,6 @@ _DATED: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _SPEAKER: Final = re.compile(r"[\W_]*([^\W\d_][\w .'’-]{0,30}):\s")
-# Words in the line above a list
-_ANNOUNCED: Final = re.compile(
-    r"""\b (?: in\ (?:this|the\ following|that|order|sequence|turn) | steps? | sequence | order | ranked
-      | ranking | chronolog\w* | timeline | priority | prioriti\w* | importance | history | transcript
-      | log | turns?
-      | procedure | workflow | schritte? | reihenfolge | pasos | orden | étapes? | ordre | passi | ordine
-      | stappen | volgorde | passos | ordem ) \b | 手順 | 順""",
-    re.IGNORECASE | re.VERBOSE,
-)
-
-
 _FIRST_LINES = 2
 """Of a document: its label, and what follows that."""
 
@@ -211,9 +207,12 @@ def order_matters(items: Sequence[str], introduction: str = "") -> bool:
         items: Each with its marker or label.
         introduction: The line above them, "" if there is none.
     """
-    if _ANNOUNCED.search(introduction):
+    if announces_an_order(introduction):
         return True
-    if any(_PLACED.match(item) or _POINTING.search(item) or _tells_a_sequence(item) for item in items):
+    if any(goes_on(item) or _tells_a_sequence(item) for item in items):
+        return True
+    # "a; b; and c." is one sentence
+    if any(_UNENDED.search(item) for item in items[:-1]):
         return True
     if sum(_DATED.match(item) is not None for item in items) > 1:
         return True
@@ -229,7 +228,7 @@ def is_chronicle(documents: Sequence[str]) -> bool:
         documents: Each with its label.
     """
     heads = [document.split("\n", _FIRST_LINES)[:_FIRST_LINES] for document in documents]
-    if any(_PLACED.match(line) for lines in heads for line in lines):
+    if any(_NUMBERED_EVENT.match(line) for lines in heads for line in lines):
         return True
     return sum(any(_DATED.match(line) for line in lines) for lines in heads) > 1
 
@@ -240,7 +239,9 @@ def _tells_a_sequence(item: str) -> bool:
 
 
 _RUN: Final = re.compile(r"c{2,}")
-_LISTS: Final = ("instructions", "list")
+_LISTS: Final = ("instructions", "list", "text")
+_RECORDS: Final = "document"
+"""In documents only lines of "key: value" change places."""
 
 
 class Reordering:
@@ -251,7 +252,7 @@ class Reordering:
 
     name: Final = "positional.reordering"
     rewording: Final = Rewording(CATEGORY, phrase="reordering", order=30)
-    version: Final = 1
+    version: Final = 2
     graded: Final = False
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -263,14 +264,17 @@ class Reordering:
         order.
         """
         del severity
-        found, free = 0, 0
-        changed = view
-        for layout in layouts(view):
-            order, runs, free_runs = _documents(layout, rng)
-            found += runs
-            free += free_runs
-            if free_runs:
-                changed = laid_out(changed, [order])
+        known = layouts(view)
+        orders = [_documents(layout, rng) for layout in known]
+        found, free = (
+            (sum(counts) for counts in zip(*((runs, free) for _, runs, free in orders), strict=True))
+            if orders
+            else (0, 0)
+        )
+        arranged = [order for order, _, _ in orders]
+        if free and Bonds(known).fault(arranged):
+            arranged, free = known, 0
+        changed = laid_out(view, arranged) if free else view
         texts: dict[int, str] = {}
         for segment, lists in _lists(changed):
             free_lists = [one for one in lists if not order_matters(one.texts, one.introduction)]
@@ -279,7 +283,12 @@ class Reordering:
             if free_lists:
                 texts[segment.index] = _reordered(segment.text, free_lists, rng)
         if not found:
-            return NotApplicable("nothing_to_reorder", "the prompt holds no documents and no bulleted list")
+            return NotApplicable(
+                "nothing_to_reorder", "the prompt holds no documents and no list without numbers"
+            )
+        said = "\n".join(one.text for one in view.segments if one.type not in ("document", "code"))
+        if free and points_by_order(said):
+            return NotApplicable("bound", "the prompt speaks of items or documents by their place")
         if not free:
             return NotApplicable(
                 "order_matters", "the documents and lists are steps, turns or entries of a log"
@@ -313,7 +322,7 @@ def _lists(view: PromptView) -> list[tuple[Segment, list[BulletList]]]:
     """The bulleted lists of each segment that may be reordered by its kind and type."""
     found: list[tuple[Segment, list[BulletList]]] = []
     for place, segment in enumerate(view.segments):
-        if segment.kind == "history" or segment.type not in _LISTS:
+        if segment.kind == "history" or segment.type not in (*_LISTS, _RECORDS):
             continue
         before = _neighbour(view, segment, place - 1)
         after = _neighbour(view, segment, place + 1)
@@ -325,6 +334,8 @@ def _lists(view: PromptView) -> list[tuple[Segment, list[BulletList]]]:
             or after.text.lstrip(" \t").startswith("\n"),
             introduction=before.text.rstrip().rpartition("\n")[2] if before is not None else "",
         )
+        if segment.type == _RECORDS:
+            lists = [one for one in lists if one.is_record]
         if lists:
             found.append((segment, lists))
     return found
