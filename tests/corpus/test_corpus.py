@@ -82,3 +82,44 @@ def test_a_long_text_is_used_at_most_three_times(pairs):
     """No long reference carries more than three pairs, so that no text dominates a figure."""
     uses = Counter(pair["reference"] for pair in pairs if len(pair["reference"]) >= 700)
     assert max(uses.values()) <= 3
+
+
+@pytest.fixture(scope="module")
+def prompts() -> list[dict[str, Any]]:
+    """The prompts whose blocks point at each other."""
+    return _records("prompts.jsonl")
+
+
+def _text(prompt: dict[str, Any]) -> str:
+    """The whole text of a prompt, its messages joined by an empty line."""
+    if "prompt" in prompt:
+        return prompt["prompt"]
+    return "\n\n".join(message["content"] for message in prompt["messages"])
+
+
+def test_prompts_have_their_fields(prompts):
+    """Each prompt has a note, at least one relation, and either messages or one text."""
+    assert len(prompts) >= 60
+    assert max(Counter(prompt["id"] for prompt in prompts).values()) == 1
+    assert {prompt["language"] for prompt in prompts} == set(LANGUAGES)
+    for prompt in prompts:
+        common = {"id", "language", "blocks_bound", "note"}
+        assert set(prompt) in (common | {"prompt"}, common | {"messages"}), prompt["id"]
+        assert prompt["blocks_bound"], prompt["id"]
+        assert prompt["note"].strip(), prompt["id"]
+        for message in prompt.get("messages", []):
+            assert set(message) == {"role", "content"}, prompt["id"]
+
+
+def test_relations_hold_in_the_prompt_itself(prompts):
+    """Both pieces of a relation occur once, in the order that the relation names, close by where it says so."""
+    for prompt in prompts:
+        text = _text(prompt)
+        for anchor, bound, relation in prompt["blocks_bound"]:
+            assert text.count(anchor) == text.count(bound) == 1, (prompt["id"], anchor, bound)
+            first, second = (anchor, bound) if relation in {"follows", "after"} else (bound, anchor)
+            assert relation in {"follows", "precedes", "after", "before"}, prompt["id"]
+            assert text.index(first) < text.index(second), (prompt["id"], anchor, bound)
+            if relation in {"follows", "precedes"}:
+                between = text[text.index(first) + len(first) : text.index(second)]
+                assert between.count("\n\n") <= 1, (prompt["id"], anchor, bound)
