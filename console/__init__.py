@@ -20,9 +20,6 @@ from evenkeel.console.sources import (
     Amount,
     CalibrationInForce,
     ConsoleSources,
-    DeadExchange,
-    DeadLetter,
-    DeadLetters,
     GoldenSources,
     JudgeSetup,
     PipelineView,
@@ -30,16 +27,12 @@ from evenkeel.console.sources import (
     SettingsSection,
     Share,
     Spending,
-    Thresholds,
 )
 
 __all__ = [
     "Amount",
     "CalibrationInForce",
     "ConsoleSources",
-    "DeadExchange",
-    "DeadLetter",
-    "DeadLetters",
     "GoldenSources",
     "JudgeSetup",
     "PipelineView",
@@ -47,7 +40,6 @@ __all__ = [
     "SettingsSection",
     "Share",
     "Spending",
-    "Thresholds",
     "create_app",
     "create_probes",
 ]

@@ -12,7 +12,8 @@ from evenkeel.console.pipeline import pipeline_line
 from evenkeel.console.rendering import AnyRequest, KnownTag, Page, tagged
 from evenkeel.console.status import status
 from evenkeel.console.trends import trends
-from evenkeel.console.trial import Choice, Exhibitor, latest
+from evenkeel.console.trial import Exhibitor, latest
+from evenkeel.console.trial_search import TrialFilter
 from evenkeel.core import rewordings
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ MATRICES = 1
 """Matrices of languages on the page, that of an alert first; one takes some 15 kB."""
 
 
-def overview(sources: ConsoleSources, choice: Choice, exhibitor: Exhibitor) -> Page:
+def overview(sources: ConsoleSources, choice: TrialFilter, exhibitor: Exhibitor) -> Page:
     """Read all sources once and put the page together."""
     now = sources.clock()
     reports, view = sources.reports(), sources.pipeline()
@@ -78,7 +79,7 @@ def overview_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
 
     def shown(request: AnyRequest) -> Page:
         query = request.query_params
-        choice = Choice.of(query.get("rating"), query.get("route"), query.get("perturbation"))
+        choice = TrialFilter.of({name: query.get(name, "") for name in ("route", "perturbation", "rating")})
         return overview(sources, choice, exhibitor)
 
     @get("/", sync_to_thread=True)

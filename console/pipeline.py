@@ -159,7 +159,7 @@ ExchangeId = FromPath[str]
 def pipeline_page(sources: ConsoleSources) -> Page:
     """Read queue, counters and spend once."""
     view = sources.pipeline()
-    letters = sources.dead_letters.latest(DEAD_SHOWN) if sources.dead_letters else ()
+    letters = sources.dead_letters(DEAD_SHOWN) if sources.dead_letters else ()
     return Page(
         "Pipeline · evenkeel",
         alert=any(report.alert for report in sources.reports()),
@@ -205,8 +205,8 @@ def skips_table(view: PipelineView) -> Table:
 
 def dead_table(sources: ConsoleSources) -> Table:
     """The newest dead letters for a file; no bodies."""
-    letters = sources.dead_letters.latest(DEAD_IN_FILE) if sources.dead_letters else ()
-    return Table.of(letters, "id", "reason", "at")
+    letters = sources.dead_letters(DEAD_IN_FILE) if sources.dead_letters else ()
+    return Table.of(letters, ("id", lambda one: one.exchange_id), "reason", "at")
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -220,16 +220,17 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
     @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True)
     def dead(exchange_id: ExchangeId) -> Response[bytes]:
         name = exchange_id.removeprefix("/")
-        exchange = letters.find(name)
+        exchange = sources.dead_exchange(name)
         if exchange is None:
             raise NotFoundException(detail="There is no dead letter of this id, or it is no longer kept.")
-        reason = next((one.reason for one in letters.latest(DEAD_IN_FILE) if one.id == name), "")
+        reason = next((one.reason for one in letters(DEAD_IN_FILE) if one.exchange_id == name), "")
         return renderer.response("dead_letter.html", id=name, exchange=exchange, reason=reason, cut=_cut)
 
     return [*found, dead]
 
 
-def _cut(text: str) -> str:
+def _cut(body: bytes) -> str:
+    text = body.decode("utf-8", "replace")
     if len(text) <= _BODY_CHARS:
         return text
     return f"{text[:_BODY_CHARS]}… ({len(text) - _BODY_CHARS:,} more characters)"

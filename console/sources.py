@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
+    from evenkeel.core.exchange import DeadLetter, Exchange
     from evenkeel.core.verdict import Scorer
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.fold import MonitorSettings
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.counters import RouteFlow, Untried
@@ -91,45 +93,6 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """An exchange that was given up."""
-
-    id: str
-    reason: str
-    at: float
-    """Unix time in seconds when it was given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeadExchange:
-    """What is kept of an exchange that was given up; credentials are never part of one."""
-
-    route: str
-    method: str
-    path: str
-    status: int
-    received_at: float
-    """Unix time in seconds."""
-    duration_s: float
-    request_headers: tuple[tuple[str, str], ...]
-    response_headers: tuple[tuple[str, str], ...]
-    request: str
-    """The body as text."""
-    response: str
-    task: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetters:
-    """Where they are kept. Both may block."""
-
-    latest: Callable[[int], Sequence[DeadLetter]]
-    """The newest, newest first, at most so many."""
-    find: Callable[[str], DeadExchange | None]
-    """What is kept of one; None if nothing is any more."""
-
-
-@dataclass(frozen=True, slots=True)
 class JudgeSetup:
     """The judge as it is set. Shares are in [0, 1]."""
 
@@ -153,18 +116,6 @@ class CalibrationInForce:
 
     file: str
     calibration: Calibration
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """What alerts are held against, calibrated or not."""
-
-    excess: float
-    """Largest share of content shifts above the noise floor that is tolerated."""
-    drift_tolerance: float
-    """How far the content delta may move from a cell's baseline."""
-    mean_trials_between_false_alarms: int
-    min_trials: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +184,16 @@ class ConsoleSources:
     """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""
     spending: Callable[[], Spending] | None = None
     """None shows the day's total only."""
-    dead_letters: DeadLetters | None = None
-    """None shows their number only."""
+    dead_letters: Callable[[int], Sequence[DeadLetter]] | None = None
+    """The newest exchanges that were given up, at most so many; None shows their number only."""
+    dead_exchange: Callable[[str], Exchange | None] = lambda _: None
+    """One of them, its bodies decoded; None if nothing is kept of it any more."""
     judge: JudgeSetup | None = None
     """None without a judge."""
     calibration: CalibrationInForce | None = None
     """None without one."""
-    thresholds: Thresholds | None = None
-    """None shows those of the cells only."""
+    thresholds: MonitorSettings | None = None
+    """What alerts are held against, calibrated or not; None shows those of the cells only."""
     settings: Callable[[], Sequence[SettingsSection]] | None = None
     """Settings in effect; None leaves their page out."""
     documents: Callable[[str], str | None] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from litestar import Response, get
 from litestar.params import FromPath, FromQuery
@@ -28,15 +28,12 @@ if TYPE_CHECKING:
     from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, GoldenSources
+    from evenkeel.console.trial_search import TrialFilter
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, QualityScore, Verdict
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.verdict_log import VerdictLog
 
-
-RatingFilter = Literal["all", "shifted", "3", "2", "1", "failed"]
-
-_RATINGS: dict[str, RatingFilter] = {name: name for name in get_args(RatingFilter)}
 
 SHOWN = 20
 """Verdicts on the overview."""
@@ -76,26 +73,6 @@ def approval(sources: GoldenSources, exchange_id: str) -> Approval:
         empty=answer is not None and not answer.text and not answer.tool_calls,
         golden_href=links.golden_link(exchange_id) if known else "",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What the list is narrowed to; None = all."""
-
-    rating: RatingFilter = "all"
-    route: str | None = None
-    perturbation: str | None = None
-
-    @classmethod
-    def of(cls, rating: str | None, route: str | None, perturbation: str | None) -> Choice:
-        """Read a query string's values; an unknown rating means all, an empty text means none."""
-        known = _RATINGS.get(rating or "", "all")
-        return cls(known, route or None, perturbation or None)
-
-    def parts(self, **changes: str | None) -> dict[str, str | None]:
-        """The choice as parts of a link, with some of them changed."""
-        rating = None if self.rating == "all" else self.rating
-        return {"route": self.route, "perturbation": self.perturbation, "rating": rating} | changes
 
 
 class FilterLink(NamedTuple):
@@ -188,7 +165,7 @@ class VerdictList(NamedTuple):
 
     filters: list[tuple[str, list[FilterLink]]]
     verdicts: list[TrialView]
-    choice: Choice
+    choice: TrialFilter
     searched: int
     """How many trials were looked at; if few match, older ones may exist."""
 
@@ -237,7 +214,7 @@ def exhibit_in_full(evidence: Evidence) -> Exhibit:
 
 def latest(
     log: VerdictLog,
-    choice: Choice,
+    choice: TrialFilter,
     *,
     exhibitor: Exhibitor,
     routes: Iterable[str],
@@ -252,25 +229,14 @@ def latest(
         routes: names to offer as filters.
         perturbations: names to offer as filters.
     """
-    limit = SHOWN if choice.rating == "all" else SEARCHED
-    found = log.latest(limit, route=choice.route, perturbation=choice.perturbation)
-    shown = [verdict for verdict in found if matches(verdict, choice.rating)][:SHOWN]
+    limit = SEARCHED if choice.rating else SHOWN
+    found = log.latest(limit, route=choice.route or None, perturbation=choice.perturbation or None)
+    shown = [verdict for verdict in found if choice.admits(verdict)][:SHOWN]
     views = []
     for verdict in shown:
         evidence = readable_evidence(log, verdict.id)
         views.append(TrialView(verdict, exhibitor.exhibit(evidence) if evidence else None))
     return VerdictList(_filters(choice, routes, perturbations), views, choice, limit)
-
-
-def matches(verdict: Verdict, rating: RatingFilter) -> bool:
-    """Whether a verdict passes the filter; "shifted" is a rating below 3, "failed" none at all."""
-    if rating == "all":
-        return True
-    if rating == "failed":
-        return verdict.rating is None
-    if rating == "shifted":
-        return bool(verdict.shifted)
-    return verdict.rating == int(rating)
 
 
 def answer_text(answer: Answer | None) -> str:
@@ -317,7 +283,7 @@ _RATING_CHOICES: Final = (
 
 
 def _filters(
-    choice: Choice, routes: Iterable[str], perturbations: Iterable[str]
+    choice: TrialFilter, routes: Iterable[str], perturbations: Iterable[str]
 ) -> list[tuple[str, list[FilterLink]]]:
     """The links above the list, by what they choose."""
     kinds = [(rewordings.label(name), name) for name in sorted(perturbations, key=rewordings.position)]
@@ -331,7 +297,9 @@ def _filters(
         (
             title,
             [
-                FilterLink(label, links.verdicts_link(**choice.parts(**{name: value})), chosen[name] == value)
+                FilterLink(
+                    label, links.verdicts_link(**choice.parts(**{name: value or ""})), chosen[name] == value
+                )
                 for label, value in options
             ],
         )

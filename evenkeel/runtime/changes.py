@@ -32,22 +32,17 @@ from evenkeel.stores.bursts import Override
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import CostTracker
     from evenkeel.experiments.gate.scoring import Calibrated
-    from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.monitor import Monitor
+    from evenkeel.runtime.instruments import Instruments
+    from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.settings.replay import Changes
-    from evenkeel.shadow.replay import Replayer
-    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore, Trigger
-    from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.lease import Lease
-    from evenkeel.stores.verdict_log import VerdictLog
 
 
 log = logging.getLogger("evenkeel")
@@ -255,20 +250,6 @@ def _flat(values: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """What asking goldens takes; all of it is there for replays already."""
-
-    goldens: GoldenStore
-    archive: ExchangeArchive
-    log: VerdictLog
-    replayer: Replayer
-    scorer: TwoStageScorer
-    judge: Judge | None
-    ledger: CostTracker
-    prices: Prices
-
-
 def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
     """Where the goldens of each route are asked: with the credential of replays, else the route's own."""
     headers = replays.credentials(settings)
@@ -282,44 +263,42 @@ class ChangeResponse:
     """The parts that a process runs and shows."""
 
     def __init__(
-        self, settings: Settings, store: ChangeStore, bursts: Bursts, monitor: Monitor, asking: Asking
+        self, settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor
     ) -> None:
         """Wire it. Loading an encoder for a calibration takes seconds: do it in a thread.
 
         Args:
             settings: Of the process.
-            store: What is remembered.
-            bursts: What is sampled more.
+            stores: What is remembered, what is sampled more, the goldens.
+            instruments: Ask goldens and rate the answers.
             monitor: Has the changes.
-            asking: For goldens.
         """
         self._stack = ExitStack()
         self._monitor = monitor
         self.book = ChangeBook(
             monitor.change_records,
-            store,
+            stores.changes,
             noise=self._noise,
             min_trials=settings.alert.min_trials,
             clock=time.time,
         )
         self.collector = ChangeCollector(self.book.reports, self.book.latest_runs)
-        scoring = Scoring(asking.scorer, self._calibrated(settings, asking.judge))
         goldens = GoldenReplayer(
             golden_routes(settings),
-            asking.goldens,
-            asking.archive,
-            asking.log,
-            asking.replayer,
-            scoring,
-            asking.ledger,
-            asking.prices,
+            stores.goldens,
+            stores.archive,
+            stores.watched,
+            instruments.replayer,
+            Scoring(instruments.scorer, self._calibrated(settings, instruments.judge)),
+            instruments.ledger,
+            instruments.prices,
             most=settings.changes.goldens_per_round,
             clock=time.time,
         )
         self.responder = Responder(
             monitor.change_records,
-            store,
-            bursts,
+            stores.changes,
+            stores.bursts,
             goldens,
             settings.changes,
             {route.name: route.sampling_rate for route in settings.routes},

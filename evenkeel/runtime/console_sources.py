@@ -24,16 +24,12 @@ from pydantic_core import PydanticUndefined
 from evenkeel.console import (
     Amount,
     CalibrationInForce,
-    DeadExchange,
-    DeadLetter,
-    DeadLetters,
     JudgeSetup,
     PipelineView,
     SettingLine,
     SettingsSection,
     Share,
     Spending,
-    Thresholds,
 )
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
@@ -43,7 +39,7 @@ from evenkeel.shadow.encodings import UnreadableBody, decode_body
 from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, untried
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from pydantic.fields import FieldInfo
 
@@ -193,16 +189,13 @@ def with_operations(
 ) -> ConsoleSources:
     """The sources, completed from the settings, the queue and the spend. Reads the calibration's file."""
     choices.perturbations(settings)  # publishes what the console calls them
-    alert = settings.alert
     return replace(
         sources,
         spending=partial(spending, settings, ledger),
-        dead_letters=dead_letters(queue),
+        dead_letters=queue.dead_letters,
+        dead_exchange=partial(dead_exchange, queue),
         judge=judge_setup(settings),
         calibration=calibration(settings),
-        thresholds=Thresholds(
-            alert.threshold, alert.drift_tolerance, alert.mean_trials_between_false_alarms, alert.min_trials
-        ),
         settings=partial(settings_in_effect, settings),
         documents=document,
     )
@@ -220,17 +213,16 @@ def spending(settings: Settings, ledger: CostTracker) -> Spending:
     return Spending(tuple(routes), tuple(purposes), tuple(shares))
 
 
-def dead_letters(queue: ExchangeQueue) -> DeadLetters:
-    """What was given up, as the console reads it."""
-
-    def latest(limit: int) -> Sequence[DeadLetter]:
-        return [DeadLetter(*letter) for letter in queue.dead_letters(limit)]
-
-    def find(exchange_id: str) -> DeadExchange | None:
-        exchange = queue.dead_exchange(exchange_id)
-        return None if exchange is None else _dead_exchange(exchange)
-
-    return DeadLetters(latest, find)
+def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
+    """What is kept of an exchange that was given up, its bodies decoded as far as they can be."""
+    found = queue.dead_exchange(exchange_id)
+    if found is None:
+        return None
+    return replace(
+        found,
+        request_body=_readable(found.request_body, found.request_headers),
+        response_body=_readable(found.response_body, found.response_headers),
+    )
 
 
 def judge_setup(settings: Settings) -> JudgeSetup | None:
@@ -261,27 +253,11 @@ def calibration(settings: Settings) -> CalibrationInForce | None:
     return CalibrationInForce(str(settings.scoring.calibration or Path()), found)
 
 
-def _dead_exchange(exchange: Exchange) -> DeadExchange:
-    return DeadExchange(
-        route=exchange.route,
-        method=exchange.method,
-        path=exchange.path,
-        status=exchange.status,
-        received_at=exchange.received_at,
-        duration_s=exchange.duration_s,
-        request_headers=exchange.request_headers,
-        response_headers=exchange.response_headers,
-        request=_text(exchange.request_body, exchange.request_headers),
-        response=_text(exchange.response_body, exchange.response_headers),
-        task=exchange.task,
-    )
-
-
-def _text(body: bytes, headers: tuple[tuple[str, str], ...]) -> str:
+def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
     try:
-        return decode_body(dict(headers), body, _SHOWN_BYTES).decode("utf-8", "replace")
+        return decode_body(dict(headers), body, _SHOWN_BYTES)
     except UnreadableBody as error:
-        return f"({error.detail}; {len(body):,} bytes as sent)"
+        return f"({error.detail}; {len(body):,} bytes as sent)".encode()
 
 
 class Pipeline:

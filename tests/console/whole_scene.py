@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.console import (
     Amount,
     CalibrationInForce,
-    DeadExchange,
-    DeadLetter,
-    DeadLetters,
     JudgeSetup,
     Share,
     Spending,
-    Thresholds,
 )
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
+from evenkeel.core.exchange import DeadLetter
 from evenkeel.core.verdict import BANDS_RATING, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, Failure
 from evenkeel.experiments.calibrate.calibration import Calibration, Goldens, MetricResult, ModeResult, Role
 from evenkeel.experiments.calibrate.resampling import Measured
 from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.experiments.calibrate.threshold import Placement, Threshold
 from evenkeel.monitor.changes.report import Cause, CellSides, ChangeReport, Comparison, JudgeSides, Sides
+from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime.console_sources import document, settings_in_effect
 from evenkeel.settings import Route, Settings
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from tests.stores.examples import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.console import ConsoleSources
+    from evenkeel.core.exchange import Exchange
 
 LANGUAGES = ("en", "de", "fr-CA", "ja", "pt-BR")
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
@@ -123,16 +123,14 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
                 for purpose in ("replay", "judge")
             ),
         ),
-        dead_letters=DeadLetters(
-            lambda limit: [
-                DeadLetter(f"{number:016x}", "too_many_attempts" if number else "expired", now - 500 * number)
-                for number in range(3)
-            ][:limit],
-            lambda name: _dead(now) if name == "0000000000000001" else None,
-        ),
+        dead_letters=lambda limit: [
+            DeadLetter(f"{number:016x}", "too_many_attempts" if number else "expired", now - 500 * number)
+            for number in range(3)
+        ][:limit],
+        dead_exchange=lambda name: _dead(now) if name == "0000000000000001" else None,
         judge=JudgeSetup("referee-2", "https://api.example/v1", 3, 0.5, 0.02, 0.05, cascade=True),
         calibration=CalibrationInForce("calibrations/support/calibration.yaml", calibration()),
-        thresholds=Thresholds(0.1, 0.05, 10_000, 30),
+        thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
         documents=document,
     )
@@ -281,16 +279,11 @@ def _points(rng: random.Random, now: float, level: float) -> list[TrendPoint]:
     return found
 
 
-def _dead(now: float) -> DeadExchange:
-    return DeadExchange(
-        "chat",
-        "POST",
-        "/v1/chat/completions",
-        200,
-        now - 900,
-        1.4,
-        (("content-type", "application/json"),),
-        (("content-type", "application/json"),),
-        '{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
-        "not JSON <b>at all</b>",
+def _dead(now: float) -> Exchange:
+    return exchange(
+        1,
+        route="chat",
+        received_at=now - 900,
+        request_body=b'{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
+        response_body=b"not JSON <b>at all</b>",
     )

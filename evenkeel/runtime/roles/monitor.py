@@ -15,7 +15,7 @@ from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.monitor.notify import Notifier, Webhook
-from evenkeel.runtime.changes import LEASE_S, Asking, ChangeResponse, respond
+from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.exposition import Exposition
 from evenkeel.runtime.notifications import Troubles, channels
@@ -104,19 +104,7 @@ class MonitorRole:
             Webhook(settings.alert.webhook) if settings.alert.webhook else None,
             await asyncio.to_thread(channels, settings, troubles, announce, time.monotonic),
         )
-        asking = Asking(
-            stores.goldens,
-            stores.archive,
-            stores.watched,
-            instruments.replayer,
-            instruments.scorer,
-            instruments.judge,
-            instruments.ledger,
-            instruments.prices,
-        )
-        changes = await asyncio.to_thread(
-            ChangeResponse, settings, stores.changes, stores.bursts, monitor, asking
-        )
+        changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
         pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger, health)
         exposition = Exposition(
             monitor,
@@ -139,6 +127,7 @@ class MonitorRole:
             labels=stores.labels,
             actions=stores.actions,
             trace_url=settings.telemetry.trace_url,
+            thresholds=monitor_settings(settings),
         )
         publish_labels()
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))

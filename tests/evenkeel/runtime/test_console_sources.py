@@ -9,7 +9,7 @@ import pytest
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.runtime.console_sources import (
     calibration,
-    dead_letters,
+    dead_exchange,
     document,
     judge_setup,
     settings_in_effect,
@@ -69,12 +69,10 @@ def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(database):
     queue.reserve(2, 60)
     queue.bury("a", "damaged")
     queue.bury("b", "damaged")
-    letters = dead_letters(queue)
-    assert [(one.id, one.reason) for one in letters.latest(9)] == [("b", "damaged"), ("a", "damaged")]
-    found = letters.find("a")
-    assert (found.request, found.response, found.route) == ("plain", "größer", "shop")
-    assert "bytes as sent" in letters.find("b").response
-    assert letters.find("c") is None
+    found = dead_exchange(queue, "a")
+    assert (found.request_body, found.response_body.decode(), found.route) == (b"plain", "größer", "shop")
+    assert b"bytes as sent" in dead_exchange(queue, "b").response_body
+    assert dead_exchange(queue, "c") is None
 
 
 def test_a_calibration_that_cannot_be_read_is_no_calibration(tmp_path, caplog):
