@@ -219,7 +219,9 @@ class Scan:
             self._hide(match)
             return
         start, end = match.span()
-        is_alone = end - start == 1 or match[0] in _KANJI_WORDS
+        is_alone = match[0] in _KANJI_WORDS or (end - start == 1 and not match[0].isdigit())
+        if self._text[start - 1 : start] in _SEVERAL and start:
+            return
         if is_alone and not self._counts(end):
             return
         self._found.append(Number(start, end, (amount,), _kanji_step(match[0]), is_weak=is_alone))
@@ -227,9 +229,12 @@ class Scan:
     def _counts(self, end: int) -> bool:
         """Whether a counter, a unit or a part of a date or time follows."""
         after = self._text[end : end + 5]
+        if after[:1] in ("分", "時", "时", "秒", "度") and after[:1]:
+            # 三分木, 一時的: words of their own, unless a length is meant.
+            return after[1:2] in ("間", "钟", "鐘", "半", "後", "前") or self._text.endswith(_HALVES_OF_DAY, 0, end - 1)
         return bool(after) and (
             after[0] in self._words.counters
-            or after[0] in "年月日時时点點分秒%倍"
+            or after[0] in "年月日点點%倍"
             or any(after[:size] in self._words.names for size in range(1, 6))
         )
 
@@ -298,13 +303,15 @@ class Scan:
                     )
                     self._done = stop
                     return
+        if word in words.ordinals and not (word in words.names and self._found and self._found[-1].end == start - 1):
+            place = words.ordinals[word]
+            # "Second, …" goes on in the text and counts nothing.
+            is_weak = place < 2 or word in words.weak or text[end : end + 1] == ","
+            self._found.append(Number(start, end, (Fraction(place),), is_weak=is_weak, is_ordinal=True))
+            return
         if words.is_spelled and self._spelled(start, word):
             return
-        if word in words.ordinals:
-            self._found.append(
-                Number(start, end, (Fraction(words.ordinals[word]),), is_weak=True, is_ordinal=True)
-            )
-        elif word in words.ones:
+        if word in words.ones:
             self._found.append(Number(start, end, (Fraction(1),), is_weak=True, needs_unit=True))
 
     def _spelled(self, start: int, word: str) -> bool:
@@ -573,13 +580,18 @@ class Scan:
 _CODE_BEFORE: Final = re.compile(r"[A-Za-z]{1,3}\$?(?=\d)")
 _WORD_RUN: Final = re.compile(r"[ -]?([^\W\d_]+)")
 _LONGEST_SPELLED: Final = 12
+"""Words of one number."""
+_LONGEST_NUMERAL: Final = 120
+"""Letters of one number."""
+_SEVERAL: Final = ("数", "數", "几", "幾", "何")
+_HALVES_OF_DAY: Final = ("午前", "午後", "上午", "下午", "早上", "晚上")
 _KANJI_WORDS: Final = frozenset(("十分", "万一", "千万", "一二", "七八", "百万", "三三", "一一", "一千零一"))
 
 
 @lru_cache(maxsize=16_384)
 def _numeral(words: str, language: str) -> int | None:
     """The number that words spell, None if they spell none."""
-    if len(words) > 120:
+    if not 1 < len(words) <= _LONGEST_NUMERAL:
         return None
     try:
         return int(text2num(words, language))

@@ -142,6 +142,7 @@ _DECIMAL_CLOCK: Final = re.compile(r"(\d{1,2})[.](\d\d)\Z")
 _GLUED_MAGNITUDE: Final = re.compile(r"(bn|mn|mio|mrd|[kKMBm])(?![^\W\d_])")
 _SEPARATOR: Final = " \u00a0\u202f-"
 _LONGEST_CJK_NAME: Final = 7
+_FIRST_YEAR: Final = 1000
 
 
 class _Combination:
@@ -447,8 +448,14 @@ class _Combination:
         units, stop = self._unit(end) if not money else (money, end)
         if money and (own := self._unit(end))[0] and own[0][0].is_money:
             stop = own[1]
+        is_year = self._is_cjk and self._text[stop - 1 : stop] == "年" and amounts[0] >= _FIRST_YEAR
+        if atom.is_ordinal or is_year:
+            units, stop = (), end
         if atom.needs_unit and not units and not is_scaled:
             return None
+        if units and units[0].is_money and len(amounts) > 1:
+            # No currency has three decimals here: "$10,000" is ten thousand wherever it is written.
+            amounts, step = (max(amounts),), Fraction(1)
         if units:
             is_length = units[0].base in ("s", "month") and not extra
             stop, more = self._plus_half(stop) if is_length else (stop, Fraction(0))
@@ -619,6 +626,8 @@ class _Combination:
                 return found, stop
         if self._is_cjk:
             for size in range(_LONGEST_CJK_NAME, 0, -1):
+                if text[start : start + 1] == "年" and text[start + 1 : start + 2] in ("代", "度", "生", "级"):
+                    break
                 if found := words.names.get(text[start : start + size]):
                     return found, start + size
         if found := words.signs.get(text[start : start + 1]):
