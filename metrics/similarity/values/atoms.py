@@ -231,7 +231,9 @@ class Scan:
         after = self._text[end : end + 5]
         if after[:1] in ("分", "時", "时", "秒", "度") and after[:1]:
             # 三分木, 一時的: words of their own, unless a length is meant.
-            return after[1:2] in ("間", "钟", "鐘", "半", "後", "前") or self._text.endswith(_HALVES_OF_DAY, 0, end - 1)
+            return after[1:2] in ("間", "钟", "鐘", "半", "後", "前") or self._text.endswith(
+                _HALVES_OF_DAY, 0, end - 1
+            )
         return bool(after) and (
             after[0] in self._words.counters
             or after[0] in "年月日点點%倍"
@@ -303,7 +305,9 @@ class Scan:
                     )
                     self._done = stop
                     return
-        if word in words.ordinals and not (word in words.names and self._found and self._found[-1].end == start - 1):
+        if word in words.ordinals and not (
+            word in words.names and self._found and self._found[-1].end == start - 1
+        ):
             place = words.ordinals[word]
             # "Second, …" goes on in the text and counts nothing.
             is_weak = place < 2 or word in words.weak or text[end : end + 1] == ","

@@ -626,7 +626,12 @@ class _Combination:
                 return found, stop
         if self._is_cjk:
             for size in range(_LONGEST_CJK_NAME, 0, -1):
-                if text[start : start + 1] == "年" and text[start + 1 : start + 2] in ("代", "度", "生", "级"):
+                if text[start : start + 1] == "年" and text[start + 1 : start + 2] in (
+                    "代",
+                    "度",
+                    "生",
+                    "级",
+                ):
                     break
                 if found := words.names.get(text[start : start + size]):
                     return found, start + size
