@@ -238,4 +238,4 @@ def _part(task: Task | Unasked) -> list[Any]:
     named = [golden.id, golden.version, golden.task, asdict(golden.answer)]
     if isinstance(task, Unasked):
         return [*named, task.failure.reason]
-    return [*named, {side: one.call(side, 0).key.hex() for side, one in task.requests.items()}]
+    return [*named, {side: one.key.hex() for side, one in task.requests.items()}]

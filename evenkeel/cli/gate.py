@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from evenkeel.experiments.calibrate.calibration import Calibration
     from evenkeel.experiments.gate.edits import Edit
     from evenkeel.experiments.gate.run import Outcome
+    from evenkeel.experiments.gate.sides import SideName
     from evenkeel.llm.price import Prices
     from evenkeel.settings import Settings
     from evenkeel.stores.goldens import Golden
@@ -290,7 +291,12 @@ def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
         raise SettingsError(str(error)) from error
     header = given["api_key_header"] or settings.shadow.api_key_header
     candidate = _side(
-        "candidate", {} if own else routes, own, (key_env, header), given["model"], _edit(given)
+        "candidate",
+        (key_env, header),
+        upstreams={} if own else routes,
+        upstream=own,
+        model=given["model"],
+        edit=_edit(given),
     )
     if given["no_reference"]:
         named = [name for name in ("reference_url", "reference_model") if given[name] is not None]
@@ -302,55 +308,25 @@ def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
         return (candidate,)
     reference = _side(
         "reference",
-        {} if other else routes,
-        other or own,
         (given["reference_key_env"] or key_env, header),
-        given["reference_model"],
+        upstreams={} if other else routes,
+        upstream=other or own,
+        model=given["reference_model"],
     )
     return candidate, reference
 
 
-def _side(
-    name: Literal["candidate", "reference"],
-    upstreams: Mapping[str, Upstream],
-    upstream: Upstream | None,
-    key: tuple[str, str],
-    model: str | None,
-    edit: Edit | None = None,
-) -> Side:
-    """A side of the comparison.
-
-    Args:
-        name: Which.
-        upstreams: By route.
-        upstream: For the routes that are not listed.
-        key: Variable that holds its key, and the header that carries it.
-        model: None = the goldens'.
-        edit: Of the prompt.
-    """
+def _side(name: SideName, key: tuple[str, str], **more: Any) -> Side:
+    """A side of the comparison; `key` is the variable that holds its key, and the header that carries it."""
     credential = Credential.read(*key)
     headers = ((credential.header, credential.value),) if credential else ()
-    return Side(
-        name=name,
-        upstreams=upstreams,
-        upstream=upstream,
-        headers=headers,
-        key_variable=key[0],
-        model=model,
-        edit=edit,
-    )
+    return Side(name=name, headers=headers, key_variable=key[0], **more)
 
 
 def _rules(given: Mapping[str, Any]) -> GateRules:
     try:
-        return GateRules(
-            alpha=given["alpha"],
-            beta=given["beta"],
-            tolerance=given["tolerance"],
-            margin=given["margin"],
-            undecided=given["undecided"],
-            most_unmeasured=given["max_failures"],
-        )
+        named = ("alpha", "beta", "tolerance", "margin", "undecided")
+        return GateRules(most_unmeasured=given["max_failures"], **{name: given[name] for name in named})
     except ValueError as error:
         raise InputError(str(error)) from error
 

@@ -18,7 +18,7 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.experiments.gate.scoring import Scoring
-from evenkeel.experiments.gate.sides import Task, Unasked, check_different, described, task_of, tasks
+from evenkeel.experiments.gate.sides import Task, Unasked, check_different, described, drawn, task_of, tasks
 from evenkeel.experiments.gate.thresholds import calibrated
 from evenkeel.experiments.kit.arguments import InputError
 from evenkeel.experiments.kit.asking import Asker, Call, UnusableError, advised
@@ -261,8 +261,7 @@ class Run:
     async def _look(self, task: Task) -> Looked:
         places = [(side, number) for side in task.requests for number in range(self.repeats)]
         calls = [
-            asyncio.create_task(self.asker.ask(task.requests[side].call(side, number)))
-            for side, number in places
+            asyncio.create_task(self.asker.ask(drawn(task.requests[side], number))) for side, number in places
         ]
         try:
             answers = await asyncio.gather(*calls)
@@ -371,9 +370,9 @@ def estimate(
     for task in asked:
         answer = task.golden.answer
         said = answer.completion_tokens or estimate_tokens(answer.text)
-        for side, request in task.requests.items():
+        for request in task.requests.values():
             for repeat in range(options.repeats):
-                if answers.get(request.call(side, repeat).key) is not None:
+                if answers.get(drawn(request, repeat).key) is not None:
                     remembered += 1
                     continue
                 calls += 1

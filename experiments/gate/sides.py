@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from evenkeel.core.verdict import Failure
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from evenkeel.core.endpoint import Upstream
     from evenkeel.experiments.gate.edits import Edit
-    from evenkeel.shadow.prompt import Api
     from evenkeel.stores.goldens import Golden
 
 SideName = Literal["candidate", "reference"]
@@ -29,26 +28,14 @@ _MESSAGES_HEADERS = (("anthropic-version", "2023-06-01"),)
 """The messages API refuses requests without it; goldens do not keep headers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One call, ready to be sent."""
+def drawn(call: Call, repeat: int) -> Call:
+    """The call among those with the same request.
 
-    target: Target
-    body: bytes
-    api: Api
-    model: str
-    """For its price; "" if the body names none."""
-    prompt_tokens: int
-    """Estimated, for endpoints that report no usage."""
-
-    def call(self, side: SideName, repeat: int) -> Call:
-        """The call among those with the same request.
-
-        The side is part of the answer's key: where both are asked the very same, the two answers must be two
-        draws.
-        """
-        key = call_key([side, self.target.url, self.target.unix_path, repeat], self.body)
-        return Call(side, self.target, self.body, key, self.model, self.prompt_tokens, self.api)
+    The side is part of the answer's key: where both are asked the very same, the two answers must be two
+    draws.
+    """
+    where: list[object] = [call.payee, call.target.url, call.target.unix_path, repeat]
+    return replace(call, key=call_key(where, call.body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +56,7 @@ class Side:
     edit: Edit | None = None
     """None = the golden's own prompt."""
 
-    def request(self, golden: Golden) -> Request | Failure:
+    def request(self, golden: Golden) -> Call | Failure:
         """What this side is asked for a golden, or why it cannot be asked: as replays, without effects."""
         upstream = self.upstreams.get(golden.route, self.upstream)
         if upstream is None:
@@ -87,9 +74,9 @@ class Side:
             view = view.with_members({"model": json.dumps(model)})
         extra = _MESSAGES_HEADERS if view.api == "messages" else ()
         target = Target(upstream.url(golden.path), (*extra, *self.headers), upstream.unix_path)
-        return Request(
-            target, view.for_replay(), view.api, model or view.model or "", estimate_tokens(view.text)
-        )
+        tokens = estimate_tokens(view.text)
+        call = Call(self.name, target, view.for_replay(), b"", model or view.model or "", tokens, view.api)
+        return drawn(call, 0)
 
 
 def view_of(golden: Golden) -> PromptView | Failure:
@@ -125,7 +112,7 @@ class Task:
     golden: Golden
     context: str
     """The golden's own prompt, for scoring."""
-    requests: Mapping[SideName, Request]
+    requests: Mapping[SideName, Call]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +129,7 @@ def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[Task | Unas
 
 
 def _task(golden: Golden, sides: Sequence[Side]) -> Task | Unasked:
-    requests: dict[SideName, Request] = {}
+    requests: dict[SideName, Call] = {}
     for side in sides:
         request = side.request(golden)
         if isinstance(request, Failure):

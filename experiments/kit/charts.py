@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 from evenkeel.core import geometry
-from evenkeel.core.geometry import Interval, Scale, Tick
+from evenkeel.core.geometry import Scale, Tick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ _CURVE_LABEL_CHARS: Final = 19
 
 
 class Point(NamedTuple):
-    """One row of a dot plot."""
+    """One row of a dot plot, in values; in user units once it is laid out."""
 
     label: str
     value: float | None
@@ -45,17 +45,6 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """A row of a dot plot in user units."""
-
-    y: float
-    label: str
-    at: Interval
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class DotPlot:
     """Values with their intervals, one a row."""
 
@@ -64,7 +53,7 @@ class DotPlot:
     """Read out by screen readers."""
     height: float
     axis_y: float
-    rows: tuple[Dot, ...]
+    rows: tuple[Point, ...]
     ticks: tuple[Tick, ...]
     zero_x: float | None
     """Where a line for zero is drawn, None if zero is an end of the axis."""
@@ -91,11 +80,11 @@ def dot_plot(
     """
     scale = Scale(low, high, LEFT, RIGHT)
     rows = tuple(
-        Dot(
-            TOP + ROW * (place + 0.5), geometry.shortened(point.label, _LABEL_CHARS),
-            Interval(point.value, point.lower, point.upper).on(scale), point.kind, point.text,
+        Point(
+            geometry.shortened(point.label, _LABEL_CHARS), scale.maybe(point.value), scale.maybe(point.lower),
+            scale.maybe(point.upper), point.kind, point.text,
         )
-        for place, point in enumerate(points)
+        for point in points
     )  # fmt: skip
     axis = TOP + ROW * len(points)
     labels = (lambda value: geometry.plain_number(round(100 * value, 6))) if in_points else None
@@ -124,11 +113,9 @@ class Part:
     """Whether its count fits into it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnBar:
+class DrawnBar(NamedTuple):
     """A bar in user units."""
 
-    y: float
     label: str
     parts: tuple[Part, ...]
     text: str
@@ -148,7 +135,7 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> BarPlot:
     """Lay out bars, from top to bottom."""
     scale = Scale(0, 1, LEFT, RIGHT)
     drawn = []
-    for place, bar in enumerate(bars):
+    for bar in bars:
         pieces = geometry.shares([count for _, count in bar.parts], scale)
         parts = tuple(
             Part(kind, x, width, count, width >= _ROOM)
@@ -156,7 +143,7 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> BarPlot:
             if width
         )
         label = geometry.shortened(bar.label, _LABEL_CHARS)
-        drawn.append(DrawnBar(TOP + ROW * place, label, parts, bar.text))
+        drawn.append(DrawnBar(label, parts, bar.text))
     return BarPlot(title, TOP + ROW * len(bars) + TOP, tuple(drawn))
 
 

@@ -11,8 +11,8 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.run import Run, give_up, shuffled
 from evenkeel.experiments.gate.scoring import Scoring
-from evenkeel.experiments.gate.sides import Request, Side, Task, Unasked
-from evenkeel.experiments.kit.asking import UnusableError
+from evenkeel.experiments.gate.sides import Side, Task, Unasked, drawn
+from evenkeel.experiments.kit.asking import Call, UnusableError
 from evenkeel.experiments.kit.cost import Costs
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
@@ -22,8 +22,8 @@ from evenkeel.stores.goldens import Golden
 DOWN = Failure("replay", 1, "connection", "refused")
 
 
-def request(text="Hi"):
-    return Request(Target("http://models.example/v1"), text.encode(), "chat", "m", 7)
+def request(text="Hi", side="candidate"):
+    return drawn(Call(side, Target("http://models.example/v1"), text.encode(), b"", "m", 7), 0)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_side_that_gives_no_answers_ends_the_run(name, reason, advice):
     end = give_up([Side(name=name, key_variable="KEY")])
     failure = Failure("replay", 1, reason, "the upstream answered 401 to a replay; set a shadow credential")
     with pytest.raises(UnusableError) as caught:
-        end(request().call(name, 0), failure)
+        end(request(side=name), failure)
     assert f"the {name} at http://models.example/v1 gives no answers" in str(caught.value)
     assert advice in str(caught.value)
     assert "shadow" not in str(caught.value)
@@ -73,7 +73,7 @@ def test_answers_count_in_the_order_of_the_goldens():
     """However fast they come, the first goldens decide, and what is under way is no more than asked for."""
     tasks = [
         Task(Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {
-            "candidate": request(str(n)), "reference": request(str(n)),
+            "candidate": request(str(n)), "reference": request(str(n), "reference"),
         })
         for n in range(60)
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.experiments.gate.edits import NewSystemPrompt, NewTemplate
-from evenkeel.experiments.gate.sides import Side
+from evenkeel.experiments.gate.sides import Side, drawn
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.stores.goldens import Golden
 
@@ -146,6 +146,6 @@ def test_goldens_without_a_request_or_an_endpoint_cannot_be_asked():
 
 def test_both_sides_and_every_repeat_are_remembered_apart():
     """The same request to both sides is two draws, and so is each repeat."""
-    request, _ = asked(side(), chat(("user", "Hi")))
-    keys = {request.call(name, repeat).key for name in ("candidate", "reference") for repeat in range(3)}
-    assert len(keys) == 6
+    sides = (side(), Side(name="reference", upstream=MODELS))
+    requests = [asked(one, chat(("user", "Hi")))[0] for one in sides]
+    assert len({drawn(request, repeat).key for request in requests for repeat in range(3)}) == 6

@@ -177,10 +177,9 @@ def test_dots_lie_where_their_values_are():
     ]
     found = dot_plot("t", points, low=-1, high=1, ticks=(-1, 0.5))
     first, second = found.rows
-    assert first.at == ((LEFT + RIGHT) / 2, LEFT, RIGHT)
-    assert (second.at.value, second.text) == (None, "no variation")
-    assert second.y - first.y == ROW
-    assert found.zero_x == first.at.value
+    assert first[1:4] == ((LEFT + RIGHT) / 2, LEFT, RIGHT)
+    assert (second.value, second.text) == (None, "no variation")
+    assert found.zero_x == first.value
     assert found.height == TOP + 2 * ROW + BOTTOM
 
 
