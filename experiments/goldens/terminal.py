@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +15,7 @@ from evenkeel.experiments.goldens.files import golden_lines
 from evenkeel.experiments.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
@@ -27,36 +28,29 @@ _SHORT = 60
 
 def show_list(goldens: Sequence[Golden], console: Console) -> None:
     """One line a golden."""
-    table = _table("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
-    for one in goldens:
-        state = "retired" if one.retired_at is not None else _day(one.approved_at)
-        table.add_row(
-            *map(
-                _cell,
-                (
-                    one.id, f"v{one.version}", one.route, one.task, state, one.approved_by, one.model,
-                    _short(_last(prompt_text(one.request))), _short(answer_text(one.answer)),
-                ),
-            )
-        )  # fmt: skip
-    console.print(table)
+    rows = (
+        (
+            one.id, f"v{one.version}", one.route, one.task,
+            "retired" if one.retired_at is not None else _day(one.approved_at), one.approved_by, one.model,
+            _last(prompt_text(one.request)), answer_text(one.answer),
+        )
+        for one in goldens
+    )  # fmt: skip
+    columns = ("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
+    _show_table(console, columns, rows)
 
 
 def show_candidates(found: Sequence[Candidate], console: Console) -> None:
     """One line an exchange."""
-    table = _table("exchange", "route", "task", "received", "model", "prompt", "answer")
-    for one in found:
-        exchange = one.exchange
-        table.add_row(
-            *map(
-                _cell,
-                (
-                    exchange.id, exchange.route, exchange.task, _day(exchange.received_at), exchange.model,
-                    _short(_last(one.prompt)), _short(answer_text(exchange.answer)),
-                ),
-            )
-        )  # fmt: skip
-    console.print(table)
+    rows = (
+        (
+            one.exchange.id, one.exchange.route, one.exchange.task, _day(one.exchange.received_at),
+            one.exchange.model, _last(one.prompt), answer_text(one.exchange.answer),
+        )
+        for one in found
+    )  # fmt: skip
+    columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
+    _show_table(console, columns, rows)
 
 
 def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], console: Console) -> None:
@@ -100,24 +94,19 @@ def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[En
     """One golden with its versions and its trail."""
     versions = [json.loads(line) for line in golden_lines(history)]
     shown = next(json.loads(line) for line in golden_lines([golden]))
-    entries = [
-        {"version": one.version, "deed": one.deed, "by": one.by, "at": one.at, "model": one.model,
-         "prompt_version": one.prompt_version}
-        for one in trail
-    ]  # fmt: skip
+    entries = [asdict(one) for one in trail]
+    for entry in entries:
+        del entry["golden_id"]
     return json.dumps({"golden": shown, "versions": versions, "trail": entries}, indent=2)
 
 
 def candidates_as_json(found: Sequence[Candidate]) -> str:
     """The candidates as an array."""
-    rows: list[dict[str, Any]] = [
+    names = ("route", "task", "received_at", "model", "prompt_version")
+    rows = [
         {
             "exchange": one.exchange.id,
-            "route": one.exchange.route,
-            "task": one.exchange.task,
-            "received_at": one.exchange.received_at,
-            "model": one.exchange.model,
-            "prompt_version": one.exchange.prompt_version,
+            **{name: getattr(one.exchange, name) for name in names},
             "prompt": one.prompt,
             "answer": answer_text(one.exchange.answer),
         }
@@ -132,7 +121,8 @@ def answer_text(answer: Answer) -> str:
     return "\n".join(part for part in (answer.text, *calls) if part)
 
 
-def _table(*columns: str) -> Table:
+def _show_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+    """A table whose prompts and answers, its last two columns, are cut to their beginning."""
     table = Table(header_style="dim", box=None, pad_edge=False)
     for column in columns:
         wide = column in {"prompt", "answer"}
@@ -140,16 +130,15 @@ def _table(*columns: str) -> Table:
         table.add_column(
             column, ratio=3 if wide else None, no_wrap=not wide, overflow="fold" if name else "ellipsis"
         )
-    return table
-
-
-def _cell(value: str | None) -> Text:
-    return Text(str(visible(value or "")))
+    for *cells, prompt, answer in rows:
+        shown = (*cells, _short(prompt or ""), _short(answer or ""))
+        table.add_row(*(Text(visible(cell or "")) for cell in shown))
+    console.print(table)
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
     # As it is: no markup, no wrapping, so that what is copied is what is there.
-    shown = (Text(str(visible(piece))) if isinstance(piece, str) else piece for piece in pieces)
+    shown = (Text(visible(piece)) if isinstance(piece, str) else piece for piece in pieces)
     console.print(Text.assemble(*shown), soft_wrap=True, markup=False, highlight=False)
 
 
@@ -164,7 +153,7 @@ def _short(text: str) -> str:
 
 
 def _day(moment: float | None) -> str:
-    return "" if moment is None else time.strftime("%Y-%m-%d", time.gmtime(moment))
+    return "" if moment is None else _time(moment)[:10]
 
 
 def _time(moment: float) -> str:

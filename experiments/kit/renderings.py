@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from xml.etree import ElementTree as ET
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from rich.cells import cell_len
 from rich.table import Table as RichTable
 
@@ -26,11 +26,12 @@ from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.experiments.kit import charts
 from evenkeel.experiments.kit.arguments import InputError
-from evenkeel.experiments.kit.document import Bullets, Folded, Paragraph, Picture, Table, part, turned
+from evenkeel.experiments.kit.document import Bullets, Paragraph, Picture, Table, part, turned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from jinja2 import Template
     from rich.console import Console
 
     from evenkeel.experiments.kit.document import Block, Cell, Document
@@ -139,94 +140,52 @@ def markdown(document: Document, level: int = 1) -> str:
         document: what to write.
         level: of its heading: 2 for a comment below somebody else's.
     """
-    return "\n".join(_markdown_lines(document, level)) + "\n"
-
-
-def _markdown_lines(document: Document, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {escaped(document.title)}"
-    if document.subtitle:
-        yield from ("", escaped(document.subtitle))
-    if document.headline:
-        yield from ("", f"**{escaped(document.headline)}**")
-    if document.summary:
-        yield from ("", *(f"- {escaped(line)}" for line in document.summary))
-    for section in document.sections_for("markdown"):
-        if section.title:
-            yield from ("", f"{'#' * (level + section.level - 1)} {escaped(section.title)}")
-        if section.about:
-            yield from ("", escaped(section.about))
-        for block in section.blocks:
-            yield ""
-            yield from _markdown_block(block)
-
-
-def _markdown_block(block: Block) -> Iterator[str]:
-    if isinstance(block, Table):
-        if block.title:
-            yield from (f"**{escaped(block.title)}**", "")
-        yield f"| {' | '.join(escaped(column.name) for column in block.columns)} |"
-        yield f"|{'|'.join('---' if column.is_text else '---:' for column in block.columns)}|"
-        for row in block.cells():
-            cells = (
-                escaped(cell.line) if column.is_text else cell.line
-                for column, cell in zip(block.columns, row, strict=True)
-            )
-            yield f"| {' | '.join(cells)} |"
-    elif isinstance(block, Paragraph):
-        text = escaped(block.text)
-        yield f"**{text}**" if block.style == "headline" else text
-    elif isinstance(block, Bullets):
-        yield from (f"- {escaped(item)}" for item in block.items)
-    elif isinstance(block, Folded):
-        yield f"<details><summary>{escape(one_line(block.summary))}</summary>"
-        if block.text:
-            yield from ("", escaped(block.text))
-        if block.code:
-            # A fence must be longer than any run of backticks inside it.
-            longest = max(map(len, re.findall("`+", block.code)), default=0)
-            fence = "`" * max(3, longest + 1)
-            yield from ("", f"{fence}{block.language}", visible(block.code), fence)
-        yield from ("", "</details>")
+    filled: str = _template("document.md", escaped).render(document=document, level=level)
+    return filled
 
 
 def html(document: Document) -> bytes:
     """A document as one HTML file that needs nothing else: no script, no font, no request. Made to print."""
-    filled: str = _page().render(
-        document=document, version=VERSION, bands=BANDS, charts=charts, group=_grouped
-    )
+    filled: str = _template("document.html").render(document=document)
     return filled.encode("utf-8", "replace")
 
 
-def environment(package: str, *, of_html: bool = True) -> Environment:
+def environment(package: str, write: Callable[[str], str] | None = None) -> Environment:
     """The templates of a package.
 
     Args:
         package: whose folder `templates` they are in.
-        of_html: whether what they print is escaped and made visible; else each value is put on one line.
+        write: makes what they print of a text; None for pages, where it is escaped and made visible.
     """
+
+    def written(value: Any) -> Any:
+        plain = isinstance(value, str) and not isinstance(value, Markup)
+        return (write or visible)(value) if plain else value
+
     return Environment(
         loader=PackageLoader(package),
-        autoescape=of_html,  # noqa: S701 - what is no page is escaped by what shows it
+        autoescape=write is None,  # noqa: S701 - where it is no page, `write` escapes
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_visible if of_html else _on_one_line,
+        finalize=written,
     )
 
 
-def _visible(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+@lru_cache(maxsize=2)
+def _template(name: str, write: Callable[[str], str] | None = None) -> Template:
+    made = environment("evenkeel.experiments.kit", write)
+    made.globals |= {
+        "version": VERSION, "bands": BANDS, "charts": charts, "group": _grouped, "shape": _shape,
+        "fence": _fence, "one_line": one_line, "visible": visible,
+    }  # fmt: skip
+    return made.get_template(name)
 
 
-def _on_one_line(value: Any) -> Any:
-    return " ".join(value.splitlines()) if isinstance(value, str) else value
-
-
-@lru_cache(maxsize=1)
-def _page() -> Any:
-    made = environment("evenkeel.experiments.kit")
-    made.globals["shape"] = _shape
-    return made.get_template("document.html")
+def _fence(code: str) -> Markup:
+    """A fence of Markdown, longer than any run of backticks inside it."""
+    longest = max(map(len, re.findall("`+", code)), default=0)
+    return Markup("`") * max(3, longest + 1)
 
 
 def _shape(block: Block) -> str:

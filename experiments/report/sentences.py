@@ -21,6 +21,7 @@ from evenkeel.core.figures import (
     usd,
 )
 from evenkeel.core.labels import scorer_words
+from evenkeel.core.text import one_line
 from evenkeel.experiments.kit.renderings import environment
 from evenkeel.experiments.report.period import Period
 from evenkeel.experiments.report.tables import RESEND, WORDS, ranked
@@ -140,7 +141,7 @@ def summary(report: Report) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
-    made = environment("evenkeel.experiments.report", of_html=False)
+    made = environment("evenkeel.experiments.report", one_line)
     words = (
         change_line, count, date_and_time, difference, difference_interval, listing, number, points,
         points_text, reasons, share, usd, where,
