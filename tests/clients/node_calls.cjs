@@ -1,8 +1,6 @@
-// The official openai SDK for Node against a base URL: `node node_calls.cjs MODE URL`.
+// The official openai SDK for Node against a base URL: `node node_calls.cjs URL`.
 //
-// Mode `calls` prints what an application sees of each call as one JSON object. Mode `stream` prints a line for
-// each event of a stream when it comes. Mode `abort` aborts a stream after two events, says so, and lives on
-// until it is killed.
+// Prints what an application sees of each call as one JSON object.
 "use strict";
 
 const OpenAI = require("openai");
@@ -57,36 +55,22 @@ function calls(client) {
   return all;
 }
 
-async function main(mode, url) {
+async function main(url) {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "k", maxRetries: 0, timeout: 10_000 });
-  if (mode === "calls") {
-    const seen = {};
-    for (const [name, call] of Object.entries(calls(client))) {
-      seen[name] = await call().catch((error) => ({
-        error: error.constructor.name,
-        status: error.status,
-        body: error.error,
-        code: error.code,
-        request: error.requestID,
-        headers: error.headers && [...error.headers],
-        // Without a status it is a failure of this script or of the connection: its text tells.
-        text: error.status ? undefined : String(error.stack),
-      }));
-    }
-    process.stdout.write(JSON.stringify(seen));
-    return;
+  const seen = {};
+  for (const [name, call] of Object.entries(calls(client))) {
+    seen[name] = await call().catch((error) => ({
+      error: error.constructor.name,
+      status: error.status,
+      body: error.error,
+      code: error.code,
+      request: error.requestID,
+      headers: error.headers && [...error.headers],
+      // Without a status it is a failure of this script or of the connection: its text tells.
+      text: error.status ? undefined : String(error.stack),
+    }));
   }
-  const stream = await client.chat.completions.create({ ...ASK, model: "gated", stream: true });
-  let events = 0;
-  for await (const chunk of stream) {
-    process.stdout.write(`${JSON.stringify(chunk)}\n`);
-    events += 1;
-    if (mode === "abort" && events === 2) break;
-  }
-  if (mode === "abort") {
-    process.stdout.write("left\n");
-    setInterval(() => {}, 60_000);
-  }
+  process.stdout.write(JSON.stringify(seen));
 }
 
-main(process.argv[2], process.argv[3]);
+main(process.argv[2]);

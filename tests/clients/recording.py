@@ -148,7 +148,6 @@ class Wire(asyncio.Protocol):
     async def body(self) -> bytes:
         """Take the body of the request whose head was taken last."""
         request = self._current
-        assert request is not None
         start = self._taken
         if request.field(b"transfer-encoding").lower() == b"chunked":
             body = b""

@@ -52,45 +52,23 @@ def node_modules(pytestconfig, tmp_path_factory):
     return found
 
 
-@pytest.fixture
-def node(node_modules):
-    """Starts the script in a mode; it is stopped at the end of the test at the latest."""
-    started = []
-
-    def start(mode, port):
-        process = subprocess.Popen(
-            ["node", str(SCRIPT), mode, f"http://127.0.0.1:{port}"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "NODE_PATH": str(node_modules)},
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-@pytest.fixture
-def endpoint(upstream):
-    """The canned model endpoint behind `paths`."""
-    upstream.handler = Scripted()
-    return upstream.handler
-
-
-def finished(process):
-    """What a script printed, once it has ended well."""
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err.decode()) == (0, "")
-    return out
-
-
-def test_every_call_gives_and_sends_the_same(paths, upstream, endpoint, node):
+def test_every_call_gives_and_sends_the_same(paths, upstream, node_modules):
     """Chat, streams, tools, responses, files, audio, images, pages and errors are equal in both places."""
-    direct, proxied = paths.both(lambda port: json.loads(finished(node("calls", port))))
+
+    def seen_by_node(port):
+        done = subprocess.run(
+            ["node", str(SCRIPT), f"http://127.0.0.1:{port}"],
+            env={**os.environ, "NODE_PATH": str(node_modules)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr.decode()) == (0, "")
+        return json.loads(done.stdout)
+
+    upstream.handler = Scripted()
+    direct, proxied = paths.both(seen_by_node)
     assert list(proxied) == list(direct)
     for name, seen in direct.items():
         assert proxied[name] == seen, name
@@ -105,41 +83,3 @@ def test_every_call_gives_and_sends_the_same(paths, upstream, endpoint, node):
     assert len(proxied["batches"]) == 6
     assert proxied["error 429"]["error"] == "RateLimitError"
     assert not any("text" in seen for seen in proxied.values() if isinstance(seen, dict) and "error" in seen)
-
-
-def test_each_event_is_in_the_application_before_the_next_is_made(paths, upstream, endpoint, node):
-    """The endpoint may send an event only after the application has got the one before."""
-
-    def talk(port):
-        upstream.call(endpoint.permits.release)  # the comment, of which the SDK says nothing
-        upstream.call(endpoint.permits.release)
-        process = node("stream", port)
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            upstream.call(endpoint.permits.release)
-        finished(process)
-        return lines
-
-    direct, proxied = paths.both(talk)
-    assert proxied == direct
-    assert len(proxied) == 1 + len(WORDS)
-
-
-def test_a_stream_that_is_left_ends_the_upstream_call(paths, upstream, endpoint, node):
-    """The endpoint sees at once that the application has heard enough, while the application lives on."""
-
-    def talk(port):
-        for _ in range(3):
-            upstream.call(endpoint.permits.release)
-        process = node("abort", port)
-        lines = [process.stdout.readline() for _ in range(3)]
-        # `fetch` opens a connection for later as soon as it has lost one: the last that was used counts.
-        wire = [wire for wire in upstream.wires if wire.received][-1]
-        upstream.eventually(lambda: wire.ended)
-        assert process.poll() is None
-        return lines
-
-    direct, proxied = paths.both(talk)
-    assert proxied == direct
-    assert proxied[-1] == b"left\n"

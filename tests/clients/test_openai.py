@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import inspect
 import io
-import threading
 
 import openai
 import pytest
@@ -180,19 +179,6 @@ def test_what_is_compared_is_what_was_meant(endpoint, clients):
     assert (caught.value.code, caught.value.response.headers["retry-after"]) == ("c429", "1")
 
 
-def test_lines_of_a_streaming_response_are_the_same(endpoint, clients):
-    """Comments, event names, empty lines and `[DONE]` pass in the raw stream."""
-
-    def lines(client):
-        with client.chat.completions.with_streaming_response.create(**ASK, stream=True) as response:
-            return list(response.iter_lines())
-
-    direct, proxied = map(lines, clients)
-    assert proxied == direct
-    assert proxied[0] == ": a comment"
-    assert proxied[-2:] == ["data: [DONE]", ""]
-
-
 def test_azure_paths_and_versions_pass(paths, upstream, endpoint):
     """Deployment paths, `api-version` and `api-key` reach the endpoint as sent."""
 
@@ -232,19 +218,6 @@ def test_the_sdks_timeout_ends_the_upstream_call(upstream, endpoint, clients):
             client.with_options(timeout=0.2).chat.completions.create(**ASK | {"model": "silent"})
         upstream.eventually(lambda: upstream.wires[-1].ended)
     assert same_request(upstream) == 1
-
-
-def test_each_event_is_in_the_application_before_the_next_is_made(upstream, endpoint, clients):
-    """The endpoint may send an event only after the application has got the one before."""
-    for client in clients:
-        upstream.call(endpoint.permits.release)  # the comment, of which the SDK says nothing
-        upstream.call(endpoint.permits.release)
-        stream = client.chat.completions.create(**ASK | {"model": "gated"}, stream=True)
-        got = 0
-        for _ in stream:
-            got += 1
-            upstream.call(endpoint.permits.release)
-        assert got == 1 + len(WORDS)
 
 
 def test_a_stream_that_is_closed_ends_the_upstream_call(upstream, endpoint, clients):
@@ -308,21 +281,3 @@ def test_many_streams_at_once_stay_apart(paths, endpoint):
             return await asyncio.gather(*map(one, range(60)))
 
     assert all(asyncio.run(main()))
-
-
-def test_threads_share_one_client(endpoint, clients):
-    """Eight threads with one client and its connection pool see no one else's answers."""
-    wrong = []
-
-    def work(number):
-        for _ in range(10):
-            answer = clients[1].files.create(file=("n", b"x" * 1000 * number, "text/plain"), purpose="batch")
-            if not 1000 * number < answer.bytes < 1000 * number + 1000:
-                wrong.append(number)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []

@@ -1,4 +1,4 @@
-"""HTTP clients that applications use besides the SDKs: httpx2, httpx, aiohttp, http.client, urllib, curl."""
+"""HTTP clients that applications use besides the SDKs: httpx2, httpx, http.client, urllib, curl."""
 
 from __future__ import annotations
 
@@ -61,21 +61,6 @@ def _seen(response):
     return response.status_code, sorted(response.headers.multi_items()), response.content
 
 
-def with_aiohttp(url):
-    import aiohttp  # noqa: PLC0415 - tested where it is installed
-
-    async def main():
-        seen = []
-        async with aiohttp.ClientSession() as client:
-            for method, target, headers, body in CALLS:
-                async with client.request(method, url + target, headers=headers, data=body) as response:
-                    fields = sorted(response.headers.items())
-                    seen.append((response.status, fields, await response.read()))
-        return seen
-
-    return asyncio.run(main())
-
-
 def with_http_client(url):
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
     seen = []
@@ -108,11 +93,8 @@ CLIENTS = {
     "http.client": with_http_client,
     "urllib": with_urllib,
 }
-CLIENTS |= {
-    name: client
-    for name, client in {"httpx": with_httpx, "aiohttp": with_aiohttp}.items()
-    if importlib.util.find_spec(name)
-}
+if importlib.util.find_spec("httpx"):
+    CLIENTS["httpx"] = with_httpx
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)

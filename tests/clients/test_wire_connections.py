@@ -55,20 +55,6 @@ def test_one_connection_serves_many_requests(paths, upstream):
     assert len(upstream.wires) == 2
 
 
-def test_pipelined_requests_are_answered_in_order(paths, upstream):
-    """Fifty requests sent in one write are kept apart and answered one after the other."""
-    upstream.handler = numbered
-
-    def talk(port):
-        with raw(port) as client:
-            client.send(b"".join(map(request, range(50))))
-            return [client.answer() for _ in range(50)]
-
-    direct, proxied = paths.both(talk)
-    assert proxied == direct
-    assert [body.split(b" ")[0] for _, body in proxied] == [b"/%d" % number for number in range(50)]
-
-
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_close_is_obeyed(paths, upstream, number):
     """A client that asks for the last answer gets it and then the end; nothing it sent later is served."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import time
@@ -10,7 +9,7 @@ import time
 import pytest
 
 from tests.clients.raw import Raw, raw
-from tests.clients.recording import OK, fixed
+from tests.clients.recording import OK
 
 pytestmark = pytest.mark.system
 
@@ -128,26 +127,6 @@ def test_a_slow_upload_is_not_a_stalled_one(faulty, upstream):
         assert client.answer() == (OK[:-2], b"ok")
 
 
-def test_a_slow_upload_that_is_refused_early(faulty, upstream):
-    """A client that sends all before it reads finds the refusal, as directly, however long it sends."""
-
-    async def handler(wire, request):
-        await wire.exactly(1000)
-        wire.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
-        await wire.body()
-
-    def slowly():
-        for _ in range(15):
-            time.sleep(0.2)
-            yield bytes(1000)
-
-    upstream.handler = handler
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", faulty.proxy.port, timeout=10)) as client:
-        client.request("POST", "/v1/files", slowly(), {"Content-Length": "15000"})
-        answer = client.getresponse()
-        assert (answer.status, answer.read()) == (413, b"big")
-
-
 @pytest.mark.parametrize("end", ["close", "reset"])
 def test_an_upstream_that_goes_away_during_an_upload(faulty, upstream, end):
     """A client that sends all before it reads finds a 502, where it would only have lost its connection."""
@@ -164,34 +143,3 @@ def test_an_upstream_that_goes_away_during_an_upload(faulty, upstream, end):
     connection.close()
     assert (answer.status, error["code"]) == (502, "upstream_closed_without_answer")
     assert len(upstream.requests) == 1
-
-
-def test_clients_that_leave_do_not_disturb_those_that_stay(faulty, upstream):
-    """Between streams that are left, one that stays is delivered whole."""
-    pieces = 40
-
-    async def handler(wire, request):
-        await wire.body()
-        wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
-        while request.target == b"/leaves":
-            await wire.more()
-        staying.append(wire)
-
-    staying = []
-    upstream.handler = handler
-    with raw(faulty.proxy.port) as stays:
-        stays.send(b"GET /stays HTTP/1.1\r\nHost: x\r\n\r\n")
-        stays.until(b"first\r\n")
-        upstream.eventually(lambda: staying)
-        for _ in range(pieces):
-            leaver = Raw(faulty.proxy.port)
-            leaver.send(b"GET /leaves HTTP/1.1\r\nHost: x\r\n\r\n")
-            leaver.until(b"first\r\n")
-            leaver.leave()
-            upstream.call(lambda: staying[0].write(EVENT))
-            assert stays.read(len(EVENT)) == EVENT
-        upstream.call(lambda: staying[0].write(b"0\r\n\r\n"))
-        assert stays.read(5) == b"0\r\n\r\n"
-        upstream.handler = fixed(OK)
-        stays.send(POST)
-        assert stays.answer()[1] == b"ok"

@@ -27,16 +27,13 @@ def test_rate_intervals_agree_with_hand_worked_ones():
     """With one or two trials the confidence set can be solved by hand."""
     # One success: the mixture gives 1/2, so p is kept while (1/2)/p < 20, that is p > 1/40.
     one = proportion(1, 1, alpha=ALPHA)
-    assert one is not None
     assert (one.value, one.upper, one.n) == (1.0, 1.0, 1)
     assert one.lower == pytest.approx(1 / 40, abs=1e-9)
     # Two successes: mixture (1/2 · 3/2)/(1 · 2) = 3/8, so p² > 3/160.
     two = proportion(2, 2, alpha=ALPHA)
-    assert two is not None
     assert two.lower == pytest.approx(sqrt(3 / 160), abs=1e-9)
     # One of two: mixture (1/2 · 1/2)/2 = 1/8, so p(1 − p) > 1/160.
     half = proportion(1, 2, alpha=ALPHA)
-    assert half is not None
     assert half.value == 0.5
     assert half.lower == pytest.approx((1 - sqrt(1 - 4 / 160)) / 2, abs=1e-9)
     assert half.upper == pytest.approx((1 + sqrt(1 - 4 / 160)) / 2, abs=1e-9)
@@ -53,7 +50,6 @@ def test_rate_interval_holds_its_value_and_ends_where_the_evidence_reaches_the_l
     """The ends are the rates whose e-value is 1/alpha, and the value lies between them."""
     successes, trials = counts
     estimate = proportion(successes, trials, alpha=ALPHA)
-    assert estimate is not None
     assert 0 <= estimate.lower <= estimate.value <= estimate.upper <= 1
     for end in (estimate.lower, estimate.upper):
         if 0 < end < 1:
@@ -65,8 +61,6 @@ def test_rate_interval_moves_up_with_successes(counts):
     """One more success among the same trials never lowers an end."""
     successes, trials = counts
     fewer, more = proportion(successes, trials), proportion(successes + 1, trials)
-    assert fewer is not None
-    assert more is not None
     assert fewer.lower <= more.lower + 1e-9
     assert fewer.upper <= more.upper + 1e-9
 
@@ -74,7 +68,6 @@ def test_rate_interval_moves_up_with_successes(counts):
 def test_rate_interval_of_a_million_trials_is_exact_and_narrow():
     """Large counts lose no precision and the interval shrinks like the square root of log n over n."""
     estimate = proportion(50_000, 1_000_000, alpha=ALPHA)
-    assert estimate is not None
     assert 0.0008 < estimate.value - estimate.lower < 0.0011
     assert rate_evidence(estimate.upper, 50_000, 1_000_000) == pytest.approx(log(20), abs=1e-4)
 
@@ -100,12 +93,10 @@ def test_excess_intervals_agree_with_hand_worked_ones():
     # One pair that shifted only in the variant: the mixture gives 1/3. For p₊ − p₋ = x the
     # likeliest p₊ is (1 + x)/2, so x is kept while (1/3)/((1 + x)/2) < 20: x > 1/30 − 1.
     plus = paired_excess(1, 0, 0, alpha=ALPHA)
-    assert plus is not None
     assert (plus.value, plus.upper, plus.n) == (1.0, 1.0, 1)
     assert plus.lower == pytest.approx(1 / 30 - 1, abs=1e-9)
     # One pair without a difference: the likeliest p₀ is 1 − |x|, so 1 − |x| > 1/60.
     zero = paired_excess(0, 0, 1, alpha=ALPHA)
-    assert zero is not None
     assert zero.value == 0.0
     assert (zero.lower, zero.upper) == (pytest.approx(-59 / 60, abs=1e-9), pytest.approx(59 / 60, abs=1e-9))
 
@@ -136,8 +127,6 @@ def test_excess_interval_holds_its_value_and_mirrors(counts):
     plus, minus, zero = counts
     estimate = paired_excess(plus, minus, zero, alpha=ALPHA)
     mirrored = paired_excess(minus, plus, zero, alpha=ALPHA)
-    assert estimate is not None
-    assert mirrored is not None
     assert -1 <= estimate.lower <= estimate.value <= estimate.upper <= 1
     assert estimate.value == pytest.approx((plus - minus) / (plus + minus + zero))
     assert mirrored.value == -estimate.value
@@ -202,8 +191,6 @@ def test_counts_give_the_estimates_of_their_rates():
     assert estimates.quality_better == proportion(4, 40)
     assert estimates.excess == paired_excess(30, 0, 70)
     rate = proportion(20, 100)
-    assert rate is not None
-    assert estimates.robustness is not None
     assert estimates.robustness.value == pytest.approx(0.8)
     assert estimates.robustness.lower == pytest.approx(1 - rate.upper)
     assert estimates.robustness.upper == pytest.approx(1 - rate.lower)
@@ -225,7 +212,6 @@ def test_robustness_is_one_minus_the_product_of_the_deltas(counts):
     if not cell.trials:
         assert estimates.robustness is None
         return
-    assert estimates.robustness is not None
     assert estimates.robustness.value == pytest.approx(1 - (worse + better + mixed) / cell.trials)
     if estimates.quality_delta and estimates.content_delta:
         product = estimates.content_delta.value * estimates.quality_delta.value
@@ -238,9 +224,6 @@ def test_unscored_shifts_widen_the_interval_of_robustness_and_do_not_raise_its_v
     counts = Counts(rated={"1": 0, "2": 40, "3": 60}, worse=10, same=10)
     robustness = counts.robustness(alpha=ALPHA, min_trials=30)
     fewest, most = proportion(10, 100), proportion(30, 100)
-    assert fewest is not None
-    assert most is not None
-    assert robustness is not None
     assert robustness.value == pytest.approx(1 - 0.4 * 0.5)
     assert robustness.lower == pytest.approx(1 - most.upper)
     assert robustness.upper == pytest.approx(1 - fewest.lower)
@@ -300,6 +283,4 @@ def test_a_rating_off_the_scale_is_a_failure():
 def test_a_smaller_error_gives_a_wider_interval(alpha):
     """Intervals nest by their confidence."""
     wide, narrow = proportion(7, 50, alpha=alpha), proportion(7, 50, alpha=min(1.0, alpha * exp(1)))
-    assert wide is not None
-    assert narrow is not None
     assert wide.lower < narrow.lower < narrow.upper < wide.upper

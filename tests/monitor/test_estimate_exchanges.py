@@ -50,7 +50,6 @@ def test_the_mean_of_one_observation_agrees_with_a_hand_worked_interval():
     # μ = s̄ / (39 + s̄) for the mean share s̄.
     mean_share = sum(SHARES) / len(SHARES)
     one = bounded_mean({1.0: 1}, alpha=0.05)
-    assert one is not None
     assert (one.value, one.upper, one.n) == (1.0, 1.0, 1)
     assert one.lower == pytest.approx(mean_share / (39 + mean_share), abs=1e-6)
     assert bounded_mean({}) is None
@@ -61,8 +60,6 @@ def test_the_interval_holds_the_mean_and_is_the_mirror_image_of_the_mirrored_one
     """What is said of v is said of 1 − v the other way round."""
     estimate = bounded_mean(histogram)
     mirrored = bounded_mean({1 - value: count for value, count in histogram.items()})
-    assert estimate is not None
-    assert mirrored is not None
     assert 0 <= estimate.lower <= estimate.value <= estimate.upper <= 1
     assert estimate.n == sum(histogram.values())
     assert mirrored.lower == pytest.approx(1 - estimate.upper, abs=1e-5)
@@ -75,8 +72,6 @@ def test_the_interval_of_plain_rates_is_nearly_that_of_the_plain_rate(counts):
     trials, successes = counts
     betting = bounded_mean({value: n for value, n in ((0.0, trials - successes), (1.0, successes)) if n})
     plain = proportion(successes, trials)
-    assert betting is not None
-    assert plain is not None
     assert betting.upper - betting.lower < (plain.upper - plain.lower) * 8 / 7
 
 
@@ -92,7 +87,6 @@ def test_intervals_over_exchanges_hold_where_pooled_trials_miss():
             pooled_missed |= log_evidence(rate, 4 * moved, 4 * n) >= log(20)
             if n % 10 == 0:
                 found = bounded_mean({v: c for v, c in ((0.0, n - moved), (1.0, moved)) if c})
-                assert found is not None
                 clustered_missed |= not found.lower <= rate <= found.upper
         missed += clustered_missed
         missed_pooled += pooled_missed
@@ -106,8 +100,6 @@ def test_trials_of_one_exchange_that_differ_narrow_the_interval():
     shares = Counter(sum(choice.random() < 0.2 for _ in range(4)) / 4 for _ in range(500))
     single = Counter(float(choice.random() < 0.2) for _ in range(500))
     many, one = bounded_mean(shares), bounded_mean(single)
-    assert many is not None
-    assert one is not None
     assert many.upper - many.lower < 0.6 * (one.upper - one.lower)
 
 
@@ -124,11 +116,8 @@ def test_rollups_weigh_every_exchange_the_same():
     words = words_of(tally_of(WORSE, WORSE, SAME, VERDICT).observation(), tally_of(VERDICT).observation())
     found = rollup_estimates(words, alpha=0.05, min_exchanges=2)
     assert found.exchanges == 2
-    assert found.content_delta is not None
     assert (found.content_delta.value, found.content_delta.n) == (0.375, 2)
-    assert found.robustness is not None
     assert found.robustness.value == 1 - 0.25
-    assert found.excess is not None
     assert found.excess.value == pytest.approx(0.375)
     assert found.quality_delta is None, "only one exchange has shifted trials"
     assert found.noise_floor is None
@@ -141,12 +130,9 @@ def test_unknown_quality_widens_robustness_both_ways():
     changed, unknown, same = (tally_of(one).observation() for one in (WORSE, UNSCORED, SAME))
     words = words_of(*[changed] * 10, *[unknown] * 20, *[same] * 10, *[tally_of(VERDICT).observation()] * 60)
     found = rollup_estimates(words, alpha=0.05, min_exchanges=1).robustness
-    assert found is not None
     # 40 of 100 shifted; of the 20 scored half changed.
     assert found.value == pytest.approx(1 - 0.4 * 0.5)
     none, every = bounded_mean({1.0: 10, 0.0: 90}), bounded_mean({1.0: 30, 0.0: 70})
-    assert none is not None
-    assert every is not None
     assert found.upper == pytest.approx(1 - none.lower)
     assert found.lower == pytest.approx(1 - every.upper)
     assert rollup_estimates(words_of(*[unknown] * 50), alpha=0.05, min_exchanges=1).robustness is None

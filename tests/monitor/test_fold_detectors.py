@@ -49,7 +49,6 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
     assert "53% over the last 15 trials" in events[0].summary
     assert "5% in its first 200 trials" in events[0].summary
     (report,) = state.reports()
-    assert report.drift is not None
     assert (report.drift.state, report.drift.baseline, report.drift.trials) == ("level", 0.05, 200)
     assert report.drift.provisional
     assert report.alert is False
@@ -67,7 +66,6 @@ def test_there_is_no_baseline_before_its_trials_are_there():
     assert state.reports()[0].drift is None
     state.apply(LoggedVerdict(1000, replace(VERDICT, id="last")))
     drift = state.reports()[0].drift
-    assert drift is not None
     assert drift.lower == 0.0
     assert drift.upper > drift.baseline + SETTINGS.drift_tolerance
 
@@ -93,7 +91,6 @@ def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
     assert (record.route, record.kinds) == ("chat", {"ratings"})
     assert record.marks[0].before == "general.spelling: shifted in 5%"
     (report,) = state.reports()
-    assert report.drift is not None
     assert report.drift.state == "risen"
 
 

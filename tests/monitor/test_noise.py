@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from evenkeel.core.cells import CellKey
@@ -22,7 +19,6 @@ from evenkeel.core.verdict import (
     DECIDED_BY,
     JUDGED_AGAIN,
     JUDGED_SWAPPED,
-    PROVENANCE,
     Failure,
     Verdict,
 )
@@ -30,8 +26,8 @@ from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.export import CellCollector
-from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
-from evenkeel.monitor.noise import JudgeCounts, Judges
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.noise import JudgeCounts
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -157,37 +153,6 @@ def test_every_cell_of_a_route_and_model_reports_their_judge():
     assert alone.decided == {}
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.sampled_from(STREAM), max_size=30), st.integers(0, 30))
-def test_a_checkpoint_goes_on_like_a_fold_that_never_stopped(verdicts, stop):
-    """Cut anywhere, read again, continued: the same state, byte for byte."""
-    whole = state_of(*verdicts)
-    part = MonitorState.from_bytes(state_of(*verdicts[:stop]).to_bytes(), whole.settings)
-    for place, verdict in enumerate(verdicts, 1):
-        part.apply(LoggedVerdict(place, replace(verdict, id=f"v{place}")))
-    assert part.to_bytes() == whole.to_bytes()
-    assert part.reports() == whole.reports()
-
-
-def test_a_checkpoint_from_before_the_judge_was_watched_is_folded_anew():
-    """Its counts would lack what the log still tells."""
-    data = json.loads(state_of(*STREAM).to_bytes())
-    assert data["head"]["judges"][0]["route"] == "chat"
-    old = {key: value for key, value in data["head"].items() if key != "judges"} | {"version": 1}
-    with pytest.raises(CheckpointError, match="version 1"):
-        MonitorState.from_bytes(json.dumps({**data, "head": old}).encode(), MonitorSettings())
-
-
-def test_the_judges_of_an_old_log_are_the_judges_all_the_same():
-    """Verdicts logged before there was a cascade count as judged, and say nothing about noise."""
-    line = json.loads(replace(VERDICT, details={"rouge_l": 0.5}).to_json())
-    judges = Judges()
-    judges.add("chat", "m", Verdict.from_json(json.dumps(line)))
-    known = judges.estimates("chat", "m", alpha=0.05, min_trials=1)
-    assert (known.noise, known.decided) == (None, {"equality": 0, "bands": 0, "judge": 1})
-    assert judges.estimates("chat", "unheard of", alpha=0.05, min_trials=1).decided == {}
-
-
 def test_the_judge_is_exported_once_for_each_route_and_model():
     """Noise, swap consistency and agreement with interval and number; the stages as a counter."""
     reports = state_of(*STREAM, replace(STREAM[4], perturbation=BASELINE)).reports()
@@ -234,26 +199,3 @@ def test_the_monitor_counts_judges_without_their_code():
     script = f"import sys, evenkeel.monitor.fold; print([name for name in {heavy!r} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
-
-
-def test_provenance_is_told_from_scores():
-    """Whoever shows details can leave out what is no score."""
-    assert {DECIDED_BY, BANDS_RATING, JUDGED_AGAIN, JUDGED_SWAPPED} == PROVENANCE
-
-
-def test_false_alarms_raise_both_arms_and_cancel_in_the_excess():
-    """A judge of 10 % false alarms and 90 % hits on true rates of 0 and 30 %: 10 %, 34 %, excess 24 %."""
-    rng, false_alarms, hits, trials = random.Random(11), 0.1, 0.9, 20_000
-
-    def seen(true_rate: float) -> float:
-        shifted = (rng.random() < true_rate for _ in range(trials))
-        return sum(rng.random() < (hits if one else false_alarms) for one in shifted) / trials
-
-    baseline, perturbed = seen(0.0), seen(0.3)
-    assert baseline == pytest.approx(0.1, abs=0.01)
-    assert perturbed == pytest.approx(0.1 + 0.8 * 0.3, abs=0.015)
-    assert perturbed - baseline == pytest.approx((hits - false_alarms) * 0.3, abs=0.02)
-    again = (
-        sum((rng.random() < false_alarms) != (rng.random() < false_alarms) for _ in range(trials)) / trials
-    )
-    assert again == pytest.approx(2 * false_alarms * (1 - false_alarms), abs=0.015)

@@ -29,27 +29,12 @@ def test_what_was_done_is_read_back_newest_first(reopen):
     assert log.latest(1) == [ACTION]
 
 
-def test_of_very_many_the_oldest_are_dropped(reopen):
-    """Of five, three are kept."""
-    log = reopen(kept=3)
-    for number in range(5):
-        log.record(replace(ACTION, at=float(number)))
-    assert [one.at for one in log.latest(10)] == [4.0, 3.0, 2.0]
-
-
 def test_a_text_without_end_is_cut(reopen):
     """400 characters of each are kept."""
     log = reopen()
     log.record(replace(ACTION, subject="x" * 10_000))
     (found,) = log.latest(1)
     assert found.subject == "x" * 400
-
-
-def test_of_none_there_are_none(reopen):
-    """Who asks for no action gets none, not all."""
-    log = reopen()
-    log.record(ACTION)
-    assert log.latest(0) == []
 
 
 def test_what_a_later_version_has_recorded_can_be_read():

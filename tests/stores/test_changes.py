@@ -32,15 +32,6 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
     assert changes.runs() == [later, again]
 
 
-def test_runs_of_a_route_are_bounded(changes):
-    """The newest stay, and those of other routes."""
-    changes.put_run(RUN)
-    for number in range(410):
-        changes.put_run(dataclasses.replace(RUN, id=f"n{number}", route="busy"))
-    kept = [run.id for run in changes.runs()]
-    assert kept == ["r1", *(f"n{number}" for number in range(10, 410))]
-
-
 def test_a_change_is_responded_to_once(changes):
     """Whoever comes first does it."""
     assert changes.respond("c1", 1.0)

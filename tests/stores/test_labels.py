@@ -71,14 +71,6 @@ def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):
     assert given.quality_scores == VERDICT.quality
 
 
-def test_an_empty_store_has_nothing(store):
-    """No label, no text, revision 0."""
-    assert store.select() == store.of_verdict("x") == store.history("x") == ()
-    assert store.texts("x") is None
-    assert store.labelled([]) == store.labelled(["x"]) == frozenset()
-    assert store.revision() == 0
-
-
 def test_the_same_again_changes_nothing(store):
     """Neither version nor time, nor the revision."""
     first = store.put(said(), TEXTS)

@@ -59,7 +59,6 @@ def test_a_rate_that_rose_is_told_with_both_sides():
     found = compare(tally(200, 20), tally(200, 2))
     assert found.worse == KINDS
     assert found.pooled.rose
-    assert found.pooled.before is not None
     assert (found.pooled.before.value, found.pooled.before.n) == (0.05, 200), "an exchange counts once"
     first = found.cells[0]
     assert first.perturbation == BASELINE

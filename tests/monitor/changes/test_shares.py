@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
@@ -83,21 +82,6 @@ def test_values_that_are_all_rare_are_not_watched():
     """A trait with a hundred values says nothing, and begins anew without end."""
     watch = ShareWatch(RULES)
     assert not [one for place in range(2000) for one in watch.observe({"task": f"t{place % 100}"})]
-
-
-def test_a_watch_read_again_goes_on_equally():
-    """State through JSON in the reference, behind it and in the middle of evidence."""
-    for cut in (100, 350, 640):
-        rng = random.Random(6)
-        whole, first = ShareWatch(RULES), ShareWatch(RULES)
-        shown(whole, rng, cut)
-        shown(first, random.Random(6), cut)
-        again = ShareWatch.from_json(json.loads(json.dumps(first.to_json())), RULES)
-        state = rng.getstate()
-        found = shown(whole, rng, 300, languages=(0.3, 0.7))
-        rng.setstate(state)
-        assert shown(again, rng, 300, languages=(0.3, 0.7)) == found
-        assert again.to_json() == whole.to_json()
 
 
 def test_numbers_that_are_nearly_all_equal_can_also_rise():

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evenkeel.monitor.changes.route import (
     FORGOTTEN_AFTER,
-    KEPT,
     NEEDED,
     RUN,
-    SETTLING,
     UNKNOWN,
     Switch,
     ValueWatch,
@@ -103,19 +97,3 @@ def test_a_value_that_is_rare_by_nature_is_no_change_when_it_is_frequent_for_onc
     """15 % of 20,000 exchanges hold a fifth of forty now and then."""
     rng = random.Random(5)
     assert watched(["b" if rng.random() < 0.15 else "a" for _ in range(20_000)]) == []
-
-
-@settings(max_examples=50, deadline=None)
-@given(values=st.lists(st.sampled_from("abcd"), max_size=400), cut=st.integers(0, 400))
-def test_a_watch_read_again_goes_on_equally(values, cut):
-    """State through JSON at any place, the same switches behind it, and never two within eight exchanges."""
-    whole = ValueWatch()
-    found = watched(values, whole)
-    first = ValueWatch()
-    head = watched(values[:cut], first)
-    again = ValueWatch.from_json(json.loads(json.dumps(first.to_json())))
-    tail = [(place + len(values[:cut]), switch) for place, switch in watched(values[cut:], again)]
-    assert head + tail == found
-    assert again.to_json() == whole.to_json()
-    assert all(place > SETTLING for place, _ in found)
-    assert len(whole.to_json()[0]) <= KEPT

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from math import isfinite
 
 import pytest
 from hypothesis import given
@@ -70,17 +69,6 @@ def test_a_mean_at_half_the_threshold_raises_nothing_for_long():
     assert alert.evidence_log10 < alert.alarm_log10
 
 
-def test_a_million_trials_stay_finite():
-    """Long stretches of any outcome neither overflow nor vanish."""
-    alert = Alert(AlertRules(0.1, 10_000))
-    for difference in (1, 0, -1, 1, -1):
-        for _ in range(200_000):
-            alert.observe(difference)
-        assert all(isfinite(wealth) and wealth >= 0 for wealth in alert.to_json()["watch"][0])
-        assert isfinite(alert.evidence_log10)
-    assert not alert.up
-
-
 @given(some_differences, some_differences)
 def test_a_stored_alert_goes_on_exactly(before, after):
     """Through JSON and back, every later change and every float is the same."""
@@ -130,7 +118,6 @@ def test_an_alert_raised_with_others_keeps_the_evidence_it_had():
     evidence = alert.evidence
     assert 1 < evidence < 1000
     change = alert.raise_now()
-    assert change is not None
     assert (change.kind, change.run_trials, change.run_mean) == ("raised", 9, 1.0)
     assert alert.up
     assert alert.evidence == evidence

@@ -140,39 +140,6 @@ def test_cells_that_worsen_together_are_found_sooner_than_one_alone():
     assert together < 0.9 * alone
 
 
-def test_a_restart_changes_nothing():
-    """A family shown every cell's evidence anew names the same cells at the same trials."""
-    choice = random.Random("restart")
-    alerts = {(name,): Alert(AlertRules(0.0, 50)) for name in "abcdef"}
-    family = Family(50)
-    stream = [(choice.choice(sorted(alerts)), choice.choice([0, 1, 1, -1])) for _ in range(300)]
-
-    def play(family, alerts, part):
-        log = []
-        for key, difference in part:
-            alerts[key].observe(difference)
-            for one in family.show(key, alerts[key].evidence, up=alerts[key].up):
-                alerts[one].raise_now()
-                family.show(one, alerts[one].evidence, up=True)
-                log.append(one)
-        return log
-
-    whole = play(family, alerts, stream)
-    for cut in (50, 150, 250):
-        first = {(name,): Alert(AlertRules(0.0, 50)) for name in "abcdef"}
-        log = play(Family(50), first, stream[:cut])
-        second = {key: Alert.from_json(alert.to_json(), alert.rules) for key, alert in first.items()}
-        fresh = Family(50)
-        for key in sorted(second, reverse=True):
-            assert fresh.show(key, second[key].evidence, up=second[key].up) == ()
-        log += play(fresh, second, stream[cut:])
-        assert log == whole
-        assert [alert.to_json() for alert in second.values()] == [
-            alert.to_json() for alert in alerts.values()
-        ]
-    assert whole
-
-
 def test_the_levels_by_rank_fall_like_one_over_the_size():
     """Ranks 1, 2, 3 … begin at C, C/2, C/3 …; below C/16 there is none."""
     places = [rank(1000 / size, 1000) for size in range(1, MOST_TOGETHER + 1)]

@@ -1,4 +1,4 @@
-"""Everything that takes too long."""
+"""A client's connection: versions of HTTP, tunnels, and everything that takes too long."""
 
 from __future__ import annotations
 
@@ -12,14 +12,39 @@ from evenkeel.proxy import Limits, Timeouts
 from tests.proxy.plain import GET, OK, POST, error_of
 
 
-async def test_upstream_that_stops_is_cut_off(relay):
-    """The idle timeout ends a stalled stream as truncated."""
-    start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n"
-    async with relay(lambda wire: wire.write(start), timeouts=Timeouts(idle_s=0.08)) as rig:
+async def test_http_1_0_client_keeps_a_connection_it_asked_to_keep(relay):
+    """With a length, an HTTP/1.0 connection is kept, and the client is told so."""
+    async with relay(OK) as rig:
         client = await rig.client()
-        client.send(GET)
-        assert await client.rest() == start
-        assert rig.counter("proxy_upstream_errors", reason="upstream_idle_timeout") == 1
+        for _ in range(2):
+            client.send(b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n")
+            assert b"\r\nConnection: keep-alive\r\n" in await client.answer()
+        client.send(b"GET / HTTP/1.0\r\n\r\n")
+        assert b"\r\nConnection: close\r\n" in await client.rest()
+
+
+async def test_client_ending_its_half_of_a_tunnel_still_hears_the_rest(relay, eventually):
+    """The end of a tunnel's one direction is passed on; the other stays open."""
+
+    def answer(wire):
+        wire.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+        wire.eof_received = lambda: wire.write(b"last words") or None
+
+    async with relay(answer) as rig:
+        client = await rig.client()
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+        await client.until(b"\r\n\r\n")
+        client.writer.write_eof()
+        assert await client.rest() == b"last words"
+        await eventually(lambda: rig.counter("proxy_in_flight") == 0)
+
+
+async def test_unknown_path_is_a_404(relay):
+    """Without a route for it, a path is answered by the relay."""
+    async with relay(OK, prefix="/known") as rig:
+        status, error = error_of(await rig.exchange(GET))
+        assert (status, error["code"]) == (404, "no_route")
+        assert rig.counter("proxy_requests", route="none", status_class="4xx") == 1
 
 
 @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"])

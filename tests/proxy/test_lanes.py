@@ -1,3 +1,5 @@
+"""Which requests are sampled, and which of several upstreams a request goes to."""
+
 from __future__ import annotations
 
 import asyncio
@@ -6,14 +8,41 @@ import socket
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evenkeel.proxy import Limits, Timeouts, Upstream
 from evenkeel.proxy.counters import RouteCounters
-from evenkeel.proxy.lanes import Lane
+from evenkeel.proxy.lanes import Lane, sampled, threshold
 from evenkeel.proxy.pool import Pool
 from evenkeel.proxy.routing import Route
+from tests.proxy.plain import OK
 
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+IDS = st.integers(0, 2**64 - 1)
+
+RATES = st.floats(0, 1)
+
+
+@given(IDS, RATES, RATES)
+def test_samples_nest(request_id, one, other):
+    """What a lower rate samples, a higher rate samples too."""
+    low, high = sorted((one, other))
+    assert sampled(request_id, threshold(low)) <= sampled(request_id, threshold(high))
+
+
+@given(IDS)
+def test_rates_zero_and_one_are_exact(request_id):
+    """Nothing at 0, everything at 1."""
+    assert not sampled(request_id, threshold(0.0))
+    assert sampled(request_id, threshold(1.0))
+
+
+def test_rate_is_met_even_by_ids_in_sequence():
+    """10 % of 20,000 consecutive ids: 2,000 give or take five standard deviations (212)."""
+    bound = threshold(0.1)
+    assert abs(sum(sampled(number, bound) for number in range(20_000)) - 2_000) < 212
+
+
 POST = b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 

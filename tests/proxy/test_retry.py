@@ -1,17 +1,20 @@
+"""What may be sent again: what the kernel tells, the rules, and requests that are repeated."""
+
 from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import subprocess
+import time
+from dataclasses import replace
 
 import pytest
 
 from evenkeel.proxy.request_head import parse_request
 from evenkeel.proxy.retry import TcpInfo, may_repeat, request_unread, tcp_info
+from tests.proxy.plain import GET, OK, POST, error_of
 
 ESTABLISHED, CLOSE, CLOSE_WAIT = 1, 7, 8
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 @pytest.mark.parametrize(
@@ -89,31 +92,61 @@ def certificate(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("trusted", [True, False])
-async def test_tls_upstream_is_verified(relay, certificate, trusted):
-    """A trusted certificate is talked to, with its name; any other is a 502 that says so."""
-    server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server_side.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
-    names = []
-    server_side.sni_callback = lambda _, name, __: names.append(name)
-    client_side = ssl.create_default_context(cafile=certificate / "cert.pem") if trusted else None
+async def test_request_is_not_repeated_on_a_fresh_connection(relay):
+    """A connection that was never used has no excuse: even a GET fails at once."""
+    async with relay(lambda wire: wire.close()) as rig:
+        client = await rig.client()
+        client.send(GET)
+        assert error_of(await client.answer())[0] == 502
+        assert len(rig.upstream.wires) == 1
 
-    class Answerer(asyncio.Protocol):
-        def connection_made(self, transport):
-            self.transport = transport
 
-        def data_received(self, data):
-            self.transport.write(OK)
+@pytest.mark.parametrize(("policy", "header"), [("always", b""), ("never", b"Idempotency-Key: k\r\n")])
+async def test_post_is_repeated_if_policy_or_client_says_so(relay, policy, header):
+    """An Idempotency-Key counts more than a careful policy."""
 
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(Answerer, "127.0.0.1", 0, ssl=server_side)
-    port = server.sockets[0].getsockname()[1]
-    async with relay(OK, url=f"https://localhost:{port}", tls=client_side) as rig:
+    def answer(wire):
+        if wire.requests == 2:
+            wire.close()
+        else:
+            wire.write(OK)
+
+    async with relay(answer, retry=policy) as rig:
         client = await rig.client()
         for _ in range(2):
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            text = await client.answer()
-            assert text == OK if trusted else b'"upstream_tls_failed"' in text
-        assert set(names) == {"localhost"}
-    server.close()
-    await asyncio.sleep(0.01)
+            client.send(b"POST / HTTP/1.1\r\nHost: x\r\n" + header + b"Content-Length: 2\r\n\r\nhi")
+            assert await client.answer() == OK
+        assert rig.upstream.wires[1].bodies == [b"hi"]
+
+
+async def test_post_that_cannot_have_been_read_is_repeated(relay):
+    """The upstream closes before the request is written, unnoticed until then: it is sent again."""
+    armed = []
+
+    def timer():
+        # Read first when a request begins, before anything is written upstream.
+        if armed:
+            armed.pop().close()
+        return time.perf_counter()
+
+    async with relay(OK, timer=timer) as rig:
+        # A second upstream whose socket can be closed synchronously, from inside the relay's turn.
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setblocking(False)
+        pool = rig.plane.lanes["main"].pool
+        pool.upstream = replace(pool.upstream, port=listener.getsockname()[1])
+        client = await rig.client()
+        loop = asyncio.get_running_loop()
+        client.send(POST)
+        peer, _ = await loop.sock_accept(listener)
+        await loop.sock_recv(peer, 1000)
+        await loop.sock_sendall(peer, OK)
+        assert await client.answer() == OK
+        pool.upstream = replace(pool.upstream, port=rig.upstream.port)
+        armed.append(peer)
+        client.send(POST)
+        assert await client.answer() == OK
+        assert not armed
+        assert rig.counter("proxy_retries") == 1
+        assert rig.upstream.wires[0].bodies == [b"hi"]
+        listener.close()

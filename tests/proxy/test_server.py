@@ -1,4 +1,4 @@
-"""Other routes while requests are forwarded: nothing under way notices."""
+"""The data plane over its life: other routes while requests are forwarded, and its end."""
 
 from __future__ import annotations
 
@@ -83,3 +83,14 @@ async def test_a_rest_of_an_upstream_outlasts_the_change(relay, fake_upstream, u
             client.send(POST)
             assert await client.answer() == OK
             assert rig.counter("proxy_failovers", route="main") == 1
+
+
+async def test_drain_is_finite(relay):
+    """What has not finished in time is dropped."""
+    async with relay(lambda wire: None) as rig:
+        client = await rig.client()
+        client.send(POST)
+        await asyncio.wait_for(rig.upstream.accepted.wait(), 5)
+        await rig.plane.drain(0.05)
+        assert rig.counter("proxy_in_flight") == 0
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), 1)
