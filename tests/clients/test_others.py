@@ -15,7 +15,7 @@ import urllib.request
 import httpx2
 import pytest
 
-from tests.clients.recording import OK, fixed
+from tests.clients.recording import OK
 from tests.clients.scripted import AUDIO, Scripted, sent
 
 JSON = {"content-type": "application/json"}
@@ -106,22 +106,6 @@ def test_a_client_sees_and_sends_the_same(paths, upstream, client):
     assert len(proxied) == len(CALLS)
     requests = sent(upstream.requests)
     assert requests[len(CALLS) :] == requests[: len(CALLS)]
-
-
-def test_http_client_uploads_in_chunks(paths, upstream):
-    """A generator as body, whose length nobody knows, arrives whole, and more requests follow it."""
-
-    def talk(port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        for _ in range(3):
-            connection.request("POST", "/v1/files", (AUDIO[n : n + 1000] for n in range(0, len(AUDIO), 1000)))
-            response = connection.getresponse()
-            assert (response.status, response.read()) == (200, b"ok")
-        connection.close()
-
-    paths.both(talk)
-    assert [request.body for request in upstream.requests] == [AUDIO] * 6
-    assert len(upstream.wires) == 2
 
 
 # curl
@@ -216,19 +200,3 @@ def test_curl_tells_a_cut_answer_from_a_whole_one(paths, upstream, curl, answer,
     direct, proxied = paths.both(lambda port: curl(f"http://127.0.0.1:{port}/"))
     assert proxied == direct
     assert proxied[0] == code
-
-
-def test_unknown_clients_with_large_bodies_in_both_directions(paths, upstream):
-    """Sixteen megabytes up and down at once, in the sizes of a base64 image, pass whole."""
-    blob = bytes(range(256)) * (1 << 16)
-    upstream.handler = fixed(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(blob) + blob)
-
-    def talk(port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        connection.request("POST", "/v1/images/edits", blob)
-        body = connection.getresponse().read()
-        connection.close()
-        return body == blob
-
-    assert paths.both(talk) == (True, True)
-    assert [request.body == blob for request in upstream.requests] == [True, True]

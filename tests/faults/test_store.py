@@ -272,18 +272,6 @@ def test_a_queue_that_is_full(fresh_proxy, upstream):
     assert fill(fresh_proxy.data) == most
 
 
-def test_exchanges_that_a_full_queue_refuses_are_counted_as_skipped(fresh_proxy, upstream):
-    """The counters tell what is in the queue: what it had no room for is skipped, not queued."""
-    queued = same_as_direct(fresh_proxy, upstream)
-    fresh_proxy.becomes(queued, "evenkeel_exchanges_queued_total")
-    fill(fresh_proxy.data)
-    refused = same_as_direct(fresh_proxy, upstream)
-    fresh_proxy.becomes(queued + refused, "evenkeel_exchanges_sampled_total")
-    fresh_proxy.becomes(0, "evenkeel_handoff_bytes")
-    assert fresh_proxy.metric("evenkeel_exchanges_queued_total") == queued
-    assert fresh_proxy.metric("evenkeel_exchanges_skipped_total") == refused
-
-
 # A bus error is how it ends if somebody truncates the index of the write-ahead log within a transaction.
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGBUS])
 def test_a_worker_that_is_dead_or_hangs(upstream, tmp_path, how):

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import random
-import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,10 +13,6 @@ from evenkeel.core.cells import CellKey, ChangeMark, RollupKey
 from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import bounded_mean, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
-from evenkeel.monitor.monitor import Monitor
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -186,17 +178,6 @@ def test_since_the_change_begins_where_a_new_prompt_was_noticed():
     assert rolled["all", ""] == 13, "a change anywhere is one of everything"
 
 
-def test_other_changes_can_be_marked():
-    """A change of settings, say, once it is an entry of the log, begins the window anew."""
-    state = folded(log_of(*[VERDICT] * 10))
-    state.mark_change("chat", ChangeMark("settings", "0.1", "0.2", 3.0, 10))
-    assert state.reports()[0].windows["since_change"].trials == 0
-    folded([LoggedVerdict(11, replace(VERDICT, id="w"))], state)
-    assert state.reports()[0].windows["since_change"].trials == 1
-    assert state.changes()[0].counts == {"settings": 1}
-    assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).changes() == state.changes()
-
-
 def test_rollups_take_the_mean_over_exchanges_at_every_level():
     """Ten exchanges of two categories: shifts of one category are half of an exchange's trials."""
     verdicts = []
@@ -318,54 +299,3 @@ def test_only_what_changed_is_stored_again():
     assert not restored.checkpoint().parts, "what was read needs no storing"
     with pytest.raises(CheckpointError):
         MonitorState.restored(second.head, {**first.parts, "odd": b"{}"}, SETTINGS)
-
-
-FOLDING = """
-import sys
-from pathlib import Path
-from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-database = Database(Path(sys.argv[1]))
-settings = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=50, min_trials=5,
-                           max_models_per_route=3, trend_interval_s=7)
-log, store = SqliteVerdictLog(database), SqliteMonitorStore(database)
-monitor = Monitor(log, store, settings, batch=int(sys.argv[2]))
-while monitor.step():
-    print("folded", flush=True)
-"""
-
-
-def test_a_monitor_killed_at_any_moment_ends_like_a_clean_fold(tmp_path):
-    """Killed with SIGKILL five times in the middle of folding, the rest done in peace: nothing differs."""
-    verdicts = traffic(400, seed=3)
-    choice = random.Random(1)
-    results = []
-    for name, kills in (("clean", 0), ("killed", 5)):
-        path = tmp_path / f"{name}.db"
-        database = Database(path)
-        log, store = SqliteVerdictLog(database), SqliteMonitorStore(database)
-        for logged in verdicts:
-            log.append(logged.verdict, None)
-        for _ in range(kills):
-            with subprocess.Popen(
-                [sys.executable, "-c", FOLDING, str(path), "7"], stdout=subprocess.PIPE, cwd=Path.cwd()
-            ) as child:
-                for _ in range(choice.randint(1, 25)):
-                    child.stdout.readline()
-                child.send_signal(signal.SIGKILL)
-        assert (kills == 0) == (store.load()[1] == 0)
-        monitor = Monitor(log, store, SETTINGS, batch=50)
-        while monitor.step():
-            pass
-        # What is read back from the parts in the file, not what is in memory.
-        head, offset = store.load()
-        assert head is not None
-        state = MonitorState.restored(head, store.parts(), SETTINGS)
-        points = store.trend("chat", "m", "general.spelling", 10_000)
-        results.append((state.to_bytes(), offset, store.events(1000), points, said(state)))
-        database.close()
-    assert results[0] == results[1]
-    assert results[0][0] == folded(verdicts).to_bytes()
-    assert results[0][2], "a log without alerts would show less"

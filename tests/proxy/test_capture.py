@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from evenkeel.proxy.capture import capturable
+
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Where is my order?"}]}).encode()
 ANSWER = b'{"choices":[]}'
 OK = (
@@ -66,23 +68,24 @@ async def test_streamed_and_compressed_bodies_are_kept_as_sent(relay, eventually
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("method", "path", "taken"),
     [
-        b"/v1/chat/completions",
-        b"/v1/completions",
-        b"/v1/responses",
-        b"/v1/messages?beta=true",
-        b"/openai/deployments/gpt/chat/completions?api-version=2024-10-21",
+        (b"POST", b"/v1/chat/completions", True),
+        (b"POST", b"/v1/completions", True),
+        (b"POST", b"/v1/responses", True),
+        (b"POST", b"/v1/messages?beta=true", True),
+        (b"POST", b"/openai/deployments/gpt/chat/completions?api-version=2024-10-21", True),
+        (b"GET", b"/v1/chat/completions", False),
+        (b"POST", b"/v1/embeddings", False),
+        (b"POST", b"/v1/chat/completions/1", False),
+        (b"POST", b"/v1/threads/t1/messages", False),
+        (b"POST", b"/v1/responses/r1/cancel", False),
+        (b"POST", b"/v1/models?x=/chat/completions", False),
     ],
 )
-async def test_text_endpoints_are_eligible(relay, eventually, path):
-    """Chat and older completions, responses and Anthropic-style messages are captured."""
-    async with relay(OK) as rig:
-        client = await rig.client()
-        client.send(post(path=path))
-        assert await client.answer() == OK
-        await eventually(lambda: rig.queue.exchanges)
-        assert rig.queue.exchanges[0].path == path.decode()
+def test_only_text_endpoints_without_a_conversation_are_eligible(method, path, taken):
+    """Chat and older completions, responses and Anthropic-style messages: POST to the end of such an API."""
+    assert capturable(method, path) is taken
 
 
 async def test_trace_context_passes_and_is_kept(relay, eventually):
@@ -101,26 +104,6 @@ async def test_trace_context_passes_and_is_kept(relay, eventually):
         )
 
 
-@pytest.mark.parametrize(
-    "request_bytes",
-    [
-        b"GET /v1/chat/completions HTTP/1.1\r\nHost: x\r\n\r\n",
-        post(path=b"/v1/embeddings"),
-        post(path=b"/v1/chat/completions/1"),
-        post(path=b"/v1/threads/t1/messages"),
-        post(path=b"/v1/responses/r1/cancel"),
-        post(path=b"/v1/models?x=/chat/completions"),
-    ],
-)
-async def test_other_requests_are_not_eligible(relay, request_bytes):
-    """Only POST to the end of an API that keeps no conversation can be replayed."""
-    async with relay(OK) as rig:
-        client = await rig.client()
-        client.send(request_bytes)
-        assert await client.answer() == OK
-        assert rig.counter("exchanges_eligible") == 0
-
-
 async def test_replay_is_forwarded_with_its_mark_and_never_sampled(relay):
     """The loop guard reaches the upstream, so that an evenkeel behind it sees it too."""
     async with relay(OK) as rig:
@@ -132,32 +115,25 @@ async def test_replay_is_forwarded_with_its_mark_and_never_sampled(relay):
         assert rig.counter("exchanges_sampled") == 0
 
 
-async def test_failed_answer_is_skipped_by_status(relay):
-    """An error is no answer to compare with."""
-    async with relay(b"HTTP/1.1 429 Slow Down\r\nContent-Length: 0\r\n\r\n") as rig:
+@pytest.mark.parametrize(
+    ("answer", "room", "skipped"),
+    [
+        (b"HTTP/1.1 429 Slow Down\r\nContent-Length: 0\r\n\r\n", 0, "status"),
+        (OK, -1, "too_large"),
+        (OK, 0, None),
+    ],
+)
+async def test_failed_answers_and_large_exchanges_are_skipped_and_still_delivered(
+    relay, eventually, answer, room, skipped
+):
+    """An error is no answer to compare with; too large for the queue is not too large for the user."""
+    async with relay(answer, max_exchange_bytes=len(BODY) + len(ANSWER) + room) as rig:
         client = await rig.client()
         client.send(post())
-        await client.until(b"\r\n\r\n")
-        assert rig.counter("exchanges_skipped", reason="status") == 1
-
-
-async def test_large_exchange_is_skipped_and_still_delivered(relay):
-    """Too large for the queue is not too large for the user."""
-    async with relay(OK, max_exchange_bytes=len(BODY) + len(ANSWER) - 1) as rig:
-        client = await rig.client()
-        client.send(post())
-        assert await client.answer() == OK
-        assert rig.counter("exchanges_skipped", reason="too_large") == 1
+        assert await client.answer() == answer
+        name, labels = ("exchanges_skipped", {"reason": skipped}) if skipped else ("exchanges_queued", {})
+        await eventually(lambda: rig.counter(name, **labels) == 1)
         assert rig.counter("exchanges_eligible") == 1
-
-
-async def test_exchange_of_the_largest_size_is_taken(relay, eventually):
-    """The limit itself is allowed."""
-    async with relay(OK, max_exchange_bytes=len(BODY) + len(ANSWER)) as rig:
-        client = await rig.client()
-        client.send(post())
-        await client.answer()
-        await eventually(lambda: rig.counter("exchanges_queued") == 1)
 
 
 async def test_cut_answers_are_skipped_by_cause(relay, eventually):

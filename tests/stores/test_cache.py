@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from functools import partial
 
 import pytest
@@ -59,23 +58,6 @@ def test_the_cache_stays_bounded(build):
     assert cache.get(key(9)) == body(1, "again")
     assert cache.get(key(8)) == body(1)
     assert cache.get(key(0)) is None
-
-
-def test_many_threads_may_use_it(build):
-    """Writers and readers in several threads neither fail nor lose the last body."""
-    cache = build(kept=10)
-
-    def work(name):
-        for number in range(20):
-            cache.put(key(name), body(number))
-            assert cache.get(key(name)) == body(number)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [cache.get(key(name)) for name in range(4)] == [body(19)] * 4
 
 
 @pytest.mark.parametrize(

@@ -54,19 +54,6 @@ def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
     assert [one.id for one in monitor_store.events(10)] == ["a1"]
 
 
-def test_a_monitor_on_any_store_resumes_where_it_stopped(backend, monitor_store):
-    """A second one over the same store counts what the first has not, and nothing twice."""
-    log = backend.verdicts()
-    for number in range(30):
-        log.append(verdict(number), None)
-    first = Monitor(log, monitor_store, MonitorSettings(min_trials=1), batch=20)
-    assert first.step() == 20
-    again = Monitor(log, monitor_store, MonitorSettings(min_trials=1), batch=20)
-    assert again.step() == 10
-    (cell,) = again.reports()
-    assert cell.trials == 30
-
-
 def test_a_commit_that_fails_changes_nothing(database):
     """State, events and trend are one transaction."""
     store = SqliteMonitorStore(database)
