@@ -6,16 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
-
 from evenkeel.monitor.estimate.agreement import wilson
+from evenkeel.monitor.export.prometheus import ListedCollector
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from prometheus_client.core import Metric
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     from evenkeel.stores.labels import DecidedBy, Label, LabelStore
 
@@ -111,45 +109,20 @@ def _most(ratings: Sequence[int | None]) -> int | None:
     return None if tied else counted[0][0]
 
 
-_LABELS = ("judge", "decided_by", "source")
-
-
-class LabelCollector(Collector):
+class LabelCollector(ListedCollector):
     """Exports `evenkeel_judge_human_agreement` with its interval and the number of verdicts behind it.
 
     Labels are read anew only when somebody has said something since.
     """
 
+    block = "agreement"
+
     def __init__(self, store: LabelStore | None = None) -> None:
         self._labels = CountedLabels(store)
 
-    def describe(self) -> Iterable[Metric]:
-        """The families without samples."""
-        return _families()
-
-    def collect(self) -> Iterator[Metric]:
-        """All families, as of now."""
-        value, lower, upper, observations = _families()
+    def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
+        """As `ListedCollector`."""
         for one in human_agreement(self._labels()):
             labels = [one.judge, one.decided_by, one.source]
-            value.add_metric(labels, one.value)
-            lower.add_metric(labels, one.lower)
-            upper.add_metric(labels, one.upper)
-            observations.add_metric(labels, one.n)
-        yield from (value, lower, upper, observations)
-
-
-def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
-    name, what = "evenkeel_judge_human_agreement", "the share of labelled verdicts rated as people rate them"
-    return (
-        GaugeMetricFamily(
-            name, "Share of labelled verdicts whose rating is that of most people, in [0, 1]", labels=_LABELS
-        ),
-        GaugeMetricFamily(
-            f"{name}_lower", f"Lower end of the 95 % interval of {what}, in [0, 1]", labels=_LABELS
-        ),
-        GaugeMetricFamily(
-            f"{name}_upper", f"Upper end of the 95 % interval of {what}, in [0, 1]", labels=_LABELS
-        ),
-        GaugeMetricFamily(f"{name}_observations", f"Verdicts behind {what}", labels=_LABELS),
-    )
+            for metric, value in zip(metrics, (one.value, one.lower, one.upper, one.n), strict=True):
+                metric.add_metric(labels, value)

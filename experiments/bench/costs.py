@@ -95,11 +95,11 @@ class Measured:
     def spent(self, plan: str) -> dict[str, Spend]:
         """All that was booked, by payee."""
         query = "SELECT payee, tokens, usd FROM bench_spent WHERE plan = ? ORDER BY payee"
-        rows = self._database.connection().execute(query, (plan,)).fetchall()
+        rows = self._database.rows(query, (plan,))
         return {payee: Spend(tokens, usd) for payee, tokens, usd in rows}
 
     def _row(self, query: str, plan: str) -> Any:
-        return self._database.connection().execute(query, (plan,)).fetchone()
+        return self._database.row(query, (plan,))
 
 
 _ANSWER_TOKENS: Final = {

@@ -73,11 +73,7 @@ class OnceRewritten:
         Raises: BudgetUsedUpError; UnusableError if the rewriter never answers.
         """
         key = cache_key(task, self._name)
-        row = (
-            self._database.connection()
-            .execute("SELECT reason, detail FROM bench_rejections WHERE key = ?", (key,))
-            .fetchone()
-        )
+        row = self._database.row("SELECT reason, detail FROM bench_rejections WHERE key = ?", (key,))
         if row is not None:
             return Rejection(row[0], row[1])
         outcome = await self._rewriter.rewrite(task, self._budget)

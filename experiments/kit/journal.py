@@ -48,11 +48,7 @@ class Answers:
 
     def get(self, key: bytes) -> Replay | None:
         """The answer, None if it has to be asked for."""
-        row = (
-            self._database.connection()
-            .execute("SELECT answer, duration_s FROM gate_answers WHERE key = ?", (key,))
-            .fetchone()
-        )
+        row = self._database.row("SELECT answer, duration_s FROM gate_answers WHERE key = ?", (key,))
         if row is None:
             return None
         try:
@@ -73,7 +69,7 @@ class Answers:
 
     def count(self) -> int:
         """Answers that are remembered, whoever asked for them."""
-        row = self._database.connection().execute("SELECT count(*) FROM gate_answers").fetchone()
+        row = self._database.row("SELECT count(*) FROM gate_answers")
         return int(row[0])
 
 

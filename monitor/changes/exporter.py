@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from evenkeel.monitor.export.prometheus import ListedCollector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from prometheus_client.core import Metric
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.changes import GoldenRun
@@ -21,8 +20,10 @@ CHANGES_SHOWN: Final = 3
 """Of a route, the latest."""
 
 
-class ChangeCollector(Collector):
+class ChangeCollector(ListedCollector):
     """Exports the latest golden scores, and whether the latest changes made answers worse."""
+
+    block = "regression"
 
     def __init__(
         self,
@@ -38,13 +39,9 @@ class ChangeCollector(Collector):
         self._reports = reports
         self._runs = runs
 
-    def describe(self) -> Iterable[Metric]:
-        """The families without samples."""
-        return _families()
-
-    def collect(self) -> Iterator[Metric]:
-        """All families, as of now."""
-        score, asked_at, regression, changed_at = _families()
+    def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
+        """As `ListedCollector`."""
+        score, asked_at, regression, changed_at = metrics
         for route, run in sorted(self._runs().items()):
             asked_at.add_metric([route], run.at)
             for result in run.results[:GOLDENS_SHOWN]:
@@ -57,29 +54,3 @@ class ChangeCollector(Collector):
                 labels = [report.route, report.id, report.cause.value]
                 regression.add_metric(labels, float(report.effect == "worse"))
                 changed_at.add_metric(labels, report.at)
-        yield from (score, asked_at, regression, changed_at)
-
-
-def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
-    return (
-        GaugeMetricFamily(
-            "evenkeel_golden_score",
-            "Latest score of an approved golden, asked again, in [0, 1], 1 = as approved",
-            labels=["route", "model", "golden", "metric"],
-        ),
-        GaugeMetricFamily(
-            "evenkeel_goldens_asked_timestamp_seconds",
-            "Unix time of the last round of a route's goldens",
-            labels=["route"],
-        ),
-        GaugeMetricFamily(
-            "evenkeel_change_regression",
-            "Whether answers got worse with one of the latest changes of a route (1) or not (0)",
-            labels=["route", "change", "cause"],
-        ),
-        GaugeMetricFamily(
-            "evenkeel_change_timestamp_seconds",
-            "Unix time at which one of the latest changes of a route was noticed",
-            labels=["route", "change", "cause"],
-        ),
-    )

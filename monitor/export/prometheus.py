@@ -16,11 +16,12 @@ Each has `_lower`, `_upper` and `_observations` beside it.
 from __future__ import annotations
 
 import tomllib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -73,69 +74,21 @@ class Rate(NamedTuple):
     observed: str
 
 
-_ROBUSTNESS = Rate(
-    "robustness_score",
-    "robustness",
-    "One minus the rate of answers that shifted and changed in quality, in [0, 1]",
-    "rated trials of which that is known",
-)
-_CONTENT = Rate(
-    "content_delta", "content_delta", "Share of answers whose content shifted, in [0, 1]", "rated trials"
-)
-_QUALITY = tuple(
-    Rate(
-        name,
-        name,
-        f"Share of shifted answers that changed in quality{how}, in [0, 1]",
-        "shifted trials with quality scores",
-    )
-    for name, how in (
-        ("quality_delta", ""),
-        ("quality_worse", ", only for the worse"),
-        ("quality_better", ", only for the better"),
-    )
-)
-_EXCESS = Rate(
-    "excess",
-    "excess",
-    "Share of shifted answers minus that of the controls of the same exchanges, in [-1, 1]",
-    "pairs of a trial and the control of its exchange",
-)
-NOISE_RATE = Rate(
-    "noise_floor",
-    "noise_floor",
-    "Share of controls whose content shifted, in [0, 1]",
-    "rated controls",
-)
-JUDGE_NOISE_RATE = Rate(
-    "judge_noise_rate",
-    "judge_noise",
-    "Share of pairs that got another rating when they were judged again, in [0, 1]",
-    "pairs judged again",
-)
-JUDGE_RATES = (
-    JUDGE_NOISE_RATE,
-    Rate(
-        "judge_swap_consistency",
-        "swap_consistency",
-        "Share of pairs that got the same rating with their sides swapped, in [0, 1]",
-        "pairs judged with their sides swapped",
-    ),
-    Rate(
-        "cascade_agreement",
-        "cascade_agreement",
-        "Share of audited pairs to which the judge said what the heuristics had decided, in [0, 1]",
-        "audited pairs",
-    ),
-)
-RATES = (_ROBUSTNESS, _CONTENT, *_QUALITY, _EXCESS)
-WINDOWED = (_ROBUSTNESS, _CONTENT, _EXCESS)
-ROLLED = (*RATES, NOISE_RATE, JUDGE_NOISE_RATE)
+_LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
+_RATES: Final = {one["name"]: Rate(**{"field": one["name"], **one}) for one in _LISTED["rate"]}
+
+
+def _rates(*names: str) -> tuple[Rate, ...]:
+    return tuple(_RATES[name] for name in names)
+
+
+NOISE_RATES = _rates("noise_floor")
+JUDGE_RATES = _rates("judge_noise_rate", "judge_swap_consistency", "cascade_agreement")
+WINDOWED = _rates("robustness_score", "content_delta", "excess")
+RATES = (*WINDOWED[:2], *_rates("quality_delta", "quality_worse", "quality_better"), WINDOWED[2])
+ROLLED = (*RATES, *NOISE_RATES, JUDGE_RATES[0])
 IN_WINDOW = "; in a window of the cell's trials"
 OVER_CELLS = "; over several cells, mean over exchanges"
-
-
-_LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
 
 
 def listed(block: str) -> tuple[Family, ...]:
@@ -254,7 +207,7 @@ def _noise(report: CellReport) -> Samples:
     return samples
 
 
-NOISE = Block(tuple(families((NOISE_RATE,), (*PLACE, "scorer"))), _noise, _same_cell)
+NOISE = Block(tuple(families(NOISE_RATES, (*PLACE, "scorer"))), _noise, _same_cell)
 """The reports of the baseline: the noise floor belongs to a route and model; join with `on(route, model)`."""
 
 
@@ -407,6 +360,26 @@ class CellCollector(Collector):
 def _metric(family: Family) -> GaugeMetricFamily | CounterMetricFamily:
     made = CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily
     return made(family.name, family.help, labels=family.labels)
+
+
+class ListedCollector(Collector, ABC):
+    """Exports the families of one block of `families.toml`, filled anew at each scrape."""
+
+    block: ClassVar[str]
+
+    def describe(self) -> Iterable[Metric]:
+        """The families without samples."""
+        return [_metric(family) for family in listed(self.block)]
+
+    def collect(self) -> Iterable[Metric]:
+        """All families, as of now."""
+        metrics = [_metric(family) for family in listed(self.block)]
+        self.fill(*metrics)
+        return metrics
+
+    @abstractmethod
+    def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
+        """Add the samples of each family, in the order of the block."""
 
 
 class CellText:

@@ -17,7 +17,7 @@ from evenkeel.stores.archive import (
 from evenkeel.stores.payloads import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from evenkeel.stores.archive import ArchivedExchange
     from evenkeel.stores.sqlite.database import Database
@@ -123,19 +123,15 @@ class SqliteExchangeArchive:
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
         """As `ExchangeArchive`."""
-        row = (
-            self._database.connection()
-            .execute(
-                "SELECT body FROM archived_exchanges WHERE id = ?",
-                (storable(exchange_id),),
-            )
-            .fetchone()
+        row = self._database.row(
+            "SELECT body FROM archived_exchanges WHERE id = ?",
+            (storable(exchange_id),),
         )
         return unpack_archived(row[0], self._database.seal) if row else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """As `ExchangeArchive`."""
-        rows: Iterable[tuple[bytes]] = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT body FROM archived_exchanges WHERE (?1 IS NULL OR route = ?1) ORDER BY seq DESC LIMIT ?2",
             (route, -1 if limit is None else limit),
         )

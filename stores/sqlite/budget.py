@@ -37,10 +37,10 @@ class SqliteCostTracker(CostTracker):
 
     def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
         """As `CostTracker.by_route_and_kind`."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind", (self._day(),)
         )
-        return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows.fetchall()}
+        return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows}
 
     def reserve(self, estimate: Spend, route: str) -> Refused | None:
         """As `CostTracker.reserve`."""

@@ -41,12 +41,12 @@ class SqliteCache:
         self._prune = f"DELETE FROM {table} WHERE seq <= (SELECT max(seq) FROM {table}) - ?"  # noqa: S608
 
     def __len__(self) -> int:
-        row = self._database.connection().execute(f"SELECT count(*) FROM {self._table}").fetchone()  # noqa: S608
+        row = self._database.row(f"SELECT count(*) FROM {self._table}")  # noqa: S608
         return int(row[0])
 
     def get(self, key: str) -> bytes | None:
         """As `Cache.get`. Raises: SealError if the body cannot be opened."""
-        row = self._database.connection().execute(self._select, (self._stored(key),)).fetchone()
+        row = self._database.row(self._select, (self._stored(key),))
         return None if row is None else self._body(key, row)
 
     def put(self, key: str, body: bytes) -> None:

@@ -48,5 +48,5 @@ class SqliteCounterStore:
 
     def read(self) -> list[Snapshot]:
         """Snapshots of all processes, ended ones included as one."""
-        rows = self._database.connection().execute("SELECT body FROM counters ORDER BY source")
-        return [json.loads(body) for (body,) in rows.fetchall()]
+        rows = self._database.rows("SELECT body FROM counters ORDER BY source")
+        return [json.loads(body) for (body,) in rows]

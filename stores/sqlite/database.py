@@ -10,13 +10,13 @@ import os
 import sqlite3
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sealing import seal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from evenkeel.stores.sealing import Seal
@@ -269,6 +269,14 @@ class Database:
             for connection in self._connections:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
             self._connections.clear()
+
+    def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """The first row that a query finds; None if it finds none."""
+        return self.connection().execute(statement, values).fetchone()
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows that a query finds."""
+        return self.connection().execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:

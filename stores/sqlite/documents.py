@@ -83,36 +83,36 @@ class SqliteDocuments:
         wanted = {storable(name): name for name in names}
         chosen, values = _chosen(collection, where)
         name = collection.key[0]
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             f"SELECT DISTINCT {name} FROM {collection.table}"  # noqa: S608 - ours
             f" WHERE {name} IN (SELECT value FROM json_each(?)) AND {chosen}",
             [json.dumps(list(wanted)), *values],
         )
-        return frozenset(wanted[found] for (found,) in rows.fetchall())
+        return frozenset(wanted[found] for (found,) in rows)
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
         """As `Documents`."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             f"SELECT DISTINCT {', '.join(fields)} FROM {collection.table}"  # noqa: S608 - ours
         )
-        return set(rows.fetchall())
+        return set(rows)
 
     def revision(self, collection: Collection[Any]) -> int:
         """As `Documents`."""
         newest = f"SELECT coalesce(max(rowid), 0) FROM {collection.table}"  # noqa: S608 - ours
-        (found,) = self._database.connection().execute(newest).fetchone()
+        (found,) = self._database.row(newest)
         return int(found)
 
     def _read(
         self, collection: Collection[Item], rest: str, values: list[Any], key: tuple[str, ...] | None = None
     ) -> Iterator[Item]:
         columns = ", ".join((*collection.key, *collection.columns))
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             f"SELECT {columns} FROM {collection.table} {rest}",  # noqa: S608 - ours
             values,
         )
         parts = len(collection.key)
-        for row in rows.fetchall():
+        for row in rows:
             body = row[parts] if len(row) == parts + 1 else json.dumps(row[parts:])
             yield collection.unpack(body, self.seal, row[:parts] if key is None else key)
 

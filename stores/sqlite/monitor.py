@@ -42,7 +42,7 @@ class SqliteMonitorStore:
 
     def load(self) -> tuple[bytes | None, int]:
         """The last committed checkpoint and the log offset it includes."""
-        row = self._database.connection().execute("SELECT body, offset FROM monitor_state").fetchone()
+        row = self._database.row("SELECT body, offset FROM monitor_state")
         return (zlib.decompress(row[0]), row[1]) if row else (None, 0)
 
     def is_current(self) -> bool:
@@ -51,13 +51,13 @@ class SqliteMonitorStore:
 
     def offset(self) -> int:
         """The log offset that the last committed checkpoint includes; 0 before the first."""
-        row = self._database.connection().execute("SELECT offset FROM monitor_state").fetchone()
+        row = self._database.row("SELECT offset FROM monitor_state")
         return int(row[0]) if row else 0
 
     def parts(self) -> dict[str, bytes]:
         """Every part of the checkpoint, by name."""
-        rows = self._database.connection().execute("SELECT name, body FROM monitor_parts ORDER BY rowid")
-        return dict(rows.fetchall())
+        rows = self._database.rows("SELECT name, body FROM monitor_parts ORDER BY rowid")
+        return dict(rows)
 
     def commit(
         self,
@@ -106,17 +106,15 @@ class SqliteMonitorStore:
 
     def events(self, limit: int) -> list[AlertEvent]:
         """The newest alert events, newest first."""
-        rows = self._database.connection().execute(
-            "SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,)
-        )
-        return [AlertEvent(**json.loads(body)) for (body,) in rows.fetchall()]
+        rows = self._database.rows("SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,))
+        return [AlertEvent(**json.loads(body)) for (body,) in rows]
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
         """Events not yet notified, oldest first."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT body FROM alert_events WHERE delivered = 0 ORDER BY seq LIMIT ?", (limit,)
         )
-        return [AlertEvent(**json.loads(body)) for (body,) in rows.fetchall()]
+        return [AlertEvent(**json.loads(body)) for (body,) in rows]
 
     def mark_delivered(self, event_id: str) -> None:
         """Remember that an event was notified."""
@@ -125,9 +123,9 @@ class SqliteMonitorStore:
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
         """The newest `limit` points of one cell, oldest first."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT body FROM trend WHERE route = ? AND model = ? AND perturbation = ?"
             " ORDER BY seq DESC LIMIT ?",
             (route, model, perturbation, limit),
         )
-        return [TrendPoint(**json.loads(body)) for (body,) in reversed(rows.fetchall())]
+        return [TrendPoint(**json.loads(body)) for (body,) in reversed(rows)]

@@ -81,11 +81,7 @@ class SqliteExchangeQueue:
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges in one transaction; returns how many were new and found room."""
         self._forget_now_and_then()
-        held, used = (
-            self._database.connection()
-            .execute("SELECT count(*), coalesce(sum(size), 0) FROM exchanges")
-            .fetchone()
-        )
+        held, used = self._database.row("SELECT count(*), coalesce(sum(size), 0) FROM exchanges")
         now = self._clock()
         values: list[str | float | bytes] = []
         rows = 0
@@ -114,7 +110,7 @@ class SqliteExchangeQueue:
         self._forget_now_and_then()
         free = "SELECT seq FROM exchanges WHERE lease_until <= ?1 OR lease_until > ?2 ORDER BY seq LIMIT ?3"
         bounds = (now, now + _LEASES_AHEAD * lease_s)
-        if self._database.connection().execute(free, (*bounds, 1)).fetchone() is None:
+        if self._database.row(free, (*bounds, 1)) is None:
             return []  # an idle worker must not take the write lock on every poll
         with self._database.write() as connection:
             rows = connection.execute(
@@ -153,7 +149,7 @@ class SqliteExchangeQueue:
     def check_readable(self) -> None:
         """Raise SealError, which says what to do, if the newest exchange cannot be decrypted."""
         newest = "SELECT payload FROM exchanges ORDER BY seq DESC LIMIT 1"
-        row = self._database.connection().execute(newest).fetchone()
+        row = self._database.row(newest)
         check_readable(row[0] if row else None, self._database.seal)
 
     def extend(self, ids: Collection[str], lease_s: float) -> None:
@@ -185,18 +181,14 @@ class SqliteExchangeQueue:
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
         """The newest dead letters, newest first."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT id, reason, buried_at FROM dead_exchanges ORDER BY rowid DESC LIMIT ?", (limit,)
         )
         return [DeadLetter(*row) for row in rows]
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
         """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
-        row = (
-            self._database.connection()
-            .execute("SELECT payload FROM dead_exchanges WHERE id = ?", (exchange_id,))
-            .fetchone()
-        )
+        row = self._database.row("SELECT payload FROM dead_exchanges WHERE id = ?", (exchange_id,))
         return dead_body(row[0], self._database.seal) if row else None
 
     def lag(self) -> Lag:

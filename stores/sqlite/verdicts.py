@@ -122,11 +122,7 @@ class SqliteVerdictLog:
 
     def trimmed(self) -> int:
         """How many verdicts are no longer kept."""
-        row = (
-            self._database.connection()
-            .execute("SELECT number FROM log_figures WHERE name = 'verdicts_trimmed'")
-            .fetchone()
-        )
+        row = self._database.row("SELECT number FROM log_figures WHERE name = 'verdicts_trimmed'")
         return int(row[0]) if row else 0
 
     def _trim(self, connection: sqlite3.Connection, newest: int) -> int:
@@ -169,17 +165,17 @@ class SqliteVerdictLog:
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
         """Verdicts already logged for an exchange, oldest first."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT body FROM verdicts WHERE exchange_id = ? ORDER BY offset", (exchange_id,)
         )
-        return [self._verdict(body) for (body,) in rows.fetchall()]
+        return [self._verdict(body) for (body,) in rows]
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
         """Up to `limit` verdicts after `offset`, in log order."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT offset, body FROM verdicts WHERE offset > ? ORDER BY offset LIMIT ?", (offset, limit)
         )
-        return [LoggedVerdict(place, self._verdict(body)) for place, body in rows.fetchall()]
+        return [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
 
     def approve(self, approval: Approval) -> bool:
         """Store an approval behind all verdicts there are; False if it is there already."""
@@ -202,7 +198,7 @@ class SqliteVerdictLog:
     def entries_after(self, offset: int, limit: int) -> list[LoggedVerdict | LoggedApproval]:
         """Up to `limit` verdicts and approvals after `offset`, in log order."""
         # One statement, so that both are read as of one moment: none is passed over.
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT offset, 0, body FROM verdicts WHERE offset > ?1 UNION ALL"
             " SELECT offset, 1, body FROM approvals WHERE offset > ?1 ORDER BY offset LIMIT ?2",
             (offset, limit),
@@ -211,13 +207,13 @@ class SqliteVerdictLog:
             LoggedApproval(place, Approval.from_json(body))
             if approved
             else LoggedVerdict(place, self._verdict(body))
-            for place, approved, body in rows.fetchall()
+            for place, approved, body in rows
         ]
 
     def approvals(self) -> list[LoggedApproval]:
         """Every approval, in log order."""
-        rows = self._database.connection().execute("SELECT offset, body FROM approvals ORDER BY offset")
-        return [LoggedApproval(place, Approval.from_json(body)) for place, body in rows.fetchall()]
+        rows = self._database.rows("SELECT offset, body FROM approvals ORDER BY offset")
+        return [LoggedApproval(place, Approval.from_json(body)) for place, body in rows]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Up to `limit` verdicts before `offset` that are looked for, newest first; all that are read."""
@@ -226,14 +222,10 @@ class SqliteVerdictLog:
             conditions.append("offset < ?")
             values.append(offset)
         chosen = f"SELECT offset FROM verdicts WHERE {' AND '.join(conditions) or '1'}"  # noqa: S608 - ours
-        rows = (
-            self._database.connection()
-            .execute(
-                "SELECT offset, body FROM verdicts WHERE offset IN "  # noqa: S608 - values are bound
-                f"({chosen} ORDER BY offset DESC LIMIT ?) ORDER BY offset DESC",
-                (*values, limit),
-            )
-            .fetchall()
+        rows = self._database.rows(
+            "SELECT offset, body FROM verdicts WHERE offset IN "  # noqa: S608 - values are bound
+            f"({chosen} ORDER BY offset DESC LIMIT ?) ORDER BY offset DESC",
+            (*values, limit),
         )
         found = [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
         return Stretch(found, found[-1].offset if len(found) == limit else 0, len(found))
@@ -242,29 +234,21 @@ class SqliteVerdictLog:
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
         """The newest verdicts, newest first."""
-        rows = self._database.connection().execute(
+        rows = self._database.rows(
             "SELECT body FROM verdicts WHERE (?1 IS NULL OR route = ?1) AND (?2 IS NULL OR perturbation = ?2)"
             " ORDER BY offset DESC LIMIT ?3",
             (route, perturbation, limit),
         )
-        return [self._verdict(body) for (body,) in rows.fetchall()]
+        return [self._verdict(body) for (body,) in rows]
 
     def find(self, verdict_id: str) -> Verdict | None:
         """The verdict with this id."""
-        row = (
-            self._database.connection()
-            .execute("SELECT body FROM verdicts WHERE id = ?", (verdict_id,))
-            .fetchone()
-        )
+        row = self._database.row("SELECT body FROM verdicts WHERE id = ?", (verdict_id,))
         return self._verdict(row[0]) if row else None
 
     def evidence(self, verdict_id: str) -> Evidence | None:
         """Prompts and answers behind a verdict; None once they are no longer kept."""
-        row = (
-            self._database.connection()
-            .execute("SELECT body FROM evidence WHERE verdict_id = ?", (verdict_id,))
-            .fetchone()
-        )
+        row = self._database.row("SELECT body FROM evidence WHERE verdict_id = ?", (verdict_id,))
         if row is None:
             return None
         return unpack_evidence(row[0], f"evidence/{verdict_id}", self._database.seal)
