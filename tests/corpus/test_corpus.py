@@ -112,7 +112,7 @@ def test_prompts_have_their_fields(prompts):
 
 
 def test_relations_hold_in_the_prompt_itself(prompts):
-    """Both pieces of a relation occur once, in the order that the relation names, close by where it says so."""
+    """Both pieces of a relation occur once, in the order that the relation names."""
     for prompt in prompts:
         text = _text(prompt)
         for anchor, bound, relation in prompt["blocks_bound"]:
