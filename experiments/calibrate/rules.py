@@ -10,21 +10,22 @@ import yaml
 from evenkeel.experiments.calibrate.calibration import CalibrationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from evenkeel.experiments.calibrate.calibration import Calibration, ModeResult, Role
     from evenkeel.experiments.calibrate.threshold import Threshold
 
 GAUGE: Final = "evenkeel_golden_score"
 """Latest score of one approved golden, with the label `metric` beside those the alerts are by."""
+_BY: Final = "route, model"
+"""Labels that the goldens are averaged by."""
+_WHERE: Final = "route {{ $labels.route }}, model {{ $labels.model }}"
 RECORDED: Final = "evenkeel:calibrated_threshold"
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]+")
 
 
-def alert_rules(
-    calibration: Calibration, *, gauge: str = GAUGE, by: Sequence[str] = ("route", "model")
-) -> str:
+def alert_rules(calibration: Calibration) -> str:
     """Rules as YAML: every threshold recorded as a series, and two alerts for each watched mode.
 
     `EvenkeelGolden<Mode>` (warning) fires while the mean of the primary metric over the goldens of a
@@ -34,8 +35,6 @@ def alert_rules(
 
     Args:
         calibration: holds the thresholds.
-        gauge: series with one score for each golden and metric.
-        by: labels that the goldens are averaged by.
 
     Raises:
         CalibrationError: A metric's name is not fit for a rule, or there is no threshold at all.
@@ -45,7 +44,7 @@ def alert_rules(
         raise CalibrationError(
             "modes: none has a threshold, so there are no rules: calibrate on more goldens"
         )
-    alerts = [rule for mode in calibration.modes for rule in _alerts(mode, calibration, gauge, by)]
+    alerts = [rule for mode in calibration.modes for rule in _alerts(mode, calibration)]
     groups = [
         {"name": "evenkeel-calibrated-thresholds", "rules": recorded},
         {"name": "evenkeel-goldens", "rules": alerts},
@@ -67,22 +66,19 @@ def _recorded(mode: ModeResult) -> Iterator[dict[str, Any]]:
             }
 
 
-def _alerts(
-    mode: ModeResult, calibration: Calibration, gauge: str, by: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+def _alerts(mode: ModeResult, calibration: Calibration) -> Iterator[dict[str, Any]]:
     primary, secondary = mode.primary, mode.secondary
     if primary is None or primary.threshold is None:
         return
     name = f"EvenkeelGolden{mode.mode.value.capitalize()}"
-    where = ", ".join(f"{label} {{{{ $labels.{label} }}}}" for label in by)
     labels = {"failure_mode": mode.mode.value, "metric": _name(primary)}
-    expr = _below(primary, primary.threshold, gauge, by)
+    expr = _below(primary, primary.threshold)
     yield {
         "alert": name,
         "expr": expr,
         "labels": {"severity": "info" if mode.harmless else "warning", **labels},
         "annotations": {
-            "summary": f"Goldens look {mode.mode.value}: {where}",
+            "summary": f"Goldens look {mode.mode.value}: {_WHERE}",
             "description": _description(mode, primary, primary.threshold, calibration),
         },
     }
@@ -90,14 +86,14 @@ def _alerts(
         return
     yield {
         "alert": f"{name}Confirmed",
-        "expr": f"{expr}\nand on ({', '.join(by)})\n{_below(secondary, secondary.threshold, gauge, by)}",
+        "expr": f"{expr}\nand on ({_BY})\n{_below(secondary, secondary.threshold)}",
         "labels": {
             "severity": "warning" if mode.harmless else "critical",
             **labels,
             "confirmed_by": _name(secondary),
         },
         "annotations": {
-            "summary": f"Goldens look {mode.mode.value}, by two metrics: {where}",
+            "summary": f"Goldens look {mode.mode.value}, by two metrics: {_WHERE}",
             "description": (
                 f"{_name(primary)} and {_name(secondary)} are both below their thresholds "
                 f"{primary.threshold.value:g} and {secondary.threshold.value:g}. Compare answers with their "
@@ -107,8 +103,8 @@ def _alerts(
     }
 
 
-def _below(role: Role, limit: Threshold, gauge: str, by: Sequence[str]) -> str:
-    return f'avg by ({", ".join(by)}) ({gauge}{{metric="{_name(role)}"}}) < {limit.value!r}'
+def _below(role: Role, limit: Threshold) -> str:
+    return f'avg by ({_BY}) ({GAUGE}{{metric="{_name(role)}"}}) < {limit.value!r}'
 
 
 def _description(mode: ModeResult, role: Role, limit: Threshold, calibration: Calibration) -> str:

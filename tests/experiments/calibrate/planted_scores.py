@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
 from math import sqrt
+from random import Random
 from statistics import NormalDist
 
-from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored
+from evenkeel.experiments.calibrate.calibrate import calibrate
+from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, Scored, score_table
 
+STRUCTURAL_AND_LEXICAL = (MetricFacts("graph_f1", 1, "structural"), MetricFacts("bleu", 1, "lexical"))
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED
 SEVERITIES = (0.1, 0.3, 0.5)
 
@@ -95,3 +99,14 @@ def planted_rows(goldens, rng):
             }
             rows.append(Scored(f"g{i:05d}", MISSING, severity, 1 - severity, scores))
     return rows
+
+
+def calibrated(rows, facts, **options):
+    """The calibration of some rows, from few resamples."""
+    return calibrate(
+        score_table(rows, facts),
+        **{
+            "source": "planted <workflows>", "calibrated_on": date(2026, 3, 4), "encoder": "small-encoder",
+            "seed": 9, "rng": Random(9), "resamples": 100, **options,
+        },
+    )  # fmt: skip

@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import date
 from random import Random
 
 import pytest
 import yaml
 
 from evenkeel.core.verdict import Failure
-from evenkeel.experiments.calibrate.calibrate import calibrate
 from evenkeel.experiments.calibrate.calibration import (
     CalibrationError,
     calibration_to_yaml,
     read_calibration,
 )
-from evenkeel.experiments.calibrate.score_table import FailureMode, MetricFacts, score_table
+from evenkeel.experiments.calibrate.score_table import FailureMode
 from evenkeel.metrics.cascade import DEFAULT_BANDS
-from tests.experiments.calibrate.planted_scores import FACTS, MISSING, REWORDED, planted_rows, published_rows
-
-
-def made(rows, facts, **options):
-    return calibrate(
-        score_table(rows, facts),
-        source="planted workflows",
-        calibrated_on=date(2026, 3, 4),
-        encoder="all-MiniLM-L6-v2",
-        seed=9,
-        rng=Random(9),
-        resamples=100,
-        **options,
-    )
+from tests.experiments.calibrate.planted_scores import (
+    FACTS,
+    MISSING,
+    REWORDED,
+    STRUCTURAL_AND_LEXICAL,
+    calibrated,
+    planted_rows,
+    published_rows,
+)
 
 
 @pytest.fixture(scope="module")
 def calibration():
-    return made(published_rows(80), FACTS, bands=DEFAULT_BANDS)
+    return calibrated(published_rows(80), FACTS, bands=DEFAULT_BANDS)
 
 
 def test_a_calibration_reads_back_as_it_was_written(calibration):
@@ -52,7 +45,7 @@ def test_failures_read_back_as_well():
     """A mode nobody watches and a role without a threshold keep their reasons."""
     rows = [row for row in planted_rows(12, Random(1)) if row.golden != "g00003"]
     rows += [replace(row, mode=REWORDED, scores={"bleu": 0.9}) for row in rows]
-    found = made(rows, [MetricFacts("graph_f1", 1, "structural"), MetricFacts("bleu", 1, "lexical")])
+    found = calibrated(rows, STRUCTURAL_AND_LEXICAL)
     assert found.of(MISSING).primary.no_threshold.reason == "too_few_goldens"
     assert found.of(REWORDED).failure.reason == "insensitive"
     assert read_calibration(calibration_to_yaml(found)) == found
@@ -60,12 +53,11 @@ def test_failures_read_back_as_well():
 
 def test_a_severity_that_was_not_scored_is_named():
     """Without mild candidates there are no thresholds, with one severity no sensitivities either."""
-    facts = [MetricFacts("graph_f1", 1, "structural"), MetricFacts("bleu", 1, "lexical")]
     rows = [row for row in planted_rows(30, Random(1)) if row.severity > 0.1]
-    role = made(rows, facts).of(MISSING).primary
+    role = calibrated(rows, STRUCTURAL_AND_LEXICAL).of(MISSING).primary
     assert role.no_threshold.reason == "no_severity"
     assert "0.1" in role.no_threshold.detail
-    alone = made([row for row in rows if row.severity == 0.3], facts)
+    alone = calibrated([row for row in rows if row.severity == 0.3], STRUCTURAL_AND_LEXICAL)
     assert alone.of(MISSING).failure.reason == "insensitive"
     assert alone.metrics[0].sensitivity == {}
 
@@ -73,17 +65,16 @@ def test_a_severity_that_was_not_scored_is_named():
 def test_the_same_input_gives_the_same_bytes_in_any_order_of_rows():
     """Rows shuffled, same seed: the same file."""
     rows = planted_rows(40, Random(2))
-    facts = [MetricFacts("graph_f1", 1, "structural"), MetricFacts("bleu", 1, "lexical")]
-    text = calibration_to_yaml(made(rows, facts))
+    text = calibration_to_yaml(calibrated(rows, STRUCTURAL_AND_LEXICAL))
     Random(3).shuffle(rows)
-    assert calibration_to_yaml(made(rows, facts)) == text
+    assert calibration_to_yaml(calibrated(rows, STRUCTURAL_AND_LEXICAL)) == text
 
 
 def test_it_says_what_it_was_made_on(calibration):
     """Goldens by count and digest, metrics by version, date and encoder as the caller gave them."""
     data = yaml.safe_load(calibration_to_yaml(calibration))
     assert data["calibrated_on"] == "2026-03-04"
-    assert data["encoder"] == "all-MiniLM-L6-v2"
+    assert data["encoder"] == "small-encoder"
     assert data["goldens"]["count"] == 80
     assert len(data["goldens"]["sha256"]) == 64
     assert {metric["name"]: metric["version"] for metric in data["metrics"]} == {f.name: 1 for f in FACTS}
@@ -132,35 +123,31 @@ def test_what_is_no_calibration_is_refused(text):
 def test_thresholds_hold_for_the_metrics_they_were_set_on(calibration):
     """Another version, another encoder or a metric that is gone is refused, and says so."""
     versions = {facts.name: 1 for facts in FACTS}
-    calibration.check(versions, "all-MiniLM-L6-v2")
+    calibration.check(versions, "small-encoder")
     with pytest.raises(CalibrationError, match="bleu were set on version 1, this is version 2"):
-        calibration.check({**versions, "bleu": 2}, "all-MiniLM-L6-v2")
+        calibration.check({**versions, "bleu": 2}, "small-encoder")
     with pytest.raises(CalibrationError, match="encoder"):
         calibration.check(versions, None)
     with pytest.raises(CalibrationError, match="judge has a role but is not in use"):
-        calibration.check({name: 1 for name in versions if name != "judge"}, "all-MiniLM-L6-v2")
+        calibration.check({name: 1 for name in versions if name != "judge"}, "small-encoder")
     old = replace(calibration, bands=replace(DEFAULT_BANDS, rater_version=0))
     with pytest.raises(CalibrationError, match=r"bands: .*cheap_rater version 0"):
-        old.check(versions, "all-MiniLM-L6-v2")
+        old.check(versions, "small-encoder")
     # GLEU has no role, so it may be missing.
-    calibration.check({name: 1 for name in versions if name != "gleu"}, "all-MiniLM-L6-v2")
+    calibration.check({name: 1 for name in versions if name != "gleu"}, "small-encoder")
 
 
 def test_a_candidate_below_a_threshold_breaches_its_mode(calibration):
-    """Structural F1 is low and the judge agrees; order and words are fine."""
-    scores = {
-        "graph_f1": 0.5,
-        "judge": 0.1,
-        "kendall_tau": 0.9,
-        "bleu": 0.9,
-        "bert_score": 0.9,
-        "chain_f1": 0.9,
-    }
+    """Structural F1 is low and the judge agrees; order and words are fine. Flagging is strict."""
+    fine = dict.fromkeys(("kendall_tau", "bleu", "bert_score", "chain_f1"), 0.9)
+    scores = {"graph_f1": 0.5, "judge": 0.1, **fine}
     (breach,) = calibration.breaches(scores)
     assert (breach.mode, breach.metric, breach.score, breach.confirmed) == (MISSING, "graph_f1", 0.5, True)
     assert not breach.harmless
     assert calibration.breaches({"bleu": 0.1})[0].harmless
     assert calibration.unwatched(scores) == ()
+    limit = calibration.of(MISSING).primary.threshold.value
+    assert calibration.breaches({"graph_f1": limit}) == ()
 
 
 def test_what_was_not_measured_breaches_nothing_and_is_named(calibration):
@@ -170,9 +157,3 @@ def test_what_was_not_measured_breaches_nothing_and_is_named(calibration):
     (breach,) = calibration.breaches(scores)
     assert breach.confirmed is None
     assert calibration.unwatched(scores) == (FailureMode.COMPRESSED, REWORDED)
-
-
-def test_a_score_at_its_threshold_passes(calibration):
-    """Flagging is strict."""
-    limit = calibration.of(MISSING).primary.threshold.value
-    assert calibration.breaches({"graph_f1": limit}) == ()

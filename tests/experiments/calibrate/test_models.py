@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import signal
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -96,15 +93,6 @@ def test_a_sample_of_goldens_is_judged_if_asked_for(tmp_path):
         assert chat.prompts.total() == 2 * 18
 
 
-def test_too_few_ratings_set_no_bands_and_it_is_said(tmp_path):
-    """The judge rates one candidate of each golden for the bands, and six are not enough."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 6)
-    with ScriptedChat(lambda _: rating(3)) as chat:
-        shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes"))
-    assert "bands of the cascade: none" in shown
-    assert read_calibration((tmp_path / "calibration.yaml").read_text()).bands is None
-
-
 def test_bands_follow_from_the_judges_ratings():
     """A judge that always says 3 to 240 slightly reworded goldens: the clear ones need not be asked."""
     rng = random.Random(1)
@@ -143,29 +131,6 @@ def test_a_judge_that_does_not_work_is_one_line_and_keeps_what_was_scored(tmp_pa
         assert "give the same command again" in shown
         chat.status = 200
         assert "108 scores were in the journal" in run(goldens, "--out", tmp_path, *asking(chat, "--yes"))
-
-
-def test_a_killed_run_asks_the_judge_only_what_is_open(tmp_path):
-    """Kill -9 with one call under way: that one is asked again, the others are not."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 3)
-    with ScriptedChat(by_length, hold_after=20) as chat:
-        arguments = [
-            str(goldens), "--out", str(tmp_path), *asking(chat, "--yes", "--concurrency", "1"),
-        ]  # fmt: skip
-        process = subprocess.Popen(
-            [sys.executable, "-m", "evenkeel", "calibrate", *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            assert chat.holding.wait(90)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait(10)
-        chat.hold_after = None
-        chat.release.set()
-        run(*arguments)
-        assert chat.prompts.total() == 3 * 18 + 1
 
 
 def shorter(prompt):

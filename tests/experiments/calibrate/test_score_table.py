@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from math import nan
-from random import Random
 
 import numpy as np
 import pytest
 
-from evenkeel.experiments.calibrate.calibrate import calibrate
-from evenkeel.experiments.calibrate.report import document
-from evenkeel.experiments.calibrate.resampling import multiplicities
-from evenkeel.experiments.calibrate.rules import alert_rules
 from evenkeel.experiments.calibrate.score_table import (
     FailureMode,
     MetricFacts,
@@ -23,9 +17,6 @@ from evenkeel.experiments.calibrate.score_table import (
     score_table,
     table_lines,
 )
-from evenkeel.experiments.calibrate.sensitivity import trajectories
-from evenkeel.experiments.kit.renderings import html
-from tests.experiments.calibrate.planted_scores import FACTS, published_rows
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 FACT = MetricFacts("chain_f1", 2, "structural", 0.0, 1.5)
@@ -59,28 +50,23 @@ def test_a_part_of_a_table_holds_only_its_goldens():
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "facts", "said"),
     [
-        ([], "no rows"),
-        ([row(), row()], "'a' has two rows for missing at severity 0.1"),
-        ([row(severity=1.5)], "ratios"),
-        ([row(expected=-0.1)], "ratios"),
-        ([row(severity=0.0)], "severity 0 belongs to the mode 'none'"),
-        ([row(mode=NONE)], "severity 0 belongs to the mode 'none'"),
-        ([row(bleu=0.5)], "'bleu' is not among the metrics"),
-        ([row(chain_f1=nan)], "give the reason"),
+        ([], [FACT], "no rows"),
+        ([row(), row()], [FACT], "'a' has two rows for missing at severity 0.1"),
+        ([row(severity=1.5)], [FACT], "ratios"),
+        ([row(expected=-0.1)], [FACT], "ratios"),
+        ([row(severity=0.0)], [FACT], "severity 0 belongs to the mode 'none'"),
+        ([row(mode=NONE)], [FACT], "severity 0 belongs to the mode 'none'"),
+        ([row(bleu=0.5)], [FACT], "'bleu' is not among the metrics"),
+        ([row(chain_f1=nan)], [FACT], "give the reason"),
+        ([row()], [FACT, FACT], "only once"),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(rows, said):
+def test_a_table_that_cannot_be_is_refused(rows, facts, said):
     """The message names the row."""
     with pytest.raises(TableError, match=said):
-        score_table(rows, [FACT])
-
-
-def test_a_metric_is_named_once():
-    """Two columns of one name cannot be told apart."""
-    with pytest.raises(TableError, match="only once"):
-        score_table([row()], [FACT, FACT])
+        score_table(rows, facts)
 
 
 def test_a_table_reads_back_as_it_was_written():
@@ -113,16 +99,3 @@ def test_a_file_that_cannot_be_read_says_where(lines, said):
     """The message holds line and field."""
     with pytest.raises(TableError, match=said):
         read_table(lines)
-
-
-def test_a_benchmark_of_the_published_size_goes_through():
-    """4,973 goldens, 9 variants, 7 metrics: table, calibration, rules and report with 1,000 resamples."""
-    rows = published_rows(4973)
-    table = score_table(rows, FACTS)
-    calibration = calibrate(
-        table, source="x", calibrated_on=date(2026, 1, 2), encoder=None, seed=1, rng=Random(1)
-    )
-    ways = trajectories(table, multiplicities(len(table.goldens), 1000, Random(1)))
-    assert html(document(calibration, table, ways))
-    assert alert_rules(calibration)
-    assert table.scores.shape == (4973, 9, 7)
