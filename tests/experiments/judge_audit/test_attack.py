@@ -44,36 +44,21 @@ def test_the_claim_is_the_papers_for_every_three_ratings(ends, data):
     assert claimed_rating(ratings, scale) == as_printed(ratings, scale)
 
 
-def test_the_mode_of_two_raters_who_differ_is_the_higher_rating():
-    """The same rule as for three that all differ."""
-    assert human_mode((2, 4)) == 4
-    assert human_mode((1, 1, 5, 5, 3)) == 5
-
-
-def test_no_ratings_have_no_mode():
-    """An error, not a number."""
+def test_mode_and_median_of_any_number_of_ratings():
+    """Of several modes the highest; a median may lie between two steps; no ratings have neither."""
+    assert (human_mode((2, 4)), human_mode((1, 1, 5, 5, 3))) == (4, 5)
+    assert (human_median((1, 2)), human_median((5, 1, 2))) == (1.5, 2)
     with pytest.raises(ValueError, match="no ratings"):
         human_mode(())
-
-
-def test_the_median_may_lie_between_two_steps():
-    """Of an even number of ratings."""
-    assert human_median((1, 2)) == 1.5
-    assert human_median((5, 1, 2)) == 2
 
 
 @pytest.mark.parametrize(
     ("before", "after", "claim", "moved"),
     [
-        (4, 4, 1, Move.UNCHANGED),
-        (1, 1, 1, Move.UNCHANGED),
-        (4, 1, 1, Move.TO_CLAIM),
-        (4, 2, 1, Move.TOWARDS),
-        (4, 5, 1, Move.AWAY),
-        (1, 2, 1, Move.AWAY),
-        (2, 5, 5, Move.TO_CLAIM),
+        (4, 4, 1, Move.UNCHANGED), (1, 1, 1, Move.UNCHANGED), (4, 1, 1, Move.TO_CLAIM),
+        (4, 2, 1, Move.TOWARDS), (4, 5, 1, Move.AWAY), (1, 2, 1, Move.AWAY), (2, 5, 5, Move.TO_CLAIM),
     ],
-)
+)  # fmt: skip
 def test_moves_are_named_by_where_they_lead(before, after, claim, moved):
     """Unchanged, to the claim, towards it, away from it."""
     assert move(before, after, claim) is moved

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 
 import pytest
@@ -11,7 +10,6 @@ from evenkeel.experiments.judge_audit.calls import (
     Call,
     JudgeUnusableError,
     ReplyCache,
-    Spent,
     ask_all,
     estimate,
 )
@@ -70,37 +68,6 @@ def test_every_question_is_asked_once_and_answered_in_its_place():
     assert judge.most == 3
 
 
-def test_an_empty_plan_asks_nothing():
-    """And is no error."""
-    assert run(Script(good), [], ReplyCache()) == {}
-
-
-def test_a_later_run_asks_only_what_is_missing(tmp_path):
-    """Replies come back from the file as they were, with tokens and cost."""
-    path = tmp_path / "calls.jsonl"
-    with ReplyCache(path) as cache:
-        run(Script(good), plan(5), cache)
-    judge, told = Script(good), []
-    with ReplyCache(path) as cache:
-        replies = run(judge, plan(8), cache, progress=lambda _, remembered: told.append(remembered))
-    assert replies == {number: good(number) for number in range(8)}
-    assert sorted(judge.asked) == [5, 6, 7]
-    assert sorted(told) == [False] * 3 + [True] * 5
-
-
-def test_a_line_cut_by_a_kill_is_dropped_and_asked_again(tmp_path):
-    """The file goes on being readable after the next run."""
-    path = tmp_path / "calls.jsonl"
-    with ReplyCache(path) as cache:
-        run(Script(good), plan(3), cache, concurrency=1)
-    path.write_bytes(path.read_bytes()[:-20])
-    judge = Script(good)
-    with ReplyCache(path) as cache:
-        run(judge, plan(3), cache)
-    assert sorted(judge.asked) == [2]
-    assert len([json.loads(line) for line in path.read_text().splitlines()]) == 3
-
-
 def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_is_not(tmp_path):
     """A refusal is an answer, and so is a reply without end; a timeout is worth another call."""
     final = ["refused", "empty", "bad_schema", "out_of_scale", "truncated"]
@@ -157,14 +124,6 @@ def test_the_key_depends_on_everything_that_decides_the_reply():
     }
     assert len(keys) == 5
     assert Call(0, base).key("m") == Call(1, asked(1)).key("m")
-
-
-def test_remembered_answers_cost_nothing():
-    """They are counted apart."""
-    spent = Spent()
-    for number in range(20):
-        spent.add(Reply(Ruling(1, ""), 100, 20, 0.25), remembered=number < 15)
-    assert spent == Spent(5, 15, 500, 100, 1.25)
 
 
 def test_the_estimate_counts_only_what_is_not_remembered():

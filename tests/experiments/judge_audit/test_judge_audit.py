@@ -205,15 +205,6 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
     assert one["metrics"][0]["strategies"][0]["same_again"]["value"] == 1
 
 
-def test_a_sample_asks_about_so_many_items_only(tmp_path):
-    """The others are not sent anywhere."""
-    path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(20)])
-    with Scripted(lambda *_: 3) as judge:
-        shown = run(path, *asking(judge), "--yes", "--strategies", "knowledge", "--max-items", 4)
-    assert len(judge.prompts) == 8
-    assert "4 of 20 items were drawn (seed 0)." in shown
-
-
 def test_the_page_needs_nothing_else_and_escapes_what_it_shows(tmp_path):
     """No script, no address, no source of names that could act; a plot of each kind."""
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(9)], metric="Natural")

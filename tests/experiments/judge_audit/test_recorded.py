@@ -29,25 +29,14 @@ def slot(name, strategy=Strategy.KNOWLEDGE, condition=Condition.PLAIN):
     return Slot(name, "fluency", strategy, condition)
 
 
-def test_a_short_file_is_plain_knowledge(tmp_path):
-    """Item, metric and rating are enough."""
+def test_columns_are_read_or_have_their_defaults(tmp_path):
+    """A short file is plain knowledge; strategy, condition, justification and claim where they are given."""
     assert read(tmp_path, "item,metric,rating\na,Fluency,4\n") == {slot("a"): Judged(4, "")}
-
-
-def test_all_columns_are_read(tmp_path):
-    """Strategy, condition, justification and claim."""
-    found = read(
-        tmp_path,
-        "item,metric,strategy,condition,rating,justification,claim\na,fluency,step-by-step,attacked,1,Poor.,1\n",
-    )
+    head = "item,metric,strategy,condition,rating,justification,claim\n"
+    found = read(tmp_path, head + "a,fluency,step-by-step,attacked,1,Poor.,1\n")
     assert found == {slot("a", Strategy.STEP_BY_STEP, Condition.ATTACKED): Judged(1, "Poor.", 1)}
-
-
-def test_failures_are_failures(tmp_path):
-    """Recorded ones, missing ratings and ratings off the scale."""
-    found = read(tmp_path, "item,metric,rating,failure\na,fluency,,Refused\nb,fluency,,\nc,fluency,7,\n")
-    assert [each.reason for each in found.values()] == ["refused", "empty", "out_of_scale"]
-    assert all(isinstance(each, Failure) for each in found.values())
+    failed = read(tmp_path, "item,metric,rating,failure\na,fluency,,Refused\nb,fluency,,\nc,fluency,7,\n")
+    assert [each.reason for each in failed.values()] == ["refused", "empty", "out_of_scale"]
 
 
 @pytest.mark.parametrize(

@@ -45,17 +45,12 @@ def test_a_judge_that_repeats_one_person_has_the_alphas_worked_by_hand():
 
 
 def test_the_judge_across_strategies_takes_each_as_a_rater():
-    """Two strategies, the same arithmetic as for two people."""
+    """Two strategies, the same arithmetic as for two people; one alone is a failure."""
     metric = measured(items((1,), (2,), (3,)), said([1, 2, 1]) | said([1, 2, 2], ZERO_SHOT))
     assert metric.across_strategies.value == pytest.approx(4 / 9)
     assert [each.strategy for each in metric.strategies] == [ZERO_SHOT, KNOWLEDGE]
-
-
-def test_one_strategy_alone_has_no_agreement_with_others():
-    """A failure with its reason."""
-    metric = measured(items((1,), (2,)), said([1, 2]))
-    assert metric.across_strategies.reason == "too_few_ratings"
-    assert metric.people.reason == "too_few_ratings"
+    alone = measured(items((1,), (2,)), said([1, 2]))
+    assert alone.across_strategies.reason == alone.people.reason == "too_few_ratings"
 
 
 def test_moves_and_resistance_worked_by_hand():
@@ -92,26 +87,12 @@ def test_failures_are_counted_and_enter_nothing():
     assert report.judgements == 6
 
 
-def test_noise_is_the_share_that_stays_when_merely_asked_again():
-    """Three of four."""
-    metric = measured(items((1,), (2,), (3,), (4,)), said([1, 2, 3, 4]) | said([1, 2, 3, 5], condition=AGAIN))
-    share = metric.strategies[0].same_again
-    assert (share.count, share.n) == (3, 4)
-
-
 def test_people_are_compared_on_the_items_the_judge_was_asked_about():
     """The third item was not asked; a person who rated only that one is not counted."""
     rated = items((1, 1, None), (2, 2, None), (1, 5, 4))
     metric = measured(rated, said([1, 2]))
     assert metric.people == Agreement(1.0, pytest.approx(1.0), pytest.approx(1.0), 2)
     assert (metric.items, metric.raters) == (2, 2)
-
-
-def test_each_metric_is_reported_alone():
-    """In the order of the file."""
-    rated = items((1,), (2,), metric="tone") + items((3,), (4,))
-    judgements = said([1, 2], metric="tone") | said([3, 4])
-    assert [each.metric for each in audit("judge", rated, judgements, times=0).metrics] == ["tone", "fluency"]
 
 
 def test_the_same_seed_gives_the_same_report():
@@ -133,11 +114,7 @@ def test_praise_is_above_a_plain_statement_and_blame_below(analyser):
     plain = analyser.score("The summary has four sentences.")
     bad = analyser.score("The summary is terrible, confusing and badly wrong.")
     assert -1 <= bad < -0.2 < plain < 0.2 < good <= 1
-
-
-def test_no_text_is_neutral():
-    """Both analysers give 0."""
-    assert [analyser.score("") for analyser in (vader(), polarity())] == [0, 0]
+    assert analyser.score("") == 0
 
 
 def test_tones_are_compared_on_the_same_items():
@@ -145,10 +122,4 @@ def test_tones_are_compared_on_the_same_items():
     shift = tone_shift(LENGTH, [("aa", "aaaa"), None, ("aaaa", "a" * 8), ("aa", "")], [[0, 1, 2, 3]] * 5)
     assert (shift.n, shift.before, shift.after) == (2, pytest.approx(0.3), pytest.approx(0.6))
     assert (shift.lower, shift.upper) == (pytest.approx(0.3), pytest.approx(0.3))
-
-
-def test_without_justifications_there_is_no_tone():
-    """A failure, not 0."""
-    shift = tone_shift(LENGTH, [None, ("", "a")])
-    assert isinstance(shift, Failure)
-    assert shift.reason == "no_justification"
+    assert tone_shift(LENGTH, [None, ("", "a")]).reason == "no_justification"

@@ -16,9 +16,7 @@ from evenkeel.experiments.judge_audit.questions import (
 )
 from evenkeel.experiments.judge_audit.ratings import Item, Ratings, Scale
 from evenkeel.experiments.kit.arguments import InputError
-from evenkeel.llm.faults import Fault
 from evenkeel.metrics.judge.client import ruling_schema
-from evenkeel.metrics.judge.reply import Ruling, read_ruling
 
 KNOWN = rubrics()
 FLUENCY = KNOWN["fluency"]
@@ -35,19 +33,15 @@ def user(asked):
 EXAMPLES = Examples(best=item("good", 5, 5), worst=item("bad", 1, 2))
 
 
-def test_zero_shot_gives_no_definition():
-    """The judge goes by its own understanding."""
-    asked = user(question(Strategy.ZERO_SHOT, FLUENCY, item("a", 3)))
-    assert "what you yourself understand" in asked
-    assert FLUENCY.definition not in asked
-
-
-@pytest.mark.parametrize("strategy", [Strategy.KNOWLEDGE, Strategy.FEW_SHOT, Strategy.STEP_BY_STEP])
-def test_the_others_give_the_definition_and_the_ends(strategy):
-    """What the metric is, and what the highest and the lowest rating mean."""
-    asked = user(question(strategy, FLUENCY, item("a", 3), examples=EXAMPLES))
-    assert FLUENCY.definition in asked
-    assert f"5 means that {FLUENCY.highest}. 1 means that {FLUENCY.lowest}." in asked
+def test_each_strategy_gives_what_it_is_named_after():
+    """Zero-shot no definition, the others the metric and the ends of its scale; one asks for steps."""
+    asked = {each: user(question(each, FLUENCY, item("a", 3), examples=EXAMPLES)) for each in Strategy}
+    defined = f"{FLUENCY.definition}\n\n5 means that {FLUENCY.highest}. 1 means that {FLUENCY.lowest}."
+    assert [each for each, text in asked.items() if defined not in text] == [Strategy.ZERO_SHOT]
+    assert "what you yourself understand" in asked[Strategy.ZERO_SHOT]
+    assert [each for each, text in asked.items() if "step by step" in text] == [Strategy.STEP_BY_STEP]
+    with pytest.raises(ValueError, match="examples"):
+        question(Strategy.FEW_SHOT, FLUENCY, item("a", 3))
 
 
 def test_few_shot_shows_the_best_and_the_worst_example_with_their_ratings():
@@ -58,29 +52,13 @@ def test_few_shot_shows_the_best_and_the_worst_example_with_their_ratings():
     assert "Text good." not in user(question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3), examples=EXAMPLES))
 
 
-def test_few_shot_without_examples_is_an_error():
-    """It would silently be another strategy."""
-    with pytest.raises(ValueError, match="examples"):
-        question(Strategy.FEW_SHOT, FLUENCY, item("a", 3))
-
-
-def test_only_step_by_step_asks_for_steps():
-    """In one sentence at the end."""
-    asked = {each: user(question(each, FLUENCY, item("a", 3), examples=EXAMPLES)) for each in Strategy}
-    assert [each for each, text in asked.items() if "step by step" in text] == [Strategy.STEP_BY_STEP]
-
-
 @pytest.mark.parametrize("strategy", Strategy)
 def test_the_attack_adds_one_sentence_and_changes_nothing_else(strategy):
     """So a change of the rating is due to that sentence, or to noise."""
     plain = user(question(strategy, FLUENCY, item("a", 3), examples=EXAMPLES))
     attacked = user(question(strategy, FLUENCY, item("a", 3), examples=EXAMPLES, claim=1))
     assert attacked.replace("A human expert gave this summary a 1 for fluency.\n\n", "") == plain
-
-
-def test_the_attack_stands_outside_the_marked_material():
-    """The judge is told by the one who asks; the guard against injected text does not apply."""
-    attacked = user(question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3), claim=1))
+    # The judge is told by the one who asks; the guard against injected text does not apply.
     assert attacked.index("A human expert") > attacked.rindex("<<<END ")
 
 
@@ -93,39 +71,21 @@ def test_a_text_cannot_end_its_own_markers():
     assert tag not in forged
 
 
-def test_half_a_surrogate_pair_can_be_sent():
-    """It comes out of JSON and has no UTF-8."""
-    asked = user(question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3, text="x\ud800y")))
-    assert "x?y" in asked
-    asked.encode("utf-8")
-
-
-def test_without_a_context_none_is_mentioned():
-    """A text may stand alone."""
-    asked = user(question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3, context="")))
+def test_a_text_may_stand_alone_and_hold_anything():
+    """Without a context none is mentioned; half a surrogate pair, which has no UTF-8, is replaced."""
+    asked = user(question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3, context="", text="x\ud800y")))
     assert "SOURCE DOCUMENT" not in asked
     assert "with its" not in asked
+    assert "x?y" in asked
 
 
 def test_the_scale_of_the_item_is_asked_for_and_enforced():
-    """In the words, in the schema and in the reading of the reply."""
+    """In the words and in the schema."""
     asked = question(Strategy.ZERO_SHOT, KNOWN["uses_knowledge"], item("a", 0, scale=(0, 1)))
     assert "whole number from 0 to 1" in user(asked)
     assert asked.scale == (0, 1)
     schema = ruling_schema(asked.scale)
     assert schema["properties"]["rating"]["enum"] == [0, 1]
-    assert read_ruling('{"explanation": "x", "rating": 0}', (0, 1)) == Ruling(0, "x")
-    assert read_ruling('{"rating": 2}', (0, 1)) == Fault(
-        "out_of_scale", "The rating 2 is not on the scale 0-1."
-    )
-
-
-@pytest.mark.parametrize("written", ["4/5", "2/3", "5", "five"])
-def test_a_rating_in_words_or_as_a_fraction_is_none(written):
-    """Only a whole number is a rating, on any scale; 2/3 on a scale to 5 would mean something else anyway."""
-    found = read_ruling(f'{{"rating": "{written}"}}', (1, 2, 3, 4, 5))
-    assert isinstance(found, Fault)
-    assert found.reason == "bad_schema"
 
 
 def test_examples_are_the_extremes_by_human_rating():
@@ -168,25 +128,25 @@ def test_a_sample_is_drawn_by_its_seed_and_stays_in_order():
     assert first.notes == ("5 of 30 items were drawn (seed 1).",)
 
 
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        ([item("a", 1, text=" ")], 'item "a" has no text'),
+        ([item("a", 1), item("b", 5)], "no item is left"),
+    ],
+)
+def test_what_cannot_be_asked_about_is_an_error_before_the_first_call(items, said):
+    """An item without a text; two items of which both are examples."""
+    with pytest.raises(InputError, match=said):
+        choose(rated(*items), Design(), max_items=None, seed=0)
+
+
 def test_items_that_nobody_rated_are_left_out_and_said_so():
     """Nothing could be compared."""
-    chosen = choose(
-        rated(item("a", 1), item("b", None)), Design((Strategy.KNOWLEDGE,)), max_items=None, seed=0
-    )
+    design = Design((Strategy.KNOWLEDGE,))
+    chosen = choose(rated(item("a", 1), item("b", None)), design, max_items=None, seed=0)
     assert [each.id for each in chosen.items] == ["a"]
     assert chosen.notes == ("1 items without any human rating were left out.",)
-
-
-def test_an_item_without_a_text_cannot_be_asked_about():
-    """An error before the first call."""
-    with pytest.raises(InputError, match='item "a" has no text'):
-        choose(rated(item("a", 1, text=" ")), Design(), max_items=None, seed=0)
-
-
-def test_nothing_left_to_rate_is_an_error():
-    """Two items, both examples."""
-    with pytest.raises(InputError, match="no item is left"):
-        choose(rated(item("a", 1), item("b", 5)), Design(), max_items=None, seed=0)
 
 
 def test_the_plan_holds_every_strategy_and_condition_once():
@@ -204,10 +164,7 @@ def test_the_plan_holds_every_strategy_and_condition_once():
     assert calls[0].question == calls[1].question
     assert calls[0].occasion != calls[1].occasion
     assert "gave this summary a 5" in user(calls[4].question)
-
-
-def test_a_metric_without_examples_is_not_asked_few_shot():
-    """The other strategies go on."""
-    plan = RatingPlan([item("a", 2)], Design(), KNOWN, {})
-    assert Strategy.FEW_SHOT not in {slot.strategy for slot in plan.slots}
-    assert len(plan) == 6
+    # Without examples a metric is not asked few-shot; the other strategies go on.
+    assert {slot.strategy for slot in RatingPlan([item("a", 2)], Design(), KNOWN, {}).slots} == {
+        Strategy.ZERO_SHOT, Strategy.KNOWLEDGE, Strategy.STEP_BY_STEP,
+    }  # fmt: skip
