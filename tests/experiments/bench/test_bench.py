@@ -47,6 +47,12 @@ def arguments(url, folder, *more, models=tuple(FRAGILITY), journal="journal"):
     return [*found, "--rewriter-url", url, "--rewriter-model", "simulated-rewriter"]
 
 
+def quick(folder, issues):
+    """One run of one task under one perturbation."""
+    items = planted_issues(folder / "issues.jsonl", issues)
+    return "--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing"
+
+
 def run(found, exit_code=0):
     done = CliRunner().invoke(main, found)
     assert done.exit_code == exit_code, done.output
@@ -156,9 +162,7 @@ def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
 
 def test_a_run_stops_at_the_limit_and_goes_on_later(served, tmp_path):
     """`--max-usd` ends a run with exit code 1; without it the same command takes up its answers."""
-    items = planted_issues(tmp_path / "issues.jsonl", 4)
-    more = ("--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing")
-    found = arguments(served[1], tmp_path, *more, models=("steady",))
+    found = arguments(served[1], tmp_path, *quick(tmp_path, 4), models=("steady",))
     output = run([*found, "--max-usd", "0.002"], exit_code=1)
     assert "above --max-usd" in output
     assert "stopped at --max-usd" in output
@@ -169,19 +173,17 @@ def test_a_run_stops_at_the_limit_and_goes_on_later(served, tmp_path):
 
 def test_a_model_that_never_answers_is_given_up(served, tmp_path):
     """The other models are measured all the same, and the exit code is 1."""
-    items = planted_issues(tmp_path / "issues.jsonl", 3)
-    more = ("--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing")
-    output = run(arguments(served[1], tmp_path, *more, models=("broken", "steady")), exit_code=1)
+    found = arguments(served[1], tmp_path, *quick(tmp_path, 3), models=("broken", "steady"))
+    output = run(found, exit_code=1)
     assert "broken: not asked any more" in output
     assert "server_error 6" in output
 
 
 def test_a_run_ends_once_no_model_answers(served, tmp_path):
     """It does not go through the other issues, and says what the endpoint did and what to do."""
-    items = planted_issues(tmp_path / "issues.jsonl", 12)
-    more = ("--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing")
     before = calls(served[0], "broken")
-    output = run(arguments(served[1], tmp_path, *more, models=("broken",)), exit_code=1)
+    found = arguments(served[1], tmp_path, *quick(tmp_path, 12), models=("broken",))
+    output = run(found, exit_code=1)
     assert "no model answers any more" in output
     assert "the upstream answered 500 (" in output
     assert "); check that it is up" in output
@@ -190,19 +192,19 @@ def test_a_run_ends_once_no_model_answers(served, tmp_path):
     assert calls(served[0], "broken") - before <= 6
 
 
+NOWHERE = ("--base-url", "http://127.0.0.1:9")
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
         (["--model", "a"], "where are the models"),
-        (["--base-url", "http://127.0.0.1:9"], "which models?"),
-        (["--model", "a", "--model", "a", "--base-url", "http://127.0.0.1:9"], "is there twice"),
-        (["--model", "a", "--base-url", "http://127.0.0.1:9", "--tasks", "poetry"], "--tasks: no task"),
-        (["--model", "a", "--base-url", "http://127.0.0.1:9", "--price", "3"], "--price"),
-        (
-            ["--model", "a", "--base-url", "http://127.0.0.1:9", "--perturbations", "multilingual"],
-            "--judge-model",
-        ),
-        (["--model", "a", "--base-url", "http://127.0.0.1:9", "--parameters", "[]"], "--parameters"),
+        (NOWHERE, "which models?"),
+        (["--model", "a", "--model", "a", *NOWHERE], "is there twice"),
+        (["--model", "a", *NOWHERE, "--tasks", "poetry"], "--tasks: no task"),
+        (["--model", "a", *NOWHERE, "--price", "3"], "--price"),
+        (["--model", "a", *NOWHERE, "--perturbations", "multilingual"], "--judge-model"),
+        (["--model", "a", *NOWHERE, "--parameters", "[]"], "--parameters"),
     ],
 )
 def test_wrong_options_are_told_in_a_line(more, said):

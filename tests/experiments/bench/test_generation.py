@@ -60,19 +60,11 @@ def scripted(*replies):
     return say, asked
 
 
-def test_a_good_issue_is_taken_at_once():
-    """Also in a fence; its id is made of its title."""
-    say, asked = scripted(f"```json\n{json.dumps(row())}\n```")
+def test_a_fault_is_told_and_put_right():
+    """The second request holds the first reply and what was wrong; a fence does no harm."""
+    say, asked = scripted(json.dumps(row(entities={"gate": "west"})), f"```json\n{json.dumps(row())}\n```")
     found = asyncio.run(write_item(say, "Write one.", KNOWN))
     assert found.item.id == "door-intercom-at-the-gardening-depot-is-silent"
-    assert len(asked) == 1
-
-
-def test_a_fault_is_told_and_put_right():
-    """The second request holds the first reply and what was wrong with it."""
-    say, asked = scripted(json.dumps(row(entities={"gate": "west"})), json.dumps(row()))
-    found = asyncio.run(write_item(say, "Write one.", KNOWN))
-    assert found.item is not None
     assert [one["role"] for one in asked[1]] == ["user", "assistant", "user"]
     assert 'the value of "gate" word for word' in asked[1][-1]["content"]
 

@@ -61,16 +61,11 @@ def broken(**changes):
     ],
 )
 def test_a_fault_is_told_with_file_line_and_field(tmp_path, line, said):
-    """The message says where to look."""
+    """The message says where to look; a file that holds no issue is refused."""
     path = tmp_path / "own.jsonl"
     path.write_text(f"{json.dumps(planted_issue(0))}\n{line}\n", encoding="utf-8")
     with pytest.raises(ItemError, match=re.escape(said)):
         read_items([path])
-
-
-def test_files_that_hold_nothing_are_refused(tmp_path):
-    """An empty file is an error and not a benchmark without issues."""
-    path = tmp_path / "own.jsonl"
     path.write_text("\n", encoding="utf-8")
     with pytest.raises(ItemError, match="holds no issue"):
         read_items([path])

@@ -18,17 +18,15 @@ def trials(outcomes, *, kind="general.casing", model="m", task="t"):
     return [Trial(model, item, task, kind, run, rating, changed) for item, run, rating, changed in outcomes]
 
 
+def shifted(is_bad):
+    """Rating and change of a pair that is quite another, or the same."""
+    return (1, True) if is_bad else (3, None)
+
+
 def test_a_score_is_one_minus_the_product_of_both_deltas():
     """10 pairs, 5 shifted, 2 of them with another quality: 0.5, 0.4 and 0.8."""
-    found = scores(
-        [
-            trials(
-                [(f"i{n}", 0, 3, None) for n in range(5)]
-                + [(f"i{n}", 0, 2, True) for n in range(5, 7)]
-                + [(f"i{n}", 0, 1, False) for n in range(7, 10)]
-            )
-        ]
-    )
+    outcomes = [(3, None)] * 5 + [(2, True)] * 2 + [(1, False)] * 3
+    found = scores([trials((f"i{n}", 0, *outcome) for n, outcome in enumerate(outcomes))])
     assert found.content_delta.value == 0.5
     assert found.quality_delta.value == pytest.approx(0.4)
     assert found.robustness.value == pytest.approx(0.8)
@@ -36,27 +34,21 @@ def test_a_score_is_one_minus_the_product_of_both_deltas():
     assert (found.robustness.n, found.quality_delta.n) == (10, 5)
 
 
-def test_mean_and_spread_are_those_of_the_runs():
-    """Runs of 1.0, 0.5 and 0.75 have the mean 0.75 and the standard deviation 0.25."""
-    runs = {0: 0, 1: 2, 2: 1}
-    found = scores(
-        [
-            trials(
-                (f"i{n}", run, 1 if n < bad else 3, True if n < bad else None)
-                for run, bad in runs.items()
-                for n in range(4)
-            )
-        ]
-    )
-    assert found.robustness.value == pytest.approx(0.75)
-    assert found.robustness.std == pytest.approx(0.25)
-
-
-def test_groups_weigh_the_same_however_large():
-    """A category of 20 pairs at 1.0 and one of 2 at 0.0 make 0.5."""
+def test_groups_weigh_the_same_and_failures_nothing():
+    """A category of 20 pairs at 1.0 and one of 2 at 0.0 make 0.5; without any rating there is no score."""
     good = trials((f"i{n}", 0, 3, None) for n in range(20))
     bad = trials((f"i{n}", 0, 1, True) for n in range(2))
-    assert scores([good, bad]).robustness.value == pytest.approx(0.5)
+    failed = [Trial("m", "i0", "t", "general.casing", 0, failure="timeout")]
+    assert scores([good, bad + failed, failed]).robustness.value == pytest.approx(0.5)
+    assert scores([failed]).robustness is None
+
+
+def test_mean_and_spread_are_those_of_the_runs():
+    """Runs of 1.0, 0.5 and 0.75 have the mean 0.75 and the standard deviation 0.25."""
+    made = ((f"i{n}", run, *shifted(n < bad)) for run, bad in enumerate((0, 2, 1)) for n in range(4))
+    found = scores([trials(made)])
+    assert found.robustness.value == pytest.approx(0.75)
+    assert found.robustness.std == pytest.approx(0.25)
 
 
 def test_shifts_of_unknown_quality_widen_the_interval():
@@ -67,13 +59,6 @@ def test_shifts_of_unknown_quality_widen_the_interval():
     assert figure.value == 1
     assert figure.lower < 1 - 10 / 41
     assert figure.upper == 1
-
-
-def test_failures_are_no_trials():
-    """What has no rating enters nothing; without any rating there is no score."""
-    failed = [Trial("m", "i0", "t", "general.casing", 0, failure="timeout")]
-    assert scores([failed]).robustness is None
-    assert scores([failed + trials([("i1", 0, 3, None)])]).robustness.n == 1
 
 
 def test_one_trial_an_issue_gives_the_exact_interval():
@@ -128,7 +113,7 @@ def test_tables_rank_and_show_how_hard_categories_are():
     for model, bad in (("worse", 2), ("better", 1)):
         made += trials(((f"i{n}", 0, 3, None) for n in range(4)), kind="baseline.identical", model=model)
         made += trials(
-            ((f"i{n}", 0, 1 if n < bad else 3, True if n < bad else None) for n in range(4)),
+            ((f"i{n}", 0, *shifted(n < bad)) for n in range(4)),
             kind="crosslingual.de_to_fr", model=model,
         )  # fmt: skip
     tables = make_tables(["worse", "better"], made, {"worse": [0.5, 1.0]})

@@ -18,17 +18,20 @@ from evenkeel.metrics.similarity.embeddings import Embeddings
 from tests.experiments.calibrate.planted_goldens import data, workflow, write_goldens
 
 
-class Bag:
-    """An encoder that counts letters."""
+class Counted:
+    """An encoder that keeps its calls: by default the vector of a text is (its length, 1)."""
 
-    def __init__(self):
+    def __init__(self, vector=lambda text: [float(len(text)), 1.0]):
         self.calls = []
+        self.vector = vector
 
     def encode(self, texts):
-        self.calls.append(len(texts))
-        return [
-            [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts
-        ]
+        self.calls.append(list(texts))
+        return [self.vector(text) for text in texts]
+
+
+def letters(text):
+    return [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
 
 
 def score(path, form, bag, vectors):
@@ -43,7 +46,7 @@ def score(path, form, bag, vectors):
 def test_some_hundred_candidates_are_encoded_in_one_call(tmp_path):
     """Twenty goldens are two batches; a second run over kept vectors calls nothing and scores the same."""
     path = write_goldens(tmp_path / "goldens.jsonl", 20, workflow)
-    bag = Bag()
+    bag = Counted(letters)
     rows = score(path, "workflow", bag, tmp_path / "v.sqlite")
     assert len(bag.calls) == 2
     assert len(rows) == 20 * 18
@@ -58,21 +61,10 @@ def test_some_hundred_candidates_are_encoded_in_one_call(tmp_path):
 def test_values_of_data_are_encoded_as_they_are_compared(tmp_path):
     """What the metric asks for is encoded, without anybody knowing beforehand what that is."""
     path = write_goldens(tmp_path / "goldens.jsonl", 3, data)
-    bag = Bag()
+    bag = Counted(letters)
     rows = score(path, "data", bag, None)
     assert len(bag.calls) == 1
     assert all(isinstance(row.scores["json_similarity@1:bag"], float) for row in rows if not row.undegradable)
-
-
-class Counted:
-    """An encoder that counts its calls: the vector of a text is (its length, 1)."""
-
-    def __init__(self):
-        self.calls = []
-
-    def encode(self, texts):
-        self.calls.append(list(texts))
-        return [[float(len(text)), 1.0] for text in texts]
 
 
 def vectors(encoder, *texts):

@@ -50,18 +50,13 @@ def test_an_expensive_metric_is_primary_only_where_no_cheap_one_moves():
     assert found[COMPRESSED].primary.metric == "judge"
 
 
-def test_a_mode_that_moves_nothing_has_nobody():
-    """That is a failure with a reason, not the least bad metric."""
-    found = roles({"steps": {MISSING: 0.29}}, [MetricFacts("steps", 1, "structural")], (MISSING,))
+def test_one_family_watches_all_modes_that_it_reacts_to():
+    """A mode that moves nothing is a failure with a reason, not the least bad metric."""
+    steps = [MetricFacts("steps", 1, "structural")]
+    found = roles({"steps": {MISSING: 0.29, COMPRESSED: 0.5, REWORDED: 0.5}}, steps, MODES)
+    assert [found[mode].primary.metric for mode in (COMPRESSED, REWORDED)] == ["steps"] * 2
     assert isinstance(found[MISSING].primary, Failure)
-    assert found[MISSING].primary.reason == "insensitive"
-    assert found[MISSING].secondary is None
-
-
-def test_families_are_shared_when_there_are_more_modes():
-    """One family watches all three modes."""
-    found = roles({"steps": dict.fromkeys(MODES, 0.5)}, [MetricFacts("steps", 1, "structural")], MODES)
-    assert [found[mode].primary.metric for mode in MODES] == ["steps"] * 3
+    assert (found[MISSING].primary.reason, found[MISSING].secondary) == ("insensitive", None)
 
 
 def test_the_most_sensitive_metric_speaks_for_its_family_and_ties_go_to_the_cheaper():

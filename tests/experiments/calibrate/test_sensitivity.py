@@ -17,13 +17,10 @@ from evenkeel.experiments.calibrate.sensitivity import sensitivities, sensitivit
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 
 
-def test_only_the_ends_count_with_even_steps():
-    """For 10, 30 and 50 % the source's formula is 2.5 times the fall from first to last."""
-    assert slope_weights((0.1, 0.3, 0.5)) == pytest.approx((2.5, 0.0, -2.5))
-
-
 def test_sensitivity_is_the_mean_of_the_slopes():
-    """Two slopes, of 1 and of 0.5, over uneven steps."""
+    """Two slopes, of 1 and of 0.5, over uneven steps; with even ones only the ends count."""
+    # For 10, 30 and 50 % the source's formula is 2.5 times the fall from first to last.
+    assert slope_weights((0.1, 0.3, 0.5)) == pytest.approx((2.5, 0.0, -2.5))
     # (0.9 − 0.8) / 0.1 = 1 and (0.8 − 0.6) / 0.4 = 0.5.
     assert sensitivity((0.1, 0.2, 0.6), (0.9, 0.8, 0.6)) == pytest.approx(0.75)
 
@@ -47,18 +44,13 @@ def test_a_sensitivity_needs_two_ascending_severities(severities):
 
 
 def test_resamples_are_the_same_bytes_everywhere():
-    """The draw follows from the generator's bytes: its digest is written down here."""
+    """The draw follows from the generator's bytes: its digest is written down here. All are drawn alike."""
     drawn = multiplicities(37, 20, Random(5))
     assert drawn.shape == (20, 37)
     assert (drawn.sum(axis=1) == 37).all()
     assert sha256(drawn.astype("<i4").tobytes()).hexdigest()[:16] == "88f51dff1f5eac82"
-
-
-def test_every_golden_is_drawn_equally_often():
-    """Over many resamples no golden's share is off by more than chance allows."""
-    drawn = multiplicities(10, 4000, Random(6)).mean(axis=0)
     # Standard error of a multinomial count's mean: √(0.9 / 4000) = 0.015.
-    assert drawn == pytest.approx(np.ones(10), abs=0.06)
+    assert multiplicities(10, 4000, Random(6)).mean(axis=0) == pytest.approx(np.ones(10), abs=0.06)
 
 
 def test_means_leave_out_what_was_not_measured():
@@ -106,11 +98,6 @@ def test_trajectories_are_means_and_distances_from_the_expected_score():
     assert kind.residual == pytest.approx(0.145774, abs=1e-6)
     assert (kind.points[2].mean.n, kind.points[2].unmeasured) == (1, 1)
     assert table.failures == ((table.conditions[2], "kind", "timeout", 1),)
-
-
-def test_a_metric_that_never_scored_has_no_points():
-    """Nothing is made up for it."""
-    table = score_table([Scored("a", MISSING, 0.1, 0.9, {"x": "timeout"})], [MetricFacts("x", 1, "f")])
-    (way,) = trajectories(table, multiplicities(1, 10, Random(1)))
-    assert way.points == ()
-    assert way.residual is None
+    never = score_table([Scored("a", MISSING, 0.1, 0.9, {"x": "timeout"})], [MetricFacts("x", 1, "f")])
+    (way,) = trajectories(never, multiplicities(1, 10, Random(1)))
+    assert (way.points, way.residual) == ((), None)
