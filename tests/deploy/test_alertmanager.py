@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
 
-FOLDER = Path(__file__).parents[2] / "deploy" / "alertmanager"
+from tests.deploy.rule_files import ALERTS, NAMES
+from tests.house import ROOT
+
+FOLDER = ROOT / "deploy" / "alertmanager"
 CONFIG = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
-RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "rules"
 
 pytestmark = pytest.mark.service("prometheus-alertmanager")
 
@@ -67,14 +68,9 @@ def test_secrets_stand_in_files():
 
 def test_what_mutes_is_a_judge_or_a_pipeline_in_trouble():
     """The rules say at themselves whether they mute, by the scope of their own labels."""
-    muting = {}
-    for file in RULES.glob("*.yaml"):
-        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]:
-            for rule in group["rules"]:
-                if "mutes" in rule.get("labels", {}):
-                    assert rule["labels"]["concern"] != "robustness"
-                    muting[rule["alert"]] = rule["labels"]["scope"]
-    assert muting == {
+    muting = [rule for rule in ALERTS if "mutes" in rule["labels"]]
+    assert all(rule["labels"]["concern"] != "robustness" for rule in muting)
+    assert {rule["alert"]: rule["labels"]["scope"] for rule in muting} == {
         "EvenkeelJudgeUnusable": "all",
         "EvenkeelPipelineStalled": "all",
         "EvenkeelMonitorStalled": "all",
@@ -87,14 +83,6 @@ def test_what_mutes_is_a_judge_or_a_pipeline_in_trouble():
 
 def test_every_alert_that_inhibition_names_exists():
     """A rule of inhibition on an alert that was renamed would hold nothing back."""
-    files = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in RULES.glob("*.yaml")]
-    names = {
-        rule["alert"]
-        for file in files
-        for group in file["groups"]
-        for rule in group["rules"]
-        if "alert" in rule
-    }
     matchers = [
         matcher
         for rule in CONFIG["inhibit_rules"]
@@ -103,7 +91,7 @@ def test_every_alert_that_inhibition_names_exists():
     ]
     named = {name for matcher in matchers for name in re.findall(r"Evenkeel\w+", matcher)}
     assert len(named) >= 7
-    assert named <= names
+    assert named <= set(NAMES)
 
 
 def test_a_message_names_the_route_and_links_to_console_and_runbook(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import ipaddress
 import json
 import os
@@ -12,9 +11,9 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import httpx2
 import pytest
 import redis
 import yaml
@@ -23,7 +22,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.settings import load
 from tests.house import MAY_IMPORT
-from tests.services import free_port
+from tests.services import free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose"
@@ -54,26 +53,6 @@ def the(name):
 def images():
     built = [text.split()[0] for name, text in instructions() if name == "FROM"]
     return built + [service["image"] for name, service in SERVICES.items() if name not in ROLES]
-
-
-def get(port, path, token=None):
-    """Status of a GET on this machine."""
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
-        connection.request("GET", path, headers={"authorization": f"Bearer {token}"} if token else {})
-        with connection.getresponse() as response:
-            return response.status
-
-
-def until(check, process, seconds=80):
-    """Wait until a check holds; a process that has ended will not make it hold."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            if check():
-                return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    raise AssertionError("not in time")
 
 
 @pytest.mark.parametrize("image", images())
@@ -277,7 +256,7 @@ def stack_redis(tmp_path_factory):
             return one.ping()
         return False
 
-    until(answers, process)
+    wait_for(answers, "for Redis")
     yield port, folder
     process.terminate()
     process.communicate(timeout=10)
@@ -311,38 +290,32 @@ def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
     settings["scoring"] = {"embeddings": False}  # an encoder takes long to load, and the image has none
     file = tmp_path / "evenkeel.yaml"
     file.write_text(yaml.safe_dump(settings), encoding="utf-8")
-    running = {}
-    try:
+    started = []
+    with contextlib.ExitStack() as stack:
         for name in ROLES:
             admin = free_port()
             places = {"/etc/evenkeel/evenkeel.yaml": str(file), "8101": str(admin)}
             command = [places.get(part, part) for part in SERVICES[name]["command"]]
-            running[name] = (
-                admin,
-                subprocess.Popen(
-                    [sys.executable, "-m", "evenkeel", *command],
-                    env=env,
-                    cwd=ROOT,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                ),
+            process = subprocess.Popen(
+                [sys.executable, "-m", "evenkeel", *command],
+                env=env,
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
             )
-        for admin, process in running.values():
-            until(lambda admin=admin: get(admin, "/healthz") == 200, process)
-            assert get(admin, "/readyz") == 200
-            assert get(admin, "/metrics", "token") == 200
-        check = [part.replace("8101", str(running["worker"][0])) for part in the_healthcheck()]
+            stack.callback(process.kill)
+            started.append((f"http://127.0.0.1:{admin}", process))
+        for url, _ in started:
+            wait_for(lambda url=url: httpx2.get(f"{url}/healthz").is_success)
+            assert httpx2.get(f"{url}/readyz").is_success
+            assert httpx2.get(f"{url}/metrics", headers={"authorization": "Bearer token"}).is_success
+        check = [part.replace("8101", started[1][0].rpartition(":")[2]) for part in the_healthcheck()]
         assert subprocess.run([sys.executable, *check[1:]], check=False).returncode == 0
-        for _, process in running.values():
+        for _, process in started:
             process.send_signal(signal.SIGTERM)
-        for name, (_, process) in running.items():
+        for name, (_, process) in zip(ROLES, started, strict=True):
             said, _ = process.communicate(timeout=30)
             assert process.returncode == 0, (name, said)
             assert "word" not in said
         assert subprocess.run([sys.executable, *check[1:]], check=False, stderr=subprocess.DEVNULL).returncode
-    finally:
-        for _, process in running.values():
-            if process.poll() is None:
-                process.kill()
-                process.communicate()

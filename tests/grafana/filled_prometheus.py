@@ -7,15 +7,12 @@ import json
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 import yaml
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.runtime.supervisor import listen
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -26,16 +23,21 @@ from evenkeel.simulate import (
 )
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from tests.deploy.rule_files import RULE_FILES
 from tests.evenkeel.conftest import up
 from tests.evenkeel.otlp_receiver import collecting
 from tests.grafana.scene import Scene
-from tests.services import wait_for
+from tests.services import prometheus, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "rules"
+    from testing.relaying import Running
+
 SCRAPE_S = 1
+NOBODY = "http://127.0.0.1:9"
+"""Nothing listens there."""
 MODEL = "simulated-1"
 ROUTES = {
     "support": ("case_summary", ["general.casing", "general.paraphrase", "format.json", "format.yaml"]),
@@ -59,35 +61,33 @@ def filled(folder: Path) -> Iterator[Filled]:
     """Run everything: traffic, a model swap in its middle, faults; then give what Prometheus has of it."""
     simulation = Simulation([ModelState(MODEL, fragility=0.05, noise=0.05)])
     simulation.change(JUDGE_MODEL, {"judge_noise": 0.05})
-    nobody = _address_of_nobody()
     variables = {
         "EVENKEEL_JUDGE_API_KEY": "k",
         "EVENKEEL_REWRITER_API_KEY": "k",
-        "EVENKEEL_SCORING__EMBEDDINGS": json.dumps({"model": "missing", "base_url": f"{nobody}/v1"}),
+        "EVENKEEL_SCORING__EMBEDDINGS": json.dumps({"model": "missing", "base_url": f"{NOBODY}/v1"}),
     }
     began = time.time()
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(serving(simulation))
         variables["OTEL_EXPORTER_OTLP_ENDPOINT"] = stack.enter_context(collecting()).url
         config = folder / "evenkeel.yaml"
-        config.write_text(yaml.safe_dump(_settings(url, nobody)))
+        config.write_text(yaml.safe_dump(_settings(url)))
         running = stack.enter_context(up(folder, "--config", str(config), environment=variables))
-        scraped = stack.enter_context(prometheus(folder, running.admin.removeprefix("http://")))
-        proxy = running.url
-        _send(proxy, range(BEFORE))
+        seen = stack.enter_context(scraped(folder, running.admin.removeprefix("http://")))
+        _send(running, range(BEFORE))
         _plant_faults(folder / "data" / DATABASE_FILE)
         running.settle(PATIENCE_S)
         _approve_goldens(folder / "data")
         simulation.change(MODEL, {"fragility": 0.5, "returned_name": "simulated-2"})
-        _send(proxy, range(BEFORE, BEFORE + AFTER))
-        _ask(f"{proxy}/gone", 0, make_prompt("case_summary", 0))
+        _send(running, range(BEFORE, BEFORE + AFTER))
+        httpx2.post(f"{running.url}/gone/v1/chat/completions", json={})
         running.settle(PATIENCE_S)
         wait_for(lambda: running.metric("evenkeel_golden_score"), "goldens asked again")
         time.sleep(3 * SCRAPE_S)  # the rules look at what was scraped
-        yield Filled(Scene(scraped, began, time.time(), SCRAPE_S, steps=60), running.admin)
+        yield Filled(Scene(seen, began, time.time(), SCRAPE_S, steps=60), running.admin)
 
 
-def _settings(url: str, nobody: str) -> dict[str, Any]:
+def _settings(url: str) -> dict[str, Any]:
     routes = [
         {
             "name": name,
@@ -100,7 +100,7 @@ def _settings(url: str, nobody: str) -> dict[str, Any]:
         }
         for name, (task, kinds) in ROUTES.items()
     ]
-    routes.append({"name": "gone", "prefix": "/gone", "upstream": nobody, "sampling_rate": 1})
+    routes.append({"name": "gone", "prefix": "/gone", "upstream": NOBODY, "sampling_rate": 1})
     price = {"input_usd": 1, "output_usd": 2}
     return {
         "routes": routes,
@@ -116,52 +116,21 @@ def _settings(url: str, nobody: str) -> dict[str, Any]:
     }
 
 
-def _address_of_nobody() -> str:
-    with listen("127.0.0.1", 0, option="") as sock:
-        return f"http://127.0.0.1:{sock.getsockname()[1]}"
-
-
 @contextlib.contextmanager
-def prometheus(folder: Path, target: str, *, scrape_s: int = SCRAPE_S) -> Iterator[str]:
+def scraped(folder: Path, target: str, *, scrape_s: int = SCRAPE_S) -> Iterator[str]:
     """A Prometheus with the project's rules that scrapes one target; its address."""
-    with listen("127.0.0.1", 0, option="") as sock:
-        port = sock.getsockname()[1]
     config = folder / "prometheus.yml"
     every = {"scrape_interval": f"{scrape_s}s", "evaluation_interval": f"{scrape_s}s"}
     job = {"job_name": "evenkeel", "static_configs": [{"targets": [target]}]}
-    config.write_text(
-        yaml.safe_dump({"global": every, "rule_files": [f"{RULES}/*.yaml"], "scrape_configs": [job]})
-    )
-    with (folder / "prometheus.log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={config}",
-                f"--storage.tsdb.path={folder / 'tsdb'}",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            wait_for(lambda: httpx2.get(f"{url}/-/ready").is_success, "Prometheus")
-            yield url
-        finally:
-            process.terminate()
-            process.wait(20)
+    files = [str(path) for path in RULE_FILES]
+    config.write_text(yaml.safe_dump({"global": every, "rule_files": files, "scrape_configs": [job]}))
+    with prometheus(folder, config) as url:
+        yield url
 
 
-def _send(proxy: str, seeds: range) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        for route, (task, _) in ROUTES.items():
-            for seed in seeds:
-                pool.submit(_ask, f"{proxy}/{route}", seed, make_prompt(task, seed))
-
-
-def _ask(base: str, seed: int, messages: list[dict[str, str]]) -> None:
-    body = {"model": MODEL, "messages": messages, "stream": seed % 4 == 0}
-    httpx2.post(f"{base}/v1/chat/completions", json=body, headers={"authorization": "Bearer k"}, timeout=60)
+def _send(running: Running, seeds: range) -> None:
+    for route, (task, _) in ROUTES.items():
+        running.ask(seeds, task, route=f"/{route}", authorization="Bearer k")
 
 
 def _plant_faults(path: Path) -> None:

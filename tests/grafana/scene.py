@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
+import pytest
+
+from grafana import BUILTIN, Addresses, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+DASHBOARDS: Final = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
+each: Final = pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+"""Of a test that looks at one dashboard."""
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
 _LABEL_VALUES: Final = re.compile(r"label_values\((.+), *(\w+)\)")
 

@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 from itertools import combinations
 
-import pytest
-
-from grafana import BUILTIN, Addresses, to_json
+from grafana import Addresses, to_json
 from grafana.board import Board, Section, Shelf
 from grafana.panels import Words, number
-from tests.grafana.scene import panels
+from tests.grafana.scene import DASHBOARDS, each, panels
 
-DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
 UNITS = {"percentunit", "short", "none", "s", "reqps", "ops", "cps", "bytes", "currencyUSD", "locale"}
 LONGEST_TITLE = 48
-
-each = pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
 
 
 @each

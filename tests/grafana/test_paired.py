@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-import pytest
-
 from evenkeel.reference.metrics import documented
-from grafana import BUILTIN, Addresses, to_json
 from grafana.promql import increase, rate, total
-from tests.grafana.scene import expressions
+from tests.grafana.scene import each, expressions
 
-DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
 SHARED = {series.name for series in documented() if series.shared}
 CALL = re.compile(r"(\w+)(?:\s+(?:by|without)\s*\([^)]*\))?\s*\(")
 AGGREGATING = {"sum", "max", "min", "avg", "count", "group", "topk", "bottomk", "quantile", "stddev"}
@@ -35,7 +30,7 @@ def _closed(inside):
     return False
 
 
-@pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+@each
 def test_what_monitors_export_alike_is_taken_once(dashboard):
     """Around each such series the first aggregation is one that does not grow with their number."""
     for title, expr in expressions(dashboard):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import httpx2
 import pytest
 
-from grafana import BUILTIN, Addresses, to_json
 from tests.grafana.filled_prometheus import filled
-from tests.grafana.scene import targets
+from tests.grafana.scene import DASHBOARDS, targets
 
 NEED_MORE = {
     ("Worker errors", "A"): "the worker met no error",
@@ -27,8 +25,7 @@ def test_every_query_returns_data_on_a_real_prometheus(tmp_path):
     """After traffic, a model swap and some faults, no panel but those listed is empty."""
     empty, answered = {}, set()
     with filled(tmp_path) as (scene, console):
-        for board in BUILTIN:
-            dashboard = json.loads(to_json(board, Addresses()))
+        for dashboard in DASHBOARDS.values():
             chosen = scene.with_defaults(dashboard)
             for title, target in targets(dashboard):
                 ask = chosen.now if target.get("instant") else chosen.over_time

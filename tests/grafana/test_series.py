@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
-
-import pytest
-import yaml
 
 from evenkeel.reference import metrics as metrics_reference
-from grafana import BUILTIN, Addresses, to_json
-from tests.grafana.scene import expressions
+from tests.deploy.rule_files import RECORDED
+from tests.grafana.scene import each, expressions
 
-ROOT = Path(__file__).parents[2]
-DASHBOARDS = {board.uid: json.loads(to_json(board, Addresses())) for board in BUILTIN}
 OF_PROMETHEUS = {"up": (), "ALERTS": ("alertname", "alertstate", "severity", "route", "perturbation")}
 OF_EVERY_SERIES = {"job", "instance"}
 OF_HISTOGRAMS = ("_bucket", "_count", "_sum")
@@ -33,15 +26,11 @@ def known():
             names = [f"{series.name}{end}" for end in OF_HISTOGRAMS]
         for name in names:
             found[name] = {*series.labels, *OF_EVERY_SERIES, *(["le"] if name.endswith("_bucket") else [])}
-    for path in (ROOT / "deploy" / "prometheus" / "rules").glob("*.yaml"):
-        for group in yaml.safe_load(path.read_text())["groups"]:
-            for rule in group["rules"]:
-                if "record" in rule:
-                    found[rule["record"]] = {"route", "model", "measure", *OF_EVERY_SERIES}
+    found |= {name: {"route", "model", "measure", *OF_EVERY_SERIES} for name in RECORDED}
     return found | {name: {*labels, *OF_EVERY_SERIES} for name, labels in OF_PROMETHEUS.items()}
 
 
-@pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+@each
 def test_every_name_is_exposed_and_has_the_labels_that_are_asked_for(dashboard):
     """A renamed series or label is missed here, before anybody misses a line in a graph."""
     series = known()
@@ -52,7 +41,7 @@ def test_every_name_is_exposed_and_has_the_labels_that_are_asked_for(dashboard):
             assert asked <= series[name], (title, name)
 
 
-@pytest.mark.parametrize("dashboard", DASHBOARDS.values(), ids=DASHBOARDS)
+@each
 def test_no_series_is_named_without_the_deployment(dashboard):
     """Two deployments in one Prometheus are never mixed: each selector narrows by `job`."""
     for title, expr in expressions(dashboard):

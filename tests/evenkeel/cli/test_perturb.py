@@ -1,11 +1,10 @@
-"""`evenkeel perturb`, and the page and the figures about perturbations."""
+"""`evenkeel perturb`, and the bytes that the kinds of the text make."""
 
 from __future__ import annotations
 
 import io
 import json
 import random
-from collections import Counter
 from typing import ClassVar
 
 import pytest
@@ -16,7 +15,6 @@ from evenkeel.cli.main import main
 from evenkeel.cli.perturb import changed_members, diff_lines, kept_spans, show, try_all
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.reference.perturbations import perturbations_page
 from evenkeel.shadow.perturbations import (
     BUILTIN,
     Draft,
@@ -27,9 +25,7 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
-from evenkeel.shadow.prompt.template import fixed_template
-from testing.prompts import EVERY
-from testing.variants import digest, keeps
+from testing.variants import digest
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 
@@ -272,53 +268,6 @@ def test_a_diff_shows_moved_and_replaced_lines():
     assert plain == ["@@ -1,3 +1,4 @@", " a", "-b", "+x", "+y", " c"]
 
 
-def test_the_page_describes_every_kind():
-    """A section for each kind, one for each family of languages, and kinds that ask say for what."""
-    page = perturbations_page({})
-    for kind in BUILTIN:
-        category = kind.name.partition(".")[0]
-        section = f"{category}.*" if category in {"multilingual", "crosslingual"} else kind.name
-        assert page.count(f"\n### {section}\n") == 1
-    assert "On the example it would rewrite 1 text (paraphrase)." in page
-
-
-def test_the_page_holds_the_measured_table():
-    """Shares, times and what was kept stand in a row for each kind."""
-    row = {"prompts": 50, "variants": 40, "drafts": 5, "kept": 40}
-    figures = {
-        "command": "python -m benchmarks.perturbations --write",
-        "severity": 0.3,
-        "four_kb_prompts": 7,
-        "kinds": [
-            {
-                "name": "general.tone",
-                "corpora": {"questions_en": row, "questions_ja": row, "applications": row},
-                "median_us_per_kb": 210.4,
-                "four_kb_median_ms": 0.5,
-                "four_kb_p95_ms": 0.75,
-            }
-        ],
-    }
-    page = perturbations_page(figures)
-    assert "| `general.tone` | 90% (90%) | – | – | – | 90% | 100.0% | 210 | 0.50 / 0.75 ms |" in page
-
-
-def test_there_are_prompts_for_every_task():
-    """Twelve and more of each, all readable, with template and input where the template is stated."""
-    assert min(Counter(one.task for one in EVERY).values()) >= 12
-    for one in EVERY:
-        view = PromptView.parse(one.body, fixed_template(one.layout.templates))
-        assert {segment.kind for segment in view.segments} == {"template", "input"}
-        assert "{" not in view.input_text.replace('{"', "")
-
-
 def test_text_kinds_make_the_same_bytes_of_the_application_prompts():
     """A digest written down: the same on every platform, and new whenever a version must rise."""
     assert digest() == "43be291b40e027c8"
-
-
-def test_a_lost_span_is_noticed():
-    """What the figures call kept is checked: the number of the original must stand in the variant."""
-    view = view_of()
-    assert keeps(view, view.with_texts({0: "What? https://a.example stops after 4,200 rows."}))
-    assert not keeps(view, view.with_texts({0: ASKED.replace("4,200", "4,300")}))

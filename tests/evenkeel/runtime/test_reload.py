@@ -8,11 +8,6 @@ import signal
 
 import pytest
 
-from evenkeel.core.budget import Budget
-from evenkeel.core.exchange import Lag
-from evenkeel.llm.limits import Breaker
-from evenkeel.runtime.console_sources import Pipeline
-from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.runtime.launcher import renewed
 from evenkeel.runtime.reload import (
     Follower,
@@ -23,8 +18,6 @@ from evenkeel.runtime.reload import (
 )
 from evenkeel.settings import Settings, SettingsError
 from evenkeel.stores.errors import StoreError
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
 
 TRIAGE = {"name": "triage", "prefix": "/triage", "upstream": "http://127.0.0.1:9/v1"}
 
@@ -55,6 +48,8 @@ def test_a_difference_goes_by_the_path_of_the_setting():
     assert not [change for change in changes if change.startswith("routes.other.")]
     assert "routes.other: http://127.0.0.1:9/v1 → not set" in told(after, before)
     assert told(before, settings()) == []
+    (long,) = told(before, settings(languages=["fr"] * 100))
+    assert len(long) < 200
 
 
 def test_another_order_of_the_routes_is_a_difference():
@@ -82,12 +77,6 @@ def test_no_credential_is_in_a_difference():
     assert "alert.webhook: not set → (hidden)" in changes
     assert "judge.base_url: not set → https://…@judge.example/v1?…" in changes
     assert "routes.k.headers.x: (hidden) → (hidden)" in changes
-
-
-def test_long_values_are_cut():
-    """A template in the settings may be long; the log line is not."""
-    (change,) = difference(settings(), settings(languages=["fr"] * 100))
-    assert len(str(change)) < 200
 
 
 @pytest.mark.parametrize(
@@ -223,36 +212,6 @@ def test_a_link_that_is_moved_to_another_file_is_a_change(tmp_path):
     assert [watched.look(), watched.look()] == [False, True]
 
 
-def test_a_hang_up_reloads_and_so_does_the_file(tmp_path):
-    """Both lead to the same; what a hang-up has read is no news when the file is looked at."""
-    path = tmp_path / "evenkeel.yaml"
-    path.write_text("1")
-    source = Source(path)
-    source.found = settings(reload={"poll_s": 0.01})
-    applied, seen = [], asyncio.Event()
-
-    def apply(found):
-        applied.append(found)
-        seen.set()
-
-    async def main():
-        follower = Follower(source.reloader())
-        task = asyncio.create_task(follower.run(apply))
-        await asyncio.sleep(0)
-        source.found = settings(reload={"poll_s": 0.01}, alert={"threshold": 0.2})
-        os.kill(os.getpid(), signal.SIGHUP)
-        await asyncio.wait_for(seen.wait(), 10)
-        seen.clear()
-        source.found = settings(reload={"poll_s": 0.0}, alert={"threshold": 0.3})
-        path.write_text("2")
-        await asyncio.wait_for(seen.wait(), 10)
-        task.cancel()
-        asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
-
-    asyncio.run(main())
-    assert [one.alert.threshold for one in applied] == [0.2, 0.3]
-
-
 def test_a_role_serves_with_the_settings_in_force_until_it_is_to_end():
     """New ones end a round and begin the next; a store that is away then is waited for."""
     source = Source()
@@ -291,29 +250,3 @@ def test_a_store_that_is_away_at_the_start_is_an_error():
             await renewed(serve, Follower(Source().reloader()), asyncio.Event())
 
     asyncio.run(main())
-
-
-def test_the_console_says_that_settings_were_refused(tmp_path):
-    """As long as the last reading was, whichever process it was."""
-
-    class Counters:
-        def __init__(self, *numbers):
-            self.numbers = numbers
-
-        def read(self):
-            return [
-                {"counters": [], "gauges": [["settings_reload_success", {}, one]]} for one in self.numbers
-            ]
-
-    class Queue:
-        def lag(self):
-            return Lag(0, 0, 0, 0.0)
-
-    database = Database(tmp_path / "evenkeel.db")
-    ledger = SqliteCostTracker(database, Budget(None, None), lambda: 0.0)
-    for numbers, refused in (((), 0), ((1, 1), 0), ((1, 0), 1)):
-        view = Pipeline(
-            settings(), Counters(*numbers), Queue(), ledger, JudgeHealth(None, Breaker(), "")
-        ).view()
-        assert sum("were changed and refused" in notice for notice in view.notices) == refused
-    database.close()
