@@ -120,7 +120,7 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
 @with_stores
 def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) -> None:
     """List archived exchanges that have not been approved, the newest first."""
-    found = approvable(stores, **narrowed)
+    found = approvable(stores.archive, stores.goldens, **narrowed)
     if as_json:
         click.echo(terminal.candidates_as_json(found[:limit]))
     elif not found:
@@ -192,11 +192,11 @@ def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Go
 def _sampled(stores: Stores, who: str, given: dict[str, Any]) -> list[Golden]:
     """The goldens that a choice of candidates becomes, if it is confirmed once it has been shown."""
     named = {name: given[name] for name in ("route", "task", "model")}
-    found = approvable(stores, **named)
+    found = approvable(stores.archive, stores.goldens, **named)
     picked = chosen(found, given["sample"], Random(given["seed"]), spread_out=given["spread"])
     if not picked:
         of = "".join(f"of the {kind} {name!r} " for kind, name in named.items() if name)
-        routes = sorted({one.exchange.route for one in approvable(stores)})
+        routes = sorted({one.exchange.route for one in approvable(stores.archive, stores.goldens)})
         there = f". There are some of the routes {', '.join(routes)}" if routes else ""
         raise GoldenError(
             f"there is nothing to choose from: no archived exchange {of}is left to approve; `evenkeel up` "

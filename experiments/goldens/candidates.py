@@ -6,7 +6,7 @@ import json
 import math
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.experiments.goldens.files import request_text
 from evenkeel.experiments.goldens.prompts import prompt_text
@@ -121,27 +121,19 @@ class Candidate(NamedTuple):
         return prompt_text(self.golden.request)
 
 
-class Stores(Protocol):
-    """Where exchanges are archived, and goldens kept."""
-
-    @property
-    def archive(self) -> ExchangeArchive:
-        """The newest exchanges that were sampled."""
-        ...
-
-    @property
-    def goldens(self) -> GoldenStore:
-        """The goldens there are."""
-        ...
-
-
 def candidates(
-    stores: Stores, *, route: str | None = None, task: str | None = None, model: str | None = None
+    archive: ExchangeArchive,
+    goldens: GoldenStore,
+    *,
+    route: str | None = None,
+    task: str | None = None,
+    model: str | None = None,
 ) -> list[Candidate]:
     """Archived exchanges that can be approved and have not been, the newest first.
 
     Args:
-        stores: of the proxy.
+        archive: the newest exchanges that were sampled.
+        goldens: those there are.
         route: only of this one.
         task: only of this one.
         model: only answers of this one, as the endpoint returned its name.
@@ -149,12 +141,12 @@ def candidates(
     One whose answer is empty is none, and neither is one that asks and answers the same as any version of a
     golden, retired ones included, or as a newer exchange.
     """
-    archived = stores.archive.latest(route=route)
-    known = stores.goldens.known_ids(exchange.id for exchange in archived)
+    archived = archive.latest(route=route)
+    known = goldens.known_ids(exchange.id for exchange in archived)
     seen = {
         _said(version)
-        for golden in stores.goldens.select(active=False)
-        for version in (stores.goldens.history(golden.id) if golden.version > 1 else (golden,))
+        for golden in goldens.select(active=False)
+        for version in (goldens.history(golden.id) if golden.version > 1 else (golden,))
     }
     found: list[Candidate] = []
     for exchange in archived:

@@ -40,10 +40,6 @@ def test_what_is_no_price_is_refused_with_an_example(text):
         price(text)
     with pytest.raises(InputError, match=f'"m={text}" is not a price; write it like MODEL=0.15/0.60'):
         named_price(f"m={text}")
-
-
-def test_a_named_price_needs_its_model():
-    """A price without a name belongs to nobody."""
     with pytest.raises(InputError, match="MODEL="):
         named_price("0.15/0.60")
 
@@ -72,21 +68,17 @@ def asking(*, yes, in_pipelines):
         ([], "", "go: False"),
         (["--in-pipelines"], "y\n", "error: about 12 calls: there is no terminal to ask on"),
         (["--in-pipelines", "--yes"], "", "go: True"),
+        (["--in-pipelines", "terminal"], "y\n", "go: True"),
     ],
 )
-def test_money_is_spent_only_with_a_yes(options, typed, said):
+def test_money_is_spent_only_with_a_yes(options, typed, said, monkeypatch):
     """Without a terminal a pipeline gets an error, not a silent no."""
-    result = CliRunner().invoke(asking, options, input=typed)
+    if "terminal" in options:
+        monkeypatch.setattr(question, "on_a_terminal", lambda: True)
+    result = CliRunner().invoke(asking, [one for one in options if one != "terminal"], input=typed)
     assert result.exit_code == 0
     assert result.stdout.startswith(said)
     assert "about 12 calls" in result.output
-
-
-def test_a_terminal_is_asked_in_pipelines_too(monkeypatch):
-    """Where somebody sits, the question is put."""
-    monkeypatch.setattr(question, "on_a_terminal", lambda: True)
-    result = CliRunner().invoke(asking, ["--in-pipelines"], input="y\n")
-    assert result.stdout == "go: True\n"
 
 
 def test_names_are_printed_as_they_are_and_wide_enough(capsys):
